@@ -11,7 +11,11 @@ int Tell(std::string_view command, bool as_json, const Result<Answer>& answer) {
     if (as_json) PrintNow(ErrorText(command, answer.status()));
     return Fail(command.substr(0, command.find(' ')), answer.status());
   }
-  PrintNow(as_json ? ToText(answer->report, command, answer->exit_code) : answer->text);
+  if (as_json) {
+    PrintNow(ToText(answer->report, command, answer->exit_code));
+  } else {
+    ShowNow(answer->text);
+  }
   return answer->exit_code;
 }
 

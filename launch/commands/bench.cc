@@ -1,4 +1,6 @@
 // `npumesh bench`: measures collectives, with MPI's own beside them.
+#include <unistd.h>
+
 #include <functional>
 
 #include "launch/bench/bench_job.h"
@@ -8,6 +10,8 @@
 #include "launch/pages/environment.h"
 #include "launch/ranks/agreement.h"
 #include "launch/run/run_report.h"
+#include "launch/screen/progress_line.h"
+#include "launch/screen/screen.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -27,6 +31,21 @@ Status WriteJson(const std::vector<BenchPoint>& points, const BenchOptions& opti
   return WriteFile(options.json, report.dump(2) + "\n", FileKind::kData);
 }
 
+// How much of the measuring is done, where a call costs a fixed time and a time for each byte.
+class BenchWork {
+ public:
+  void Plan(uint64_t bytes) { all_ += Cost(bytes); }
+  void Add(uint64_t bytes) { done_ += Cost(bytes); }
+  double Done() const { return all_ > 0 ? done_ / all_ : 0; }
+
+ private:
+  // The call of no bytes takes as long as the bytes of this many more.
+  static double Cost(uint64_t bytes) { return 32768.0 + static_cast<double>(bytes); }
+
+  double all_ = 0;
+  double done_ = 0;
+};
+
 // One command on one rank, from the options to the exit code.
 class BenchRun {
  public:
@@ -34,7 +53,8 @@ class BenchRun {
       : world_(world),
         options_(options),
         agreement_(circle, [](std::string_view line) { PrintFailure("bench", line); }),
-        job_(world, options, circle) {}
+        job_(world, options, circle),
+        progress_(is_root() ? ProgressFormHere() : ProgressForm::kNone) {}
 
   // Collective over all ranks.
   int Run() {
@@ -45,6 +65,7 @@ class BenchRun {
     if (options_.algorithms) return PrintAlgorithms(*ops);
     if (!agreement_.Reached(job_.Prepare())) return agreement_.exit_code();
     Say(OpeningLine(options_));
+    for (const BenchOp* op : *ops) PlanWork(*op);
     for (const BenchOp* op : *ops) {
       if (!MeasureAll(*op)) return agreement_.exit_code();
     }
@@ -57,7 +78,7 @@ class BenchRun {
  private:
   bool is_root() const { return world_.rank() == options_.root; }
   void Say(std::string_view text) const {
-    if (is_root()) PrintNow(text);
+    if (is_root()) ShowNow(text);
   }
 
   int PrintAlgorithms(const std::vector<const BenchOp*>& ops) const {
@@ -67,13 +88,23 @@ class BenchRun {
     return 0;
   }
 
-  bool MeasureAll(const BenchOp& op) {
-    Say(TableHead(op, options_, job_.place()));
+  void PlanWork(const BenchOp& op) {
     for (const uint64_t size : options_.sizes) {
+      work_.Plan(size);
+      if (!op.sized) break;
+    }
+  }
+
+  bool MeasureAll(const BenchOp& op) {
+    Say(TableHead(op, options_, job_.place(), layout_));
+    for (const uint64_t size : options_.sizes) {
+      progress_.Show(fmt::format("{} of {} bytes", op.name, size), work_.Done());
       Result<BenchPoint> point = job_.Run(op, size);
       if (!point.ok()) world_.board().PublishFailure(point.status());
+      progress_.Clear();
       if (!agreement_.Reached(point.status())) return false;
-      Say(TableRow(*point));
+      work_.Add(size);
+      Say(TableRow(*point, layout_));
       if (options_.check == CheckMode::kVerbose && !point->wrong.empty()) {
         PrintFailure("bench", point->wrong);
       }
@@ -101,6 +132,9 @@ class BenchRun {
   Agreement agreement_;
   BenchJob job_;
   std::vector<BenchPoint> points_;
+  const BenchLayout layout_ = LayoutFor(ScreenOf(STDOUT_FILENO).columns);
+  BenchWork work_;
+  ProgressLine progress_;
 };
 
 // Collective over all ranks. `orderly` says whether the world can be shut down together.
@@ -172,10 +206,15 @@ void AddBench(CLI::App& app, Action& action) {
                    "scatter, alltoallv, barrier")
       ->capture_default_str();
   bench->add_option("-b,--minbytes", words->min_bytes, "First size: bytes, with K, M or G")
+      ->type_name("BYTES")
       ->capture_default_str();
-  bench->add_option("-e,--maxbytes", words->max_bytes, "Last size")->capture_default_str();
-  bench->add_option("-i,--stepbytes", words->step_bytes,
-                    "Bytes from size to size; default: a tenth of the range");
+  bench->add_option("-e,--maxbytes", words->max_bytes, "Last size")
+      ->type_name("BYTES")
+      ->capture_default_str();
+  bench
+      ->add_option("-i,--stepbytes", words->step_bytes,
+                   "Bytes from size to size; default: a tenth of the range")
+      ->type_name("BYTES");
   bench->add_option("-f,--stepfactor", words->step_factor,
                     "Factor from size to size, 2 or more; wins over -i");
   bench->add_option("-n,--iters", words->iterations, "Timed iterations")->capture_default_str();
@@ -211,7 +250,8 @@ void AddBench(CLI::App& app, Action& action) {
                   "Beside both: a bare meeting and copies of the same bytes, the least there is");
   bench->add_flag("--algorithms", words->algorithms,
                   "Measure nothing: say which algorithm is taken at each size, and why not others");
-  bench->add_option("--json", words->json, "JSON file for everything the table shows, and more");
+  bench->add_option("--json", words->json, "JSON file for everything the table shows, and more")
+      ->type_name("FILE");
   bench->callback([words, &action] { action = [words] { return RunBench(*words); }; });
 }
 

@@ -13,7 +13,9 @@
 #include <string_view>
 
 #include "launch/commands/fail_together.h"
+#include "launch/commands/help_text.h"
 #include "launch/commands/versions.h"
+#include "launch/screen/screen.h"
 #include "runtime/base/advice.h"
 #include "runtime/base/log.h"
 #include "runtime/base/nearest_name.h"
@@ -79,10 +81,25 @@ std::string UnknownOption(const CLI::App& app) {
   return "";
 }
 
+// "unknown command ..." when a command has sub-commands and the word after it is none of them;
+// otherwise empty.
+std::string UnknownSubCommand(const CLI::App& app) {
+  const CLI::App& command = Innermost(app);
+  const std::vector<std::string> names = CommandNames(command);
+  if (names.empty() || command.get_parent() == nullptr) return "";
+  for (const std::string& word : app.remaining(true)) {
+    if (word.empty() || word[0] == '-') continue;
+    return fmt::format("unknown command \"{} {}\"{}", command.get_name(), word,
+                       DidYouMean(word, names));
+  }
+  return "";
+}
+
 int UsageFailure(const CLI::App& app, const CLI::ParseError& error) {
   const std::string command = ParsedCommand(app);
   const std::string full = command.empty() ? "npumesh" : "npumesh " + command;
-  std::string what = dynamic_cast<const CLI::ExtrasError*>(&error) ? UnknownOption(app) : "";
+  std::string what = UnknownSubCommand(app);
+  if (what.empty() && dynamic_cast<const CLI::ExtrasError*>(&error)) what = UnknownOption(app);
   if (what.empty()) what = error.what();
   const Outcome usage = Outcome::Usage(fmt::format("{}; see {} --help", what, full));
   // Every rank was started with the same words: they say so together, once.
@@ -143,6 +160,8 @@ void AddCommands(CLI::App& app, Action& action) {
   AddKernels(app, action);
   AddDoctor(app, action);
   AddVersion(app, action);
+  AddCompletion(app, action);
+  AddMan(app, action);
 }
 
 int NpumeshMain(int argc, const char* const* argv) {
@@ -151,6 +170,7 @@ int NpumeshMain(int argc, const char* const* argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Ascend graphs and HCCL programs, with true numbers, on any MPI cluster", "npumesh");
   app.require_subcommand(1);
+  app.formatter(HelpText(ScreenOf(STDOUT_FILENO).columns));
   std::string versions = VersionsAsText();
   versions.pop_back();  // CLI11 ends the line
   app.set_version_flag("-V,--version", versions);
@@ -202,10 +222,20 @@ void PrintNow(std::string_view text) {
   std::fflush(stdout);
 }
 
+void Show(std::string_view text) {
+  Print(Shown(text, ScreenOf(STDOUT_FILENO)));
+}
+
+void ShowNow(std::string_view text) {
+  PrintNow(Shown(text, ScreenOf(STDOUT_FILENO)));
+}
+
 void PrintFailure(std::string_view command, std::string_view message) {
+  Screen screen = ScreenOf(STDERR_FILENO);
+  if (!screen.terminal) screen.columns = 0;  // one line of a log for each message
+  const std::string name = command.empty() ? "npumesh:" : fmt::format("npumesh {}:", command);
   // One write, so that the lines of several ranks never interleave.
-  const std::string line = command.empty() ? fmt::format("npumesh: {}\n", message)
-                                           : fmt::format("npumesh {}: {}\n", command, message);
+  const std::string line = Shown(fmt::format("{} {}\n", name, message), screen);
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -38,6 +38,8 @@ void AddEnv(CLI::App& app, Action& action);
 void AddKernels(CLI::App& app, Action& action);
 void AddDoctor(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
+void AddCompletion(CLI::App& app, Action& action);
+void AddMan(CLI::App& app, Action& action);
 
 // What --help says below the options: `notes` whose lines are whole, the exit codes, and examples.
 // `one` is what 1 means; empty: the command does not end with it.
@@ -64,7 +66,12 @@ void Print(std::string_view text);
 // The same, and what was printed before, without waiting for the end of the command.
 void PrintNow(std::string_view text);
 
-// Prints "npumesh <command>: <message>" to standard error.
+// Text for people to standard output, folded and coloured as the screen there takes it.
+void Show(std::string_view text);
+void ShowNow(std::string_view text);
+
+// Prints "npumesh <command>: <message>" to standard error; folded and coloured on a
+// terminal.
 void PrintFailure(std::string_view command, std::string_view message);
 
 // PrintFailure and the exit code of a failed status.

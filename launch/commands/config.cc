@@ -19,9 +19,9 @@ int CheckSource(const ConfigSource& source) {
   const Result<Configuration> read = LoadConfiguration(source);
   if (!read.ok()) return Fail("config", read.status());
   for (const auto& notices : {NoticesOf(read->compiler), NoticesOf(read->session)}) {
-    for (const std::string& notice : notices) Print(notice + "\n");
+    for (const std::string& notice : notices) Show(notice + "\n");
   }
-  Print("valid\n");
+  Show("valid\n");
   return 0;
 }
 
@@ -67,8 +67,10 @@ void AddEnv(CLI::App& app, Action& action) {
 }
 
 void AddConfigOptions(CLI::App& app, ConfigSource& source) {
-  app.add_option("--config", source.file, "JSON file of options (docs/config.md)");
-  app.add_option("-o", source.assignments, "A.B.C=VALUE: one option; beats --config")
+  app.add_option("--config", source.file, "JSON file of options (docs/config.md)")
+      ->type_name("FILE");
+  app.add_option("-o", source.assignments, "One option; beats --config")
+      ->type_name("A.B.C=VALUE")
       ->allow_extra_args(false);
 }
 

@@ -108,6 +108,7 @@ void AddDoctor(CLI::App& app, Action& action) {
       ->add_option("folder", options->folders,
                    "With --clean: look through these and all below them; default: the working "
                    "folder alone")
+      ->type_name("FOLDER")
       ->check(CLI::ExistingDirectory)
       ->needs(clean);
   doctor->callback([options, &action] {

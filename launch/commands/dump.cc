@@ -25,7 +25,7 @@ struct FolderOptions {
 Status List(const FolderOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
   NPUMESH_ASSIGN_OR_RETURN(const std::string text, ListingText(steps, options.operators));
-  Print(text);
+  Show(text);
   return Status();
 }
 
@@ -44,8 +44,8 @@ Status Convert(const FolderOptions& options) {
     files += converted.files;
     failed.insert(failed.end(), converted.failed.begin(), converted.failed.end());
   }
-  Print(fmt::format("{} files written to {}\n", files, options.out));
-  for (const std::string& line : failed) Print("failed: " + line + "\n");
+  Show(fmt::format("{} files written to {}\n", files, options.out));
+  for (const std::string& line : failed) Show("failed: " + line + "\n");
   if (failed.empty()) return Status();
   return Error(Code::kUnsupported, "{} dump files could not be converted, the first: {}",
                failed.size(), failed.front());
@@ -57,7 +57,7 @@ Status Stat(const FolderOptions& options) {
   for (const DumpStep& step : steps) {
     NPUMESH_ASSIGN_OR_RETURN(const std::string text, StatText(step.path, options.op));
     found = found || !text.empty();
-    if (options.op.empty() || !text.empty()) Print(step.path + "\n" + text);
+    if (options.op.empty() || !text.empty()) Show(step.path + "\n" + text);
   }
   if (found || options.op.empty()) return Status();
   return Error(
@@ -71,7 +71,7 @@ Result<int> ShowOverflows(const FolderOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Overflow> overflows, FindOverflows(steps));
   NPUMESH_ASSIGN_OR_RETURN(const std::string text, OverflowText(overflows, options.most));
-  Print(text);
+  Show(text);
   NPUMESH_RETURN_IF_ERROR(MakeFolders(options.out, FileKind::kDataDump));
   NPUMESH_RETURN_IF_ERROR(WriteFile(
       fmt::format("{}/overflow_summary_{}.txt", options.out, TimeFolderName(std::time(nullptr))),
@@ -96,7 +96,10 @@ Action ActionOf(std::shared_ptr<FolderOptions> options, Command command) {
 void AddList(CLI::App& dump, Action& action) {
   auto options = std::make_shared<FolderOptions>();
   CLI::App* list = dump.add_subcommand("ls", "What was dumped, by rank and step");
-  list->add_option("path", options->path, "A dump folder, of any level")->required();
+  AddFooter(*list, "", {"npumesh dump ls dump/ -l"});
+  list->add_option("path", options->path, "A dump folder, of any level")
+      ->type_name("FOLDER")
+      ->required();
   list->add_flag("-l,--operators", options->operators, "One line for each operator, with types");
   list->callback([options, &action] { action = ActionOf(options, List); });
 }
@@ -105,8 +108,13 @@ void AddConvert(CLI::App& dump, Action& action) {
   auto options = std::make_shared<FolderOptions>();
   CLI::App* convert =
       dump.add_subcommand("convert", "Dump files to .npy, under the names of msaccucmp");
-  convert->add_option("path", options->path, "A dump folder, of any level")->required();
-  convert->add_option("-o,--out", options->out, "Folder for the files")->capture_default_str();
+  AddFooter(*convert, "", {"npumesh dump convert dump/worldsize4_global_rank0 -o npy/"});
+  convert->add_option("path", options->path, "A dump folder, of any level")
+      ->type_name("FOLDER")
+      ->required();
+  convert->add_option("-o,--out", options->out, "Folder for the files")
+      ->type_name("FOLDER")
+      ->capture_default_str();
   convert->add_flag("--nd", options->to_nd, "FRACTAL_NZ tensors become ND, without padding");
   convert->callback([options, &action] { action = ActionOf(options, Convert); });
 }
@@ -114,8 +122,12 @@ void AddConvert(CLI::App& dump, Action& action) {
 void AddStat(CLI::App& dump, Action& action) {
   auto options = std::make_shared<FolderOptions>();
   CLI::App* stat = dump.add_subcommand("stat", "Minimum, maximum, mean, NaN and Inf of tensors");
-  stat->add_option("path", options->path, "A dump folder, of any level")->required();
-  stat->add_option("--op", options->op, "Only operators whose name contains this");
+  AddFooter(*stat, "", {"npumesh dump stat dump/ --op RmsNorm"});
+  stat->add_option("path", options->path, "A dump folder, of any level")
+      ->type_name("FOLDER")
+      ->required();
+  stat->add_option("--op", options->op, "Only operators whose name contains this")
+      ->type_name("NAME");
   stat->callback([options, &action] { action = ActionOf(options, Stat); });
 }
 
@@ -123,9 +135,12 @@ void AddOverflow(CLI::App& dump, Action& action) {
   auto options = std::make_shared<FolderOptions>();
   CLI::App* overflow =
       dump.add_subcommand("overflow", "Operators that overflowed, from the debug records");
-  AddFooter(*overflow, "an operator overflowed", {});
-  overflow->add_option("path", options->path, "A dump folder, of any level")->required();
+  AddFooter(*overflow, "an operator overflowed", {"npumesh dump overflow dump/ -n 3 -o report/"});
+  overflow->add_option("path", options->path, "A dump folder, of any level")
+      ->type_name("FOLDER")
+      ->required();
   overflow->add_option("-o,--out", options->out, "Folder for summary and JSON files")
+      ->type_name("FOLDER")
       ->capture_default_str();
   overflow->add_option("-n", options->most, "How many cases to show")
       ->check(CLI::Range(1, 1'000'000))

@@ -15,6 +15,7 @@
 #include "launch/dump/result_csv.h"
 #include "launch/dump/verdict_json.h"
 #include "launch/pages/environment.h"
+#include "launch/screen/progress_line.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -162,7 +163,11 @@ Result<Answer> CompareDumps(const DumpCompareOptions& options) {
   }
   const OperatorOrder* const known_order = order ? &*order : nullptr;
   Compared compared;
+  ProgressLine progress(ProgressFormHere());
   for (const StepPair& pair : pairs) {
+    const size_t done = compared.comparisons.size();
+    progress.Show(fmt::format("folder {} of {}", done + 1, pairs.size()),
+                  static_cast<double>(done) / static_cast<double>(pairs.size()));
     NPUMESH_ASSIGN_OR_RETURN(RankComparison one, ComparePair(pair, known_order, options.compare));
     compared.comparisons.push_back(std::move(one));
   }
@@ -244,24 +249,35 @@ void AddCompare(CLI::App& dump, Action& action) {
   options->compare.algorithms.assign(kAlgorithms.begin(), kAlgorithms.end());
   options->compare.detailed = kDetailedOperators;
   CLI::App* compare = dump.add_subcommand("compare", "The first operator at which two dumps part");
-  AddFooter(*compare, "an operator differs", {});
-  compare->add_option("mine", options->mine, "A dump folder, of any level")->required();
-  compare->add_option("golden", options->golden,
-                      "Another one, or a folder of .npy files; default: the same, with --ranks");
+  AddFooter(*compare, "an operator differs",
+            {"npumesh dump compare good/ bad/ --model mp/ -o report/",
+             "npumesh dump compare bad/ --ranks 0,2 --model mp/"});
+  compare->add_option("mine", options->mine, "A dump folder, of any level")
+      ->type_name("FOLDER")
+      ->required();
+  compare
+      ->add_option("golden", options->golden,
+                   "Another one, or a folder of .npy files; default: the same, with --ranks")
+      ->type_name("FOLDER");
   compare
       ->add_option("--ranks", options->ranks,
-                   "A,B: rank A of mine against rank B of golden, both 0 or more")
+                   "Rank A of mine against rank B of golden, both 0 or more")
+      ->type_name("A,B")
       ->delimiter(',')
       ->expected(2)
       ->check(NumberFromZero());
   compare->add_option("--step", options->step, "Only this step");
-  compare->add_option(
-      "--model", options->model,
-      "The graph that ran, file or export folder: topological order, and a picture");
+  compare
+      ->add_option("--model", options->model,
+                   "The graph that ran, file or export folder: topological order, and a picture")
+      ->type_name("PATH");
   compare->add_option("-o,--out", options->out, "Folder for the CSV files and the page")
+      ->type_name("FOLDER")
       ->capture_default_str();
-  compare->add_option("--html", options->page,
-                      "Write the page to this file instead of compare_{time}.html");
+  compare
+      ->add_option("--html", options->page,
+                   "Write the page to this file instead of compare_{time}.html")
+      ->type_name("FILE");
   compare->add_flag("--overflow", options->overflow, "Adds the column OverFlow (float16)");
   AddAllowance(*compare, options->compare);
   AddAllowOutsideOption(*compare, options->allow_outside);
@@ -278,9 +294,13 @@ void AddLaws(CLI::App& dump, Action& action) {
   auto options = std::make_shared<LawOptions>();
   CLI::App* laws = dump.add_subcommand(
       "laws", "Checks what the graphs say must be equal on several ranks, and names who breaks it");
-  AddFooter(*laws, "a law is broken", {});
-  laws->add_option("folder", options->folder, "The dump of all ranks")->required();
-  laws->add_option("--model", options->model, "The graphs that ran, an export folder")->required();
+  AddFooter(*laws, "a law is broken", {"npumesh dump laws bad/ --model mp/"});
+  laws->add_option("folder", options->folder, "The dump of all ranks")
+      ->type_name("FOLDER")
+      ->required();
+  laws->add_option("--model", options->model, "The graphs that ran, an export folder")
+      ->type_name("PATH")
+      ->required();
   laws->add_option("--step", options->step, "Only this step");
   laws->add_flag("--list", options->list, "Prints every law");
   laws->add_flag("--equal-inputs", options->equal_inputs,

@@ -1,6 +1,4 @@
 // `npumesh export`: graphs that exist become a package of all ranks.
-#include <unistd.h>
-
 #include <cstdio>
 #include <optional>
 
@@ -90,7 +88,7 @@ Result<ExportJobOptions> JobOf(const ExportWords& words, const ExportOptions& co
   if (words.path) job.options.export_path = *words.path;
   if (words.name) job.options.export_name = *words.name;
   if (words.distributed) job.options.distributed = true;
-  job.show_progress = !words.quiet && isatty(STDOUT_FILENO) == 1;
+  job.show_progress = !words.quiet;
   NPUMESH_RETURN_IF_ERROR(AddWeightNames(words.weight_names, &job.options));
   if (!words.weight_limit.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(job.options.weight_limit,
@@ -120,19 +118,24 @@ void AddExport(CLI::App& app, Action& action) {
       *command, "",
       {"npumesh export mp/ --path mp2 --name mp_rank --auto-atc-config",
        "npumesh launch -n 4 -- export mp/ --path mp2 --name mp_rank --auto-atc-config"},
-      "Under mpirun each rank exports its graph; without it one process exports the graphs of\n"
-      "all ranks of a folder.\n");
+      "Under mpirun each rank exports its graph; without it one process exports the graphs of all "
+      "ranks of a folder.\n");
   command
       ->add_option(
           "graphs", words->job.paths,
           "An .air, .pbtxt or ge_proto*.txt file for each rank, in rank order, or a folder")
+      ->type_name("FILE")
       ->required();
-  command->add_option("--path", words->path,
-                      "export_path: folder of the package, relative or absolute; default "
-                      "export_file");
-  command->add_option("--name", words->name,
-                      "export_name: base name of the .air files, ranks are appended; default "
-                      "export");
+  command
+      ->add_option("--path", words->path,
+                   "export_path: folder of the package, relative or absolute; default "
+                   "export_file")
+      ->type_name("FOLDER");
+  command
+      ->add_option("--name", words->name,
+                   "export_name: base name of the .air files, ranks are appended; default "
+                   "export")
+      ->type_name("NAME");
   command->add_flag("--dynamic", options.dynamic, "Open all input dimensions of 2 and more");
   CLI::Option* configs = command->add_flag(
       "--auto-atc-config", options.auto_atc_config_generated,
@@ -143,21 +146,20 @@ void AddExport(CLI::App& app, Action& action) {
       ->needs(configs);
   command->add_flag("--module-stack", options.enable_record_nn_module_stack,
                     "Keep nn_module_stack of nodes two modules deep");
-  command->add_option(
-      "--weight-limit", words->weight_limit,
-      "Weights become files above this many bytes of graph and weights (0: always); "
-      "default 1848M");
   command
-      ->add_option("--weight-name", words->weight_names,
-                   "NODE=PARAMETER: name of a weight, and of its file")
+      ->add_option("--weight-limit", words->weight_limit,
+                   "Weights become files above this many bytes of graph and weights (0: always); "
+                   "default 1848M")
+      ->type_name("BYTES");
+  command->add_option("--weight-name", words->weight_names, "Name of a weight, and of its file")
+      ->type_name("NODE=PARAMETER")
       ->allow_extra_args(false);
   command->add_flag("--distributed", words->distributed,
                     "The layout of several ranks for a single one, too");
   command->add_flag("--read-only", options.read_only, "Permission 0400 for the .air, as GE writes");
   AddAllowOutsideOption(*command, words->job.allow_outside);
   command->add_flag("--no-progress", words->quiet,
-                    "No progress line; otherwise there is one where standard output is a terminal, "
-                    "which it always seems to be under mpirun");
+                    "No progress line; otherwise there is one where standard output is a terminal");
   AddConfigOptions(*command, words->config);
   command->callback([words, &action] {
     action = [words] {

@@ -33,8 +33,8 @@ using nlohmann::json;
 
 struct GraphOptions {
   std::string file;
-  std::string dot;  // empty: not written
-  std::string svg;  // empty: not written
+  std::string dot;   // empty: not written
+  std::string svg;   // empty: not written
   std::string onnx;  // empty: not written
   std::vector<std::string> op_libraries;
   LibraryTrust library_trust = LibraryTrust::kOwner;
@@ -114,11 +114,11 @@ Status ShowOutline(const GraphOptions& options, Model model, const SessionOption
     Print(JsonText(all));
     return Status();
   }
-  Print(
+  Show(
       fmt::format("order of {}: inputs have open dimensions, so types are known in part (-1: "
                   "open); --dim gives them values and shows the plan\n",
                   Printable(name)));
-  for (const StageOutline& stage : stages) Print(ToText(stage));
+  for (const StageOutline& stage : stages) Show(ToText(stage));
   return Status();
 }
 
@@ -150,7 +150,11 @@ Status ShowPlan(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const PlanInputs inputs, InputsFor(options, model, place));
   NPUMESH_ASSIGN_OR_RETURN(const PlanView plan, PlanOnPaper(std::move(model), inputs.types,
                                                             inputs.values, session, place));
-  Print(options.json ? ToJson(plan) : ToText(plan));
+  if (options.json) {
+    Print(ToJson(plan));
+  } else {
+    Show(ToText(plan));
+  }
   if (options.svg.empty()) return Status();
   return WriteFile(options.svg, ToSvg(plan), FileKind::kData);
 }
@@ -172,8 +176,8 @@ Status ShowGraph(const GraphOptions& options) {
       CollectiveInputs(model, *registry, table, place.world_size);
   OfflineGroups groups = OfflineGroups::BeforeWorld(table, place.rank, place.world_size);
   const ValueTypes types = InferTypes(*registry, &groups, model);
-  Print(ToText(Examine(model, *registry, collectives)));
-  if (types.open_inputs || options.types) Print(ToText(types));
+  Show(ToText(Examine(model, *registry, collectives)));
+  if (types.open_inputs || options.types) Show(ToText(types));
   if (!options.onnx.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(const std::string bytes, WriteOnnx(model));
     NPUMESH_RETURN_IF_ERROR(WriteFile(options.onnx, bytes, FileKind::kData));
@@ -199,13 +203,19 @@ void AddGraph(CLI::App& app, Action& action) {
   AddFooter(*graph, "",
             {"npumesh graph mp/mp_rank0.air --svg graph.svg",
              "npumesh graph dynamic.air --plan --dim x=4 --svg plan.svg"});
-  graph->add_option("file", options->file, "An .air, .pbtxt, ge_proto*.txt or .onnx file")->required();
+  graph->add_option("file", options->file, "An .air, .pbtxt, ge_proto*.txt or .onnx file")
+      ->type_name("FILE")
+      ->required();
   AddOpLibraryOption(*graph, options->op_libraries, options->library_trust);
   AddAllowOutsideOption(*graph, options->allow_outside);
-  CLI::Option* dot = graph->add_option("--dot", options->dot, "Write Graphviz text");
-  graph->add_option("--svg", options->svg, "Write a picture for the browser");
-  CLI::Option* onnx = graph->add_option(
-      "--onnx", options->onnx, "Write it as an ONNX model, where every operator has a counterpart");
+  CLI::Option* dot =
+      graph->add_option("--dot", options->dot, "Write Graphviz text")->type_name("FILE");
+  graph->add_option("--svg", options->svg, "Write a picture for the browser")->type_name("FILE");
+  CLI::Option* onnx = graph
+                          ->add_option("--onnx", options->onnx,
+                                       "Write it as an ONNX model, where every operator has a "
+                                       "counterpart")
+                          ->type_name("FILE");
   graph->add_flag("--types", options->types,
                   "List what is known of the type of every value, and fail if `run` would refuse "
                   "the graph; a graph with open dimensions lists them anyway");
@@ -220,8 +230,10 @@ void AddGraph(CLI::App& app, Action& action) {
                             ->add_option("--inputs", options->inputs,
                                          "Folder with [rank_R/]<data index>.npy that the plan is "
                                          "for; needed where values decide shapes")
+                            ->type_name("FOLDER")
                             ->needs(plan);
-  graph->add_option("--dim", options->dims, "NAME=V: open dimensions of inputs, as in `run`")
+  graph->add_option("--dim", options->dims, "Open dimensions of inputs, as in `run`")
+      ->type_name("NAME=V")
       ->allow_extra_args(false)
       ->needs(plan)
       ->excludes(inputs);

@@ -46,10 +46,10 @@ Status ImportFile(const ImportWords& words) {
   const NodeId sink = model.graph.NetOutput();
   const size_t outputs = sink == kNoNode ? 0 : model.graph.node(sink).inputs.size();
   if (!words.output.empty()) NPUMESH_RETURN_IF_ERROR(SaveAir(model, words.output));
-  Print(fmt::format("{}: graph \"{}\", {} nodes, {} inputs, {} outputs, {} subgraphs\n",
-                    words.output.empty() ? words.file : words.output, model.graph.name(),
-                    model.graph.nodes().size(), model.graph.DataNodes().size(), outputs,
-                    model.subgraphs.size()));
+  Show(fmt::format("{}: graph \"{}\", {} nodes, {} inputs, {} outputs, {} subgraphs\n",
+                   words.output.empty() ? words.file : words.output, model.graph.name(),
+                   model.graph.nodes().size(), model.graph.DataNodes().size(), outputs,
+                   model.subgraphs.size()));
   return Status();
 }
 
@@ -57,29 +57,31 @@ Status ImportFile(const ImportWords& words) {
 
 void AddImport(CLI::App& app, Action& action) {
   auto words = std::make_shared<ImportWords>();
-  CLI::App* import = app.add_subcommand("import", "Make a graph of an ONNX model");
-  AddFooter(*import, "",
-            {"npumesh import model.onnx -o imported.air", "npumesh import --ops"});
-  CLI::Option* file = import->add_option("file", words->file, "An ONNX model");
+  CLI::App* command = app.add_subcommand("import", "Make a graph of an ONNX model");
+  AddFooter(*command, "", {"npumesh import model.onnx -o imported.air", "npumesh import --ops"});
+  CLI::Option* file = command->add_option("file", words->file, "An ONNX model")->type_name("FILE");
   CLI::Option* output =
-      import->add_option("-o,--output", words->output,
-                         "Write the graph as .air; without it the model is checked only");
-  CLI::Option* sequence =
-      import
-          ->add_option("--sequence", words->sequences,
-                       "NAME=N: how many elements an input that is a sequence has")
-          ->allow_extra_args(false);
-  AddOpLibraryOption(*import, words->op_libraries, words->library_trust);
-  CLI::Option* ops = import->add_flag("--ops", words->ops, "List the operators that have a translation");
+      command
+          ->add_option("-o,--output", words->output,
+                       "Write the graph as .air; without it the model is checked only")
+          ->type_name("FILE");
+  CLI::Option* sequence = command
+                              ->add_option("--sequence", words->sequences,
+                                           "How many elements an input that is a sequence has")
+                              ->type_name("NAME=N")
+                              ->allow_extra_args(false);
+  AddOpLibraryOption(*command, words->op_libraries, words->library_trust);
+  CLI::Option* ops =
+      command->add_flag("--ops", words->ops, "List the operators that have a translation");
   ops->excludes(file)->excludes(output)->excludes(sequence);
-  import->add_flag("--markdown", words->markdown, "As the table of docs/onnx.md")->needs(ops);
-  import->callback([words, &action] {
+  command->add_flag("--markdown", words->markdown, "As the table of docs/onnx.md")->needs(ops);
+  command->callback([words, &action] {
     if (words->file.empty() && !words->ops) {
       throw CLI::RequiredError("file");
     }
     action = [words] {
       if (words->ops) {
-        Print(words->markdown ? OnnxOpsAsMarkdown() : OnnxOpsAsText());
+        words->markdown ? Print(OnnxOpsAsMarkdown()) : Show(OnnxOpsAsText());
         return 0;
       }
       const Status status = ImportFile(*words);

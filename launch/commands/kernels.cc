@@ -192,32 +192,41 @@ void AddKernels(CLI::App& app, Action& action) {
   kernels->require_subcommand(1);
   AddFooter(*kernels, "verify found a damaged file",
             {"npumesh kernels ls", "npumesh kernels verify", "npumesh kernels gc --days 7"});
-  const auto add = [&](const char* name, const char* what,
+  const auto add = [&](const char* name, const char* what, std::string_view example,
                        Result<Answer> (*run)(const KernelsOptions&)) {
     CLI::App* command = kernels->add_subcommand(name, what);
+    AddFooter(*command, name == std::string_view("verify") ? "a damaged file was found" : "",
+              {example});
     command->add_option("--store", options->store, "Another folder than that of this user")
-        ->type_name("DIR");
+        ->type_name("FOLDER");
     AddJsonFlag(*command, options->as_json);
     command->callback([options, &action, run, name = fmt::format("kernels {}", name)] {
       action = [options, run, name] { return Tell(name, options->as_json, run(*options)); };
     });
     return command;
   };
-  add("ls", "List the kernels", ListKernels);
-  add("verify", "Check every file by its SHA-256", VerifyKernels);
-  add("gc", "Remove what nobody needs: leftovers, damaged files, old kernels", CollectKernels)
+  add("ls", "List the kernels", "npumesh kernels ls --json", ListKernels);
+  add("verify", "Check every file by its SHA-256", "npumesh kernels verify", VerifyKernels);
+  add("gc", "Remove what nobody needs: leftovers, damaged files, old kernels",
+      "npumesh kernels gc --days 7", CollectKernels)
       ->add_option("--days", options->days, "Kernels not used for so many days")
       ->check(CLI::Range(0, 36500));
   add("install", "Put the kernels of a package into the store",
+      "npumesh kernels install static_kernel_20261123084245.run",
       [](const KernelsOptions& o) { return RunPackage(o, "install"); })
       ->add_option("package", options->package, "static_kernel_<datetime>.run")
+      ->type_name("FILE")
       ->required();
   add("uninstall", "Take the kernels of a package out again",
+      "npumesh kernels uninstall static_kernel_20261123084245.run",
       [](const KernelsOptions& o) { return RunPackage(o, "uninstall"); })
       ->add_option("package", options->package, "static_kernel_<datetime>.run")
+      ->type_name("FILE")
       ->required();
-  add("show", "Print a kernel: its operators, its source, its machine code", ShowKernel)
+  add("show", "Print a kernel: its operators, its source, its machine code",
+      "npumesh kernels show 3f2a", ShowKernel)
       ->add_option("key", options->key, "A key, or how it begins")
+      ->type_name("KEY")
       ->required();
 }
 

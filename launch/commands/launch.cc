@@ -13,9 +13,12 @@
 #include "launch/commands/command.h"
 #include "launch/mpirun/child_process.h"
 #include "launch/mpirun/mpirun_plan.h"
+#include "launch/mpirun/open_files.h"
 #include "launch/mpirun/rank_output.h"
 #include "launch/mpirun/segment_folder.h"
 #include "launch/run/run_story.h"
+#include "launch/screen/progress_line.h"
+#include "launch/screen/screen.h"
 #include "runtime/base/log.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/secure_file.h"
@@ -49,14 +52,62 @@ Result<LaunchPlace> FindPlace(std::vector<std::string> sub_commands) {
   return place;
 }
 
-// Passes a stream of mpirun on to one of ours.
-ByteSink PassOn(RankOutput& lines, std::FILE* to) {
-  return [&lines, to](std::string_view bytes) {
+// Passes the streams of mpirun on to ours. Ranks of npumesh's own commands get our screen: its
+// width, its colours, and a line of the terminal for their progress.
+class RankScreen {
+ public:
+  RankScreen(MpiLauncher launcher, bool own)
+      : output_(launcher, PrefixFor(own)),
+        errors_(launcher, PrefixFor(own)),
+        on_output_(ScreenOf(STDOUT_FILENO)) {
+    on_errors_ = ScreenOf(STDERR_FILENO);
+    if (!on_errors_.terminal) on_errors_.columns = 0;
+    if (!own) on_output_ = on_errors_ = Screen();
+  }
+
+  const RankOutput& output() const { return output_; }
+  const RankOutput& errors() const { return errors_; }
+
+  // What the ranks should know of this screen.
+  std::vector<std::string> Variables() const {
+    std::vector<std::string> variables;
+    if (on_output_.columns > 0) variables.push_back(fmt::format("COLUMNS={}", on_output_.columns));
+    if (on_errors_.terminal) variables.push_back(fmt::format("{}=1", kProgressVariable));
+    return variables;
+  }
+
+  ByteSink Output() {
+    return [this](std::string_view bytes) { PassOn(bytes, output_, on_output_, stdout); };
+  }
+  ByteSink Errors() {
+    return [this](std::string_view bytes) { PassOn(bytes, errors_, on_errors_, stderr); };
+  }
+
+ private:
+  static RankPrefix PrefixFor(bool own) { return own ? RankPrefix::kOthers : RankPrefix::kAll; }
+
+  void PassOn(std::string_view bytes, RankOutput& lines, const Screen& screen, std::FILE* to) {
     const std::string text = bytes.empty() ? lines.Finish() : lines.Add(bytes);
-    std::fwrite(text.data(), 1, text.size(), to);
+    if (!text.empty()) ShowProgress("");
+    const std::string shown = Shown(text, screen);
+    std::fwrite(shown.data(), 1, shown.size(), to);
     std::fflush(to);
-  };
-}
+    if (const std::optional<std::string> progress = lines.TakeProgress()) ShowProgress(*progress);
+  }
+
+  void ShowProgress(const std::string& text) {
+    if (!on_errors_.terminal || (text.empty() && !progress_)) return;
+    progress_ = !text.empty();
+    std::fputs(OverLine(text).c_str(), stderr);
+    std::fflush(stderr);
+  }
+
+  RankOutput output_;
+  RankOutput errors_;
+  Screen on_output_;
+  Screen on_errors_;
+  bool progress_ = false;  // a progress line is on the terminal
+};
 
 // On this machine a program can be looked for before mpirun is asked to.
 Status CheckProgram(const LaunchOptions& options, const LaunchPlace& place, bool here) {
@@ -152,15 +203,15 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   NPUMESH_ASSIGN_OR_RETURN(LaunchPlace place, FindPlace(std::move(sub_commands)));
   NPUMESH_ASSIGN_OR_RETURN(const Spread spread, SpreadRanks(hosts, options.ranks, place.cores));
   NPUMESH_RETURN_IF_ERROR(CheckProgram(options, place, hosts.empty()));
+  NPUMESH_RETURN_IF_ERROR(RaiseOpenFiles(spread.per_host));
   const std::unique_ptr<SegmentFolder> segments = PrepareSegments(options, spread, place.launcher);
   if (segments != nullptr) place.segments = segments->path();
   ChildCare care = CareFor(options, place);
   if (spread.hosts.empty()) care.environment = LoopbackEnvironment(place);
-  RankOutput output(place.launcher);
-  RankOutput errors(place.launcher);
-  NPUMESH_ASSIGN_OR_RETURN(const ChildEnd end,
-                           RunChild(MpirunWords(options, place, spread), PassOn(output, stdout),
-                                    PassOn(errors, stderr), care));
+  RankScreen screen(place.launcher, RunsSubCommand(options, place));
+  place.variables = screen.Variables();
+  NPUMESH_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(MpirunWords(options, place, spread),
+                                                        screen.Output(), screen.Errors(), care));
   Status late;
   if (end.late) {
     late =
@@ -170,10 +221,11 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   if (end.bereft) {
     NPUMESH_WARNING("mpirun did not notice that all ranks of this host had ended; it was killed");
   }
-  const bool refused = errors.mpirun_spoke() && !errors.rank_spoke() && !output.rank_spoke();
+  const bool refused = screen.errors().mpirun_spoke() && !screen.errors().rank_spoke() &&
+                       !screen.output().rank_spoke();
   const int code = !late.ok()        ? ExitCode(late)
                    : end.signal != 0 ? 128 + end.signal
-                                     : JobCode(CodeOf(end, output, errors),
+                                     : JobCode(CodeOf(end, screen.output(), screen.errors()),
                                                RunsSubCommand(options, place), refused);
   NPUMESH_RETURN_IF_ERROR(EndReports(options, place, code));
   if (!late.ok()) return late;
@@ -189,15 +241,17 @@ void AddLaunch(CLI::App& app, Action& action) {
       *launch, "a comparison of the ranks differs",
       {"npumesh launch -n 4 -- run mp/ --steps 10",
        "npumesh launch -n 4 --hosts node1:2,node2:2 -- ./my_hccl_program --size 1M"},
-      "Ends with what the ranks return, with 3 when the program is not there, with 4 when the\n"
-      "ranks cannot be started or --timeout is over, with 5 when a rank was lost, with 128 + N\n"
+      "Ends with what the ranks return, with 3 when the program is not there, with 4 when the "
+      "ranks cannot be started or --timeout is over, with 5 when a rank was lost, with 128 + N "
       "when signal N has ended the job.\n");
   launch->add_option("-n,--ranks", options->ranks, "Number of ranks")
       ->required()
       ->check(CLI::Range(1, 1 << 20));
   CLI::Option* hosts =
-      launch->add_option("--hosts", options->hosts, "Hosts and their ranks: h1:2,h2:2");
+      launch->add_option("--hosts", options->hosts, "Hosts and their ranks: h1:2,h2:2")
+          ->type_name("HOST:N,...");
   launch->add_option("--hostfile", options->host_file, "File of lines \"host slots=N\"")
+      ->type_name("FILE")
       ->excludes(hosts);
   launch
       ->add_option("--bind", options->bind,
@@ -206,7 +260,8 @@ void AddLaunch(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"core", "numa", "none"}));
   launch->add_option("--timeout", options->timeout, "Seconds after which all ranks end")
       ->check(CLI::Range(1, 1'000'000'000));
-  launch->add_option("--mpi-arg", options->mpi_args, "One more word for mpirun; may be repeated")
+  launch->add_option("--mpi-arg", options->mpi_args, "One more word for mpirun")
+      ->type_name("WORD")
       ->allow_extra_args(false);
   launch
       ->add_option("command", options->command,

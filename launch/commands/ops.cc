@@ -14,6 +14,7 @@ struct OpsOptions {
   std::vector<std::string> names;  // none: all
   std::vector<std::string> libraries;
   LibraryTrust trust = LibraryTrust::kOwner;
+  OpFilter filter;
   bool markdown = false;
   bool as_json = false;
 };
@@ -33,12 +34,25 @@ Result<OpRegistry> Named(const OpRegistry& registry, const std::vector<std::stri
   return named;
 }
 
+std::string Pages(const OpRegistry& registry) {
+  std::string text;
+  for (const std::string_view type : registry.Types()) {
+    text += (text.empty() ? "" : "\n") + OpPage(*registry.Find(type));
+  }
+  return text;
+}
+
 Result<Answer> ListOps(const OpsOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> all,
                            OperatorsWith(options.libraries, options.trust));
+  const bool pages = !options.names.empty() && !options.markdown;
   NPUMESH_ASSIGN_OR_RETURN(const OpRegistry named, Named(*all, options.names));
-  const OpRegistry& registry = options.names.empty() ? *all : named;
-  return Answer{0, options.markdown ? OpsAsMarkdown(registry) : OpsAsText(registry),
+  NPUMESH_ASSIGN_OR_RETURN(const OpRegistry registry,
+                           Filtered(options.names.empty() ? *all : named, options.filter));
+  return Answer{0,
+                pages              ? Pages(registry)
+                : options.markdown ? OpsAsMarkdown(registry)
+                                   : OpsAsText(registry),
                 OpsReport(registry)};
 }
 
@@ -46,8 +60,7 @@ Result<Answer> ListOps(const OpsOptions& options) {
 
 void AddOpLibraryOption(CLI::App& app, std::vector<std::string>& libraries, LibraryTrust& trust) {
   CLI::Option* library =
-      app.add_option("--op-library", libraries,
-                     "Shared library with operators of your own; may be given several times")
+      app.add_option("--op-library", libraries, "Shared library with operators of your own")
           ->type_name("FILE.so")
           ->allow_extra_args(false);
   app.add_flag_callback(
@@ -59,10 +72,21 @@ void AddOpLibraryOption(CLI::App& app, std::vector<std::string>& libraries, Libr
 void AddOps(CLI::App& app, Action& action) {
   auto options = std::make_shared<OpsOptions>();
   CLI::App* ops = app.add_subcommand("ops", "List the operators npumesh can run");
-  AddFooter(*ops, "",
-            {"npumesh ops MatMulV2 HcomAllReduce", "npumesh ops --markdown > docs/operators.md",
-             "npumesh ops --op-library ./libpolynomial_operator.so"});
-  ops->add_option("names", options->names, "Only these operators")->type_name("NAME");
+  AddFooter(
+      *ops, "",
+      {"npumesh ops MatMulV2 HcomAllReduce", "npumesh ops --trait collective --like allreduce",
+       "npumesh ops --markdown > docs/operators.md",
+       "npumesh ops --op-library ./libpolynomial_operator.so"});
+  ops->add_option("names", options->names, "A page about each of these operators; default: a list")
+      ->type_name("NAME");
+  ops->add_option("--like", options->filter.like, "Only operators whose name contains this")
+      ->type_name("TEXT");
+  ops->add_option("--family", options->filter.family,
+                  "Only those of one family: a folder of graph/ops, as in docs/operators.md")
+      ->type_name("NAME");
+  ops->add_option("--trait", options->filter.trait,
+                  "Only those with a trait: view, elementwise, collective, product, needs, ...")
+      ->type_name("NAME");
   CLI::Option* markdown = ops->add_flag("--markdown", options->markdown, "As docs/operators.md");
   AddJsonFlag(*ops, options->as_json)->excludes(markdown);
   AddOpLibraryOption(*ops, options->libraries, options->trust);

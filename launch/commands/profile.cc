@@ -90,8 +90,8 @@ Result<Answer> CompareFolders(const ProfileOptions& options) {
 }
 
 constexpr std::string_view kNotes =
-    "Parts of a step: computing (operators run), overlapped (while a collective is under way),\n"
-    "moving (data of a collective move), waiting (for other ranks to arrive), preparing (copies\n"
+    "Parts of a step: computing (operators run), overlapped (while a collective is under way), "
+    "moving (data of a collective move), waiting (for other ranks to arrive), preparing (copies "
     "from and to the host, plans), idle (the rest). docs/profile.md says more.\n";
 
 }  // namespace
@@ -105,16 +105,20 @@ void AddProfile(CLI::App& app, Action& action) {
              "npumesh profile --compare before/ after/"},
             kNotes);
   CLI::Option* folder =
-      profile->add_option("folder", options->folder, "The folder with rank_<R>.npprof files");
+      profile->add_option("folder", options->folder, "The folder with rank_<R>.npprof files")
+          ->type_name("FOLDER");
   CLI::Option* compare = profile
                              ->add_option("--compare", options->compared,
                                           "Two folders instead: what is slower in the second")
+                             ->type_name("FOLDER")
                              ->expected(2)
                              ->excludes(folder);
   profile->add_option("--html", options->html, "Write one page with the timeline and the tables")
+      ->type_name("FILE")
       ->excludes(compare);
   CLI::Option* trace =
       profile->add_option("--trace", options->trace, "Write a trace for Perfetto or about:tracing")
+          ->type_name("FILE")
           ->excludes(compare);
   profile
       ->add_option("--trace-bytes", options->trace_bytes,

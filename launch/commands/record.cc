@@ -34,9 +34,13 @@ void AddRecord(CLI::App& app, Action& action) {
   AddFooter(*record, "a problem was found",
             {"NPUMESH_RECORD=records/ npumesh launch -n 4 -- run mp/",
              "npumesh record records/ --timeline trace.json"});
-  record->add_option("folder", options->folder, "What NPUMESH_RECORD named")->required();
-  record->add_option("--timeline", options->timeline,
-                     "Write a trace for Perfetto or Chrome's about:tracing");
+  record->add_option("folder", options->folder, "What NPUMESH_RECORD named")
+      ->type_name("FOLDER")
+      ->required();
+  record
+      ->add_option("--timeline", options->timeline,
+                   "Write a trace for Perfetto or Chrome's about:tracing")
+      ->type_name("FILE");
   AddJsonFlag(*record, options->as_json);
   record->callback([options, &action] {
     action = [options] { return Tell("record", options->as_json, JoinRecords(*options)); };

@@ -101,11 +101,15 @@ void AddReplay(CLI::App& app, Action& action) {
       *replay, "an operator differs",
       {"npumesh replay dump/ --model mp/", "npumesh replay from_npu/ --model export.air --reorder"},
       "An operator that ran and cannot be replayed ends it with 4, unless another differs.\n");
-  replay->add_option("folder", options->folder, "A dump folder, of any level")->required();
+  replay->add_option("folder", options->folder, "A dump folder, of any level")
+      ->type_name("FOLDER")
+      ->required();
   replay->add_option("--model", options->model, "The graph that ran, file or export folder")
+      ->type_name("PATH")
       ->required();
   replay->add_option("--step", options->step, "Only this step");
-  replay->add_option("--op", options->operators, "Only this operator; may be given several times")
+  replay->add_option("--op", options->operators, "Only this operator")
+      ->type_name("NAME")
       ->allow_extra_args(false);
   replay->add_flag("-v,--verbose", options->verbose, "One line for every operator");
   AddOpLibraryOption(*replay, options->op_libraries, options->library_trust);

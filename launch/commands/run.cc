@@ -15,6 +15,8 @@
 #include "launch/run/run_job.h"
 #include "launch/run/run_story.h"
 #include "launch/run/stop_request.h"
+#include "launch/screen/progress_line.h"
+#include "launch/screen/screen.h"
 #include "runtime/base/log.h"
 #include "runtime/base/process_safety.h"
 #include "runtime/base/thread_census.h"
@@ -62,20 +64,35 @@ void PrintMeasured(const MeasuredRun& measured, const RunOptions& options) {
   if (!options.check.empty()) {
     text += CheckVerdict(measured.checks, measured.ranks.size()) + "\n";
   }
-  PrintNow(text);
+  ShowNow(text);
+}
+
+// Rank 0 shows it for all.
+ProgressForm StepProgress(const World& world, const RunOptions& options) {
+  const bool quiet = options.quiet || options.steps == 1 || world.rank() != 0;
+  return quiet ? ProgressForm::kNone : ProgressFormHere();
+}
+
+void ShowStep(uint64_t done, uint64_t steps, ProgressLine& progress) {
+  if (!progress.due()) return;
+  progress.Show(fmt::format("step {} of {}", done, steps),
+                static_cast<double>(done) / static_cast<double>(steps));
 }
 
 // Collective over all ranks. The steps of one rank fail on all of them.
 bool RunSteps(World& world, RunJob& job, const RunOptions& options, Agreement& agreement) {
   const StopRequest stop(world, std::chrono::seconds(options.timeout));
+  ProgressLine progress(StepProgress(world, options));
   Outcome outcome;
   for (uint64_t step = 0; step < options.steps; ++step) {
     if (outcome.ok()) outcome = stop.Before(step, options.steps);
     if (outcome.ok()) outcome = Outcome::From(job.LoadStep(step));
+    if (!outcome.ok()) progress.Clear();
     if (!agreement.Reached(outcome)) return false;
     const Status status = job.RunStep(step);
     if (!status.ok()) world.board().PublishFailure(status);
     outcome = stop.After(status);
+    ShowStep(step + 1, options.steps, progress);
     if (outcome.ok()) NPUMESH_INFO("step {} of {} is done", step, options.steps);
   }
   if (outcome.ok()) outcome = Outcome::From(job.CheckFaults());
@@ -258,11 +275,16 @@ void AddRun(CLI::App& app, Action& action) {
   run->add_option("path", options->path,
                   "An .air, .pbtxt, ge_proto*.txt or .onnx file, or an export folder; with several ranks "
                   "each takes the file whose name ends in its rank")
+      ->type_name("PATH")
       ->required();
-  CLI::Option* inputs = run->add_option(
-      "--inputs", options->inputs, "Folder with [step_K/]rank_R/<data index>.npy; default: random");
-  run->add_option("--outputs", options->outputs, "Folder for [step_K/]rank_R/<output>.npy");
-  run->add_option("--check", options->check, "Folder of golden outputs in the same layout");
+  CLI::Option* inputs =
+      run->add_option("--inputs", options->inputs,
+                      "Folder with [step_K/]rank_R/<data index>.npy; default: random")
+          ->type_name("FOLDER");
+  run->add_option("--outputs", options->outputs, "Folder for [step_K/]rank_R/<output>.npy")
+      ->type_name("FOLDER");
+  run->add_option("--check", options->check, "Folder of golden outputs in the same layout")
+      ->type_name("FOLDER");
   run->add_option("--steps", options->steps, "How often to run the graph")
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
@@ -273,21 +295,26 @@ void AddRun(CLI::App& app, Action& action) {
                 "Random inputs differ from rank to rank")
       ->excludes(inputs);
   run->add_option("--dim", options->dims,
-                  "NAME=V: a value for open dimensions of random inputs; "
+                  "A value for open dimensions of random inputs; "
                   "NAME is an input, or input.axis")
+      ->type_name("NAME=V")
       ->allow_extra_args(false)
       ->excludes(inputs);
   run->add_option("--int-range", options->int_ranges,
-                  "NAME=LOW:HIGH: random integers of an input are LOW to HIGH - 1; default 0 to 7")
+                  "Random integers of an input are LOW to HIGH - 1; default 0 to 7, and less where "
+                  "an operator looks up with them")
+      ->type_name("NAME=LOW:HIGH")
       ->allow_extra_args(false)
       ->excludes(inputs);
   AddToleranceOptions(*run, options->tolerance);
   AddFaultOptions(*run, *options);
   run->add_option("--report", options->report,
                   "JSON file: verdict, exit code, error, rank, operator, outputs, times; written "
-                  "however the run ends");
+                  "however the run ends")
+      ->type_name("FILE");
   run->add_option("--junit", options->junit,
-                  "The verdict as JUnit XML, a test case for each rank and output");
+                  "The verdict as JUnit XML, a test case for each rank and output")
+      ->type_name("FILE");
   AddAllowOutsideOption(*run, options->allow_outside);
   AddOpLibraryOption(*run, options->op_libraries, options->library_trust);
   AddConfigOptions(*run, options->config);
@@ -303,19 +330,18 @@ void AddRun(CLI::App& app, Action& action) {
   AddDumpOptions(*run, options->dump);
   CLI::Option* profile = run->add_option("--profile", options->profile,
                                          "Folder for a profile of all ranks, and for the vendor's "
-                                         "profiler files; see npumesh profile");
+                                         "profiler files; see npumesh profile")
+                             ->type_name("FOLDER");
   run->add_option("--profile-max-bytes", options->profile_max_bytes,
                   "Bytes of the profile of all ranks; what is beyond is left out and counted")
       ->transform(CLI::AsSizeValue(false))
       ->needs(profile)
       ->default_str("4GB");
-  auto quiet = std::make_shared<bool>(false);
-  run->add_flag(
-      "--no-progress", *quiet,
-      "No line that shows how weights arrive; otherwise there is one where standard error "
-      "is a terminal");
-  run->callback([options, quiet, &action] {
-    options->show_progress = !*quiet && isatty(STDERR_FILENO) == 1;
+  run->add_flag("--no-progress", options->quiet,
+                "No line that shows how weights arrive and how many steps are done; otherwise "
+                "there is one where standard error is a terminal");
+  run->callback([options, &action] {
+    options->show_progress = !options->quiet && ScreenOf(STDERR_FILENO).terminal;
     action = [options] { return CheckAndRun(*options); };
   });
 }

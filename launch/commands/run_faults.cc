@@ -14,12 +14,13 @@ void AddFaultOptions(CLI::App& run, RunOptions& options) {
   run.add_option("--inject", options.inject,
                  "Make something go wrong: corrupt:rank=R,op=NAME[,element=K][,output=I], "
                  "delay:rank=R,op=NAME,ms=T, kill:rank=R[,op=NAME], "
-                 "exit:rank=R[,op=NAME][,code=C]; each with [,step=S]; may be given several times")
+                 "exit:rank=R[,op=NAME][,code=C]; each with [,step=S]")
       ->allow_extra_args(false)
       ->check(CLI::Validator(refuse, "FAULT"));
   run.add_option("--golden", options.golden,
                  "The unsharded graph of the same model, or float64 for the same graphs with "
-                 "float64 accumulation: names the first operator that differs");
+                 "float64 accumulation: names the first operator that differs")
+      ->type_name("PATH");
 }
 
 namespace {
@@ -27,7 +28,7 @@ namespace {
 // On rank 0 only.
 void Tell(const RankCircle& circle, const std::string& text) {
   if (circle.rank() != 0) return;
-  PrintNow(text);
+  ShowNow(text);
 }
 
 std::string DoubleText(const DoubleVerdict& verdict) {

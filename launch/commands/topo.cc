@@ -109,12 +109,12 @@ void AddTopo(CLI::App& app, Action& action) {
              "npumesh topo --plan a,10.0.0.1:8 --plan b,10.0.0.2:4"});
   command
       ->add_option("--write", options->write,
-                   fmt::format("FORM=FILE, repeated; FORM is one of {}", ClusterForms()))
+                   fmt::format("Write this form of it; FORM is one of {}", ClusterForms()))
+      ->type_name("FORM=FILE")
       ->allow_extra_args(false);
   command
-      ->add_option("--plan", options->plan,
-                   "HOST[,ADDRESS]:RANKS, repeated: a cluster of such nodes instead of the running "
-                   "ranks")
+      ->add_option("--plan", options->plan, "A cluster of such nodes instead of the running ranks")
+      ->type_name("HOST[,ADDRESS]:RANKS")
       ->allow_extra_args(false);
   AddJsonFlag(*command, options->as_json);
   command->callback([options, &action] { action = [options] { return RunTopo(*options); }; });

@@ -1,6 +1,7 @@
 // `npumesh validate`: checks a package before anything is run.
 #include "graph/ops/op_library.h"
 #include "launch/commands/answer.h"
+#include "launch/screen/progress_line.h"
 #include "launch/validate/package_check.h"
 #include "launch/validate/package_json.h"
 
@@ -18,8 +19,13 @@ struct PackageOptions {
 Result<Answer> Validate(const PackageOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(options.op_libraries, options.library_trust));
+  ProgressLine progress(ProgressFormHere());
+  const auto show = [&progress](size_t done, size_t ranks) {
+    progress.Show(fmt::format("rank {} of {}", done, ranks),
+                  static_cast<double>(done) / static_cast<double>(ranks));
+  };
   NPUMESH_ASSIGN_OR_RETURN(const PackageReport report,
-                           CheckPackage(options.folder, *registry, options.allow_outside));
+                           CheckPackage(options.folder, *registry, options.allow_outside, show));
   return Answer{report.findings.errors() == 0 ? 0 : 1, ReportText(report), ToReport(report)};
 }
 
@@ -31,6 +37,7 @@ void AddValidate(CLI::App& app, Action& action) {
       "validate", "Check a package: files, weights, graphs, groups, collectives of all ranks");
   AddFooter(*command, "an error was found (not a warning)", {"npumesh validate mp/"});
   command->add_option("folder", options->folder, "The folder of the package, ours or a foreign one")
+      ->type_name("FOLDER")
       ->required();
   AddOpLibraryOption(*command, options->op_libraries, options->library_trust);
   AddAllowOutsideOption(*command, options->allow_outside);

@@ -2,14 +2,18 @@
 
 #include "graph/dump/dump_env.h"
 #include "graph/static_kernel/store/kernel_store.h"
+#include "launch/screen/screen.h"
 
 namespace npumesh {
 
 std::vector<EnvVariable> AllVariables() {
   std::vector<EnvVariable> all;
-  for (const auto& table : {EnvTable(), KernelStoreEnvTable(), DumpEnvTable(), LauncherEnvTable()}) {
+  for (const auto& table :
+       {EnvTable(), KernelStoreEnvTable(), DumpEnvTable(), LauncherEnvTable()}) {
     all.insert(all.end(), table.begin(), table.end());
   }
+  const std::vector<EnvVariable> screen = ScreenVariables();
+  all.insert(all.end(), screen.begin(), screen.end());
   return all;
 }
 

@@ -2,8 +2,13 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <set>
+#include <utility>
+
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/signature.h"
+#include "runtime/base/strings.h"
 
 namespace npumesh {
 namespace {
@@ -17,7 +22,113 @@ std::string PageLine(const Operator& op) {
   return fmt::format("- `{}`\n", SignatureText(op.schema));
 }
 
+// The family's name; empty: the operator is of a library.
+std::string_view FamilyOf(std::string_view type) {
+  for (const OperatorFamily& family : OperatorFamilies()) {
+    if (std::find(family.types.begin(), family.types.end(), type) != family.types.end()) {
+      return family.name;
+    }
+  }
+  return {};
+}
+
+std::string_view KindText(PortKind kind) {
+  if (kind == PortKind::kOptional) return "optional";
+  return kind == PortKind::kDynamic ? "any number of tensors" : "";
+}
+
+// Rows of two columns below a title: "inputs      x1", "            bias  optional".
+std::string Rows(std::string_view title,
+                 const std::vector<std::pair<std::string, std::string>>& rows) {
+  size_t widest = 0;
+  for (const auto& row : rows) widest = std::max(widest, row.first.size());
+  std::string text;
+  for (const auto& [name, what] : rows) {
+    std::string line =
+        fmt::format("  {:<12}{:<{}}  {}", text.empty() ? title : "", name, widest, what);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string PortRows(std::string_view title, const std::vector<PortSpec>& ports) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const PortSpec& port : ports) rows.emplace_back(port.name, KindText(port.kind));
+  return Rows(title, rows);
+}
+
+std::string AttributeRows(const std::vector<AttrSpec>& attrs) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const AttrSpec& attr : attrs) {
+    rows.emplace_back(attr.name,
+                      attr.fallback ? "default " + ValueText(*attr.fallback) : "required");
+  }
+  return Rows("attributes", rows);
+}
+
+bool HasTrait(const Operator& op, std::string_view wanted) {
+  const std::vector<std::string> traits = TraitsOf(op);
+  return std::any_of(traits.begin(), traits.end(), [&](std::string_view trait) {
+    return trait == wanted || trait.substr(0, trait.find(' ')) == wanted;
+  });
+}
+
+bool Fits(const Operator& op, const OpFilter& filter) {
+  const std::string name = LowerCase(op.schema.type);
+  return name.find(LowerCase(filter.like)) != name.npos &&
+         (filter.trait.empty() || HasTrait(op, filter.trait));
+}
+
+// Types of the families that a filter lets through.
+std::set<std::string> TypesOf(const std::string& wanted) {
+  std::set<std::string> types;
+  for (const OperatorFamily& family : OperatorFamilies()) {
+    if (family.name == wanted) types.insert(family.types.begin(), family.types.end());
+  }
+  return types;
+}
+
+std::string FamilyNames() {
+  std::vector<std::string_view> names;
+  for (const OperatorFamily& family : OperatorFamilies()) names.push_back(family.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string TraitNames(const OpRegistry& registry) {
+  std::set<std::string> names;
+  for (const std::string_view type : registry.Types()) {
+    for (const std::string& trait : TraitsOf(*registry.Find(type))) {
+      names.insert(trait.starts_with("needs ") ? "needs" : trait);
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
+
+std::string OpPage(const Operator& op) {
+  std::string text = SignatureText(op.schema) + "\n";
+  const std::string_view family = FamilyOf(op.schema.type);
+  text += Rows("family", {{family.empty() ? "an operator library" : std::string(family), ""}});
+  text += PortRows("inputs", op.schema.inputs) + AttributeRows(op.schema.attrs) +
+          PortRows("outputs", op.schema.outputs);
+  const std::string traits = TraitsText(op);
+  return traits.empty() ? text : text + Rows("traits", {{traits, ""}});
+}
+
+Result<OpRegistry> Filtered(const OpRegistry& registry, const OpFilter& filter) {
+  const std::set<std::string> of_family = TypesOf(filter.family);
+  OpRegistry fitting;
+  for (const std::string_view type : registry.Types()) {
+    const Operator& op = *registry.Find(type);
+    const bool belongs = filter.family.empty() || of_family.contains(std::string(type));
+    if (belongs && Fits(op, filter)) fitting.Add(op);
+  }
+  if (!fitting.Types().empty()) return fitting;
+  return Error(Code::kNotFound, "no operator fits; families are {}; traits are {}", FamilyNames(),
+               TraitNames(registry));
+}
 
 std::vector<std::string> TraitsOf(const Operator& op) {
   std::vector<std::string> traits;

@@ -6,11 +6,24 @@
 #include <vector>
 
 #include "graph/ops/core/op_registry.h"
+#include "runtime/base/status.h"
 
 namespace npumesh {
 
 // One line an operator: "Add(x1, x2) -> y  elementwise".
 std::string OpsAsText(const OpRegistry& registry);
+
+// Several lines about one operator: signature, family, ports, attributes, traits.
+std::string OpPage(const Operator& op);
+
+// Which operators a list has; what is empty does not narrow it.
+struct OpFilter {
+  std::string like;    // part of the name, whatever its case
+  std::string family;  // "matmul"
+  std::string trait;   // "collective"; "needs" is that of any port
+};
+// Error (kNotFound): no operator fits; names the families and traits there are.
+Result<OpRegistry> Filtered(const OpRegistry& registry, const OpFilter& filter);
 
 // docs/operators.md, word for word: a line for each operator, by family.
 std::string OpsAsMarkdown(const OpRegistry& registry);

@@ -14,6 +14,19 @@ endfunction()
 file(REMOVE_RECURSE ${SCRATCH})
 run("install" ${CMAKE_COMMAND} --install ${NPUMESH_BUILD} --prefix ${SCRATCH}/prefix)
 
+# What shells and man(1) know of the command: readable by everybody, and about every command.
+foreach(file man/man1/npumesh.1 man/man1/npumesh-dump-compare.1 bash-completion/completions/npumesh
+             zsh/site-functions/_npumesh)
+  if(NOT EXISTS ${SCRATCH}/prefix/share/${file})
+    message(FATAL_ERROR "share/${file} was not installed")
+  endif()
+endforeach()
+run("completion" ${SCRATCH}/prefix/bin/npumesh completion bash)
+file(READ ${SCRATCH}/prefix/share/bash-completion/completions/npumesh installed)
+if(NOT installed STREQUAL output)
+  message(FATAL_ERROR "the completion that was installed is not what the command prints")
+endif()
+
 # Static libraries that were built with a sanitizer ask for its runtime.
 set(sanitizer_flags)
 if(SANITIZE)

@@ -113,7 +113,7 @@ TEST(CliErrors, StartThatContradictsTheLauncher) {
 TEST(CliErrors, LaunchHidesWhatMpirunRepeats) {
   const CommandRun run = RunAlone({"launch", "-n", "2", "--", "run", "absent.air"});
   EXPECT_EQ(run.code, 3);
-  EXPECT_EQ(run.err, "[0] npumesh run: rank 0 of 2: absent.air: no such file or folder\n");
+  EXPECT_EQ(run.err, "npumesh run: rank 0 of 2: absent.air: no such file or folder\n");
 }
 
 }  // namespace

@@ -34,6 +34,33 @@ TEST(CliLaunch, ListensAtLoopbackOnlyAndLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(memory));
 }
 
+// `npumesh launch` of 8 ranks below a limit of open files, as a shell sets it.
+CommandRun LaunchBelow(const std::string& ulimit) {
+  CommandRun run;
+  const std::string script = ulimit + "; exec " + NPUMESH_COMMAND + " launch -n 8 -- /bin/true";
+  const Result<int> code = RunChild(
+      {"/bin/sh", "-c", script}, [&](std::string_view bytes) { run.out += bytes; },
+      [&](std::string_view bytes) { run.err += bytes; });
+  EXPECT_TRUE(code.ok());
+  if (code.ok()) run.code = *code;
+  return run;
+}
+
+// With 52 of them mpirun hung.
+TEST(CliLaunch, RaisesALimitOfOpenFilesThatIsTooLow) {
+  const CommandRun run = LaunchBelow("ulimit -S -n 40");
+  EXPECT_EQ(run.code, 0) << run.err;
+}
+
+TEST(CliLaunch, SaysWhichLimitOfOpenFilesItWants) {
+  const CommandRun run = LaunchBelow("ulimit -n 40");
+  EXPECT_EQ(run.code, 4);
+  EXPECT_EQ(run.err,
+            "npumesh launch: 8 ranks on this host want 128 open files, but only 40 are allowed; "
+            "raise the limit with ulimit -n 128, in a container with docker run --ulimit "
+            "nofile=128\n");
+}
+
 TEST(CliLaunch, TransportsThatTheUserChoosesStay) {
   const CommandRun run = RunAlone({"launch", "-n", "2", "--mpi-arg", "--mca", "--mpi-arg", "btl",
                                    "--mpi-arg", "self,vader,tcp", "--", LISTENERS});

@@ -1,9 +1,11 @@
-// The progress line of loading weights: on a terminal, and nowhere else.
+// What a terminal gets and nothing else: progress lines, colours, folded lines.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cstdlib>
 
 #include "graph/io/model_file.h"
 #include "tests/mpi/cli/run_command.h"
@@ -37,18 +39,20 @@ struct Said {
   std::string on_terminal;
 };
 
-// `npumesh run` with standard error on a terminal of its own, standard output thrown away.
-Said RunOnTerminal(const TestFolder& folder, const std::vector<std::string>& more) {
-  std::vector<std::string> words = {NPUMESH_COMMAND, "run", folder / "m.air"};
-  words.insert(words.end(), more.begin(), more.end());
+// npumesh with a terminal of 60 columns; its standard output goes there, too, or is thrown away.
+Said OnTerminal(std::vector<std::string> words, bool output) {
+  words.insert(words.begin(), NPUMESH_COMMAND);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   int terminal = -1;
-  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  const struct winsize size = {24, 60, 0, 0};
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
   if (child == 0) {
     const int nowhere = open("/dev/null", O_WRONLY);
-    dup2(nowhere, STDOUT_FILENO);
+    if (!output) dup2(nowhere, STDOUT_FILENO);
+    setenv("TERM", "xterm", 1);
+    for (const char* name : {"COLUMNS", "PMIX_RANK"}) unsetenv(name);
     execv(argv[0], argv.data());
     _exit(127);
   }
@@ -63,6 +67,13 @@ Said RunOnTerminal(const TestFolder& folder, const std::vector<std::string>& mor
   EXPECT_EQ(waitpid(child, &said.status, 0), child);
   close(terminal);
   return said;
+}
+
+// `npumesh run` with standard error on a terminal, standard output thrown away.
+Said RunOnTerminal(const TestFolder& folder, const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"run", folder / "m.air"};
+  words.insert(words.end(), more.begin(), more.end());
+  return OnTerminal(words, false);
 }
 
 TEST(CliProgress, IsALineOnATerminal) {
@@ -87,6 +98,45 @@ TEST(CliProgress, IsNotWrittenIntoAPipe) {
   const CommandRun run = RunAlone({"run", folder / "m.air"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.err + run.out, Not(HasSubstr("load weights")));
+}
+
+// A second of steps: how many are done and what is left, over one line, which is gone at the end.
+TEST(CliProgress, OfStepsSaysWhatIsLeft) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  const std::vector<std::string> words = {"run",     folder.path(), "--steps",
+                                          "1000000", "--timeout",   "3"};
+  std::vector<std::string> launched = {"launch", "-n", "2", "--"};
+  launched.insert(launched.end(), words.begin(), words.end());
+  const Said said = OnTerminal(launched, true);
+  EXPECT_THAT(said.on_terminal, testing::ContainsRegex("\rstep [0-9]+ of 1000000, [0-9]+ %"));
+  EXPECT_THAT(said.on_terminal, HasSubstr("\r\x1b[K"));
+  EXPECT_THAT(said.on_terminal, Not(HasSubstr("\x1e")));
+}
+
+TEST(CliColours, AreForTerminalsOnly) {
+  const TestFolder folder;
+  folder.PutModels(1);
+  folder.PutTensor("in", 0, 1);
+  folder.PutTensor("golden", 0, 1);
+  const std::vector<std::string> words = {"run",         folder / "m0.air", "--inputs",
+                                          folder / "in", "--check",         folder / "golden"};
+  unsetenv("NO_COLOR");
+  EXPECT_THAT(OnTerminal(words, true).on_terminal, HasSubstr("check: \x1b[32mOK\x1b[0m"));
+  setenv("NO_COLOR", "1", 1);
+  EXPECT_THAT(OnTerminal(words, true).on_terminal, HasSubstr("check: OK"));
+  unsetenv("NO_COLOR");
+  EXPECT_THAT(RunAlone(words).out, HasSubstr("check: OK"));
+}
+
+TEST(CliColours, LinesFitTheTerminal) {
+  const Said said = OnTerminal({"env"}, true);
+  EXPECT_EQ(said.status, 0);
+  size_t begin = 0;
+  for (size_t end; (end = said.on_terminal.find("\r\n", begin)) != std::string::npos;
+       begin = end + 2) {
+    EXPECT_LE(end - begin, 60u) << said.on_terminal.substr(begin, end - begin);
+  }
 }
 
 }  // namespace

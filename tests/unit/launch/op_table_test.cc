@@ -31,6 +31,48 @@ TEST(OpTable, ShowsPortsAttributesAndTraits) {
               HasSubstr("\n## Operator libraries\n\n- `" + signature + "`\n"));
 }
 
+TEST(OpTable, APageSaysItRowByRow) {
+  OpRegistry registry;
+  Operator op;
+  op.schema.type = "Mix";
+  op.schema.inputs = {{"x"}, {"bias", PortKind::kOptional}, {"more", PortKind::kDynamic}};
+  op.schema.outputs = {{"y"}};
+  op.schema.attrs = {{"axis", AttrValue::Int(-1)}, {"mode", Required::kString}};
+  op.view = true;
+  EXPECT_EQ(OpPage(op),
+            "Mix(x, bias?, more...; axis=-1, mode:string) -> y\n"
+            "  family      an operator library\n"
+            "  inputs      x\n"
+            "              bias  optional\n"
+            "              more  any number of tensors\n"
+            "  attributes  axis  default -1\n"
+            "              mode  required\n"
+            "  outputs     y\n"
+            "  traits      view\n");
+}
+
+TEST(OpTable, FiltersByNameFamilyAndTrait) {
+  const auto types = [](const OpFilter& filter) {
+    const Result<OpRegistry> fitting = Filtered(BuiltinOps(), filter);
+    EXPECT_TRUE(fitting.ok()) << fitting.status().message();
+    std::vector<std::string> names;
+    if (!fitting.ok()) return names;
+    for (const std::string_view type : fitting->Types()) names.emplace_back(type);
+    return names;
+  };
+  EXPECT_EQ(types({}).size(), BuiltinOps().Types().size());
+  EXPECT_THAT(types({.like = "hcomallre"}), testing::ElementsAre("HcomAllReduce"));
+  EXPECT_THAT(types({.family = "matmul"}), testing::Contains("MatMulV2"));
+  EXPECT_THAT(types({.family = "matmul", .trait = "view"}).size(), testing::Lt(5u));
+  for (const std::string& type : types({.trait = "needs"})) {
+    EXPECT_FALSE(BuiltinOps().Find(type)->value_inputs.empty()) << type;
+  }
+  const Result<OpRegistry> none = Filtered(BuiltinOps(), {.family = "matmal"});
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(std::string(none.status().message()),
+              testing::AllOf(HasSubstr("matmul"), HasSubstr("in place"), HasSubstr("collective")));
+}
+
 // Each operator is one line, in the section of its family.
 TEST(OpTable, ThePageHasEachOperatorOnce) {
   const std::string page = OpsAsMarkdown(BuiltinOps());

@@ -1,0 +1,91 @@
+// `npumesh completion` and `npumesh man`: what shells and man(1) know of the commands.
+#include <filesystem>
+
+#include "launch/commands/command.h"
+#include "launch/commands/completion_text.h"
+#include "launch/commands/option_facts.h"
+#include "launch/ranks/rank_circle.h"
+#include "runtime/base/secure_file.h"
+
+namespace npumesh {
+namespace {
+
+struct ManOptions {
+  std::vector<std::string> command;  // "dump compare"; none: npumesh itself
+  std::string folder;                // empty: to standard output
+};
+
+// The command that the words name, below `app`.
+Result<const CLI::App*> Find(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* command = &app;
+  for (const std::string& word : words) {
+    const CLI::App* next = nullptr;
+    for (const CLI::App* below : SubCommands(*command)) {
+      if (below->get_name() == word) next = below;
+    }
+    if (next == nullptr) {
+      return Error(Code::kInvalidArgument, "{} has no command \"{}\"; see {} --help",
+                   FullName(*command), word, FullName(*command));
+    }
+    command = next;
+  }
+  return command;
+}
+
+Status WritePages(const CLI::App& command, const std::string& folder) {
+  std::string name = FullName(command);
+  std::replace(name.begin(), name.end(), ' ', '-');
+  NPUMESH_RETURN_IF_ERROR(
+      WriteFile(fmt::format("{}/{}.1", folder, name), ManPage(command), FileKind::kData));
+  for (const CLI::App* below : SubCommands(command)) {
+    NPUMESH_RETURN_IF_ERROR(WritePages(*below, folder));
+  }
+  return Status();
+}
+
+int ShowPages(const CLI::App& app, const ManOptions& options) {
+  const Result<const CLI::App*> command = Find(app, options.command);
+  if (!command.ok()) {
+    PrintFailure("man", command.status().message());
+    return Outcome::Usage("").exit_code;
+  }
+  if (options.folder.empty()) {
+    Print(ManPage(**command));
+    return 0;
+  }
+  const Status written = WritePages(**command, options.folder);
+  return written.ok() ? 0 : Fail("man", written);
+}
+
+}  // namespace
+
+void AddCompletion(CLI::App& app, Action& action) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* completion =
+      app.add_subcommand("completion", "Print what completes npumesh's words in a shell");
+  AddFooter(*completion, "", {"npumesh completion bash > npumesh.bash && . ./npumesh.bash"});
+  completion->add_option("shell", *shell, "The shell")
+      ->check(CLI::IsMember({"bash", "zsh"}))
+      ->required();
+  completion->callback([shell, &app, &action] {
+    action = [shell, &app] {
+      Print(*shell == "bash" ? BashCompletion(app) : ZshCompletion(app));
+      return 0;
+    };
+  });
+}
+
+void AddMan(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ManOptions>();
+  CLI::App* man = app.add_subcommand("man", "Print the manual page of a command, for man(1)");
+  AddFooter(*man, "", {"npumesh man dump compare > npumesh-dump-compare.1"});
+  man->add_option("command", options->command, "The words of a command; default: npumesh itself")
+      ->type_name("WORD");
+  man->add_option("--write", options->folder, "All pages from this command on, into this folder")
+      ->type_name("FOLDER")
+      ->check(CLI::ExistingDirectory);
+  man->callback(
+      [options, &app, &action] { action = [options, &app] { return ShowPages(app, *options); }; });
+}
+
+}  // namespace npumesh
