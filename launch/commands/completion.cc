@@ -63,7 +63,10 @@ void AddCompletion(CLI::App& app, Action& action) {
   auto shell = std::make_shared<std::string>();
   CLI::App* completion =
       app.add_subcommand("completion", "Print what completes npumesh's words in a shell");
-  AddFooter(*completion, "", {"npumesh completion bash > npumesh.bash && . ./npumesh.bash"});
+  AddFooter(
+      *completion, "", {"npumesh completion bash > npumesh.bash"},
+      "An installed npumesh has it where bash and zsh look; elsewhere a shell reads it by \". "
+      "./npumesh.bash\".\n");
   completion->add_option("shell", *shell, "The shell")
       ->check(CLI::IsMember({"bash", "zsh"}))
       ->required();

@@ -42,6 +42,7 @@ MAY_END_WITH = re.compile(r"may end with (\d+):")
 # Examples of --help, which have no room for marks: what begins so, and why it does not run or may end with 1.
 HELP_NOT_TYPED = {
     r".*--hosts ": "hosts of the reader's",
+    r"npumesh kernels (install|uninstall|show) ": "a package and a kernel of the reader's",
 }
 HELP_MAY_FAIL = {
     r"npumesh doctor": "says what is wrong with this machine",
