@@ -9,18 +9,16 @@
 #include <vector>
 
 #include "collectives/communicator.h"
-#include "graph/config/system_options.h"
 #include "graph/session/session.h"
 #include "graph/session/system.h"
 #include "npumesh/npumesh.h"
 #include "runtime/world/world.h"
 
-// Thread-safety: `turn` guards what sessions do; groups take it only while they are made.
+// Thread-safety: `turn` guards what sessions do; groups do without it.
 struct npumesh_world {
   std::unique_ptr<npumesh::World> world;
   npumesh::System system;
   npumesh::DeviceMemory* memory = nullptr;  // of the system
-  npumesh::SystemOptions defaults;          // of npumesh_init
   npumesh::TensorDumpOptions dump;          // of npumesh_set_dump
   std::mutex turn;
   std::atomic<int> sessions = 0;

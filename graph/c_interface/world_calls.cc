@@ -32,7 +32,6 @@ Status StartWorld(const npumesh_option* options, size_t count, npumesh_world** w
     return started;
   }
   NPUMESH_ASSIGN_OR_RETURN(made->memory, made->system.Memory());
-  made->defaults = pairs.session;
   *world = made.release();
   return Status();
 }
