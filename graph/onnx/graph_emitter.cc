@@ -67,8 +67,8 @@ Value GraphEmitter::Op(const std::string& type, Inputs inputs, Attrs attrs, std:
 Value GraphEmitter::Call(const std::string& type, Inputs inputs, std::vector<Model> models,
                          std::string name, const std::vector<TensorType>& types) {
   if (!ok()) return {};
-  const Value value = builder_.Op(type, std::move(inputs), {}, std::move(name),
-                                  static_cast<int>(types.size()));
+  const Value value =
+      builder_.Op(type, std::move(inputs), {}, std::move(name), static_cast<int>(types.size()));
   Remember(value, types);
   builder_.Runs(value, std::move(models));
   return value;
@@ -128,8 +128,8 @@ Status GraphEmitter::InferNode(const Node& node, const Operator& op, Known& know
     asks &= type(input).dtype != DataType::kUndefined && type(input).shape.has_rank();
   }
   if (!asks) return Status();
-  const bool all_known = std::all_of(
-      op.value_inputs.begin(), op.value_inputs.end(), [&](std::string_view port) {
+  const bool all_known =
+      std::all_of(op.value_inputs.begin(), op.value_inputs.end(), [&](std::string_view port) {
         return !context.has(port) || context.value(context.slot(port)) != nullptr;
       });
   Result<std::vector<TensorType>> types = InferPartly(op, context);

@@ -11,21 +11,35 @@ namespace {
 // Functions that call each other deeper than this are taken for ones that call themselves.
 constexpr int kDeepestCall = 32;
 
-// Attributes of a function's node, with what the caller says in place of references.
-OnnxNode WithAttributesOf(const OnnxNode& node, const OnnxNode& caller) {
-  OnnxNode filled = node;
-  filled.attributes.clear();
-  for (const OnnxAttribute& attribute : node.attributes) {
+// Attributes of a function's node, with what the caller says in place of references, also in the
+// graphs that they hold.
+std::vector<OnnxAttribute> FilledAttributes(const std::vector<OnnxAttribute>& attributes,
+                                            const OnnxNode& caller) {
+  std::vector<OnnxAttribute> filled;
+  for (const OnnxAttribute& attribute : attributes) {
     if (attribute.reference.empty()) {
-      filled.attributes.push_back(attribute);
+      filled.push_back(attribute);
+      if (attribute.graph == nullptr) continue;
+      OnnxGraph graph = *attribute.graph;
+      for (OnnxNode& node : graph.nodes) {
+        node.attributes = FilledAttributes(node.attributes, caller);
+      }
+      filled.back().graph = std::make_shared<OnnxGraph>(std::move(graph));
     } else if (const OnnxAttribute* const given = caller.Find(attribute.reference)) {
-      filled.attributes.push_back(*given);
-      filled.attributes.back().name = attribute.name;
+      filled.push_back(*given);
+      filled.back().name = attribute.name;
     }
   }
-  const std::string prefix = caller.name.empty() ? caller.op : caller.name;
-  filled.name = prefix + "/" + (node.name.empty() ? node.op : node.name);
   return filled;
+}
+
+// A node of a function's body, as `caller` calls it.
+OnnxNode NodeCalledBy(const OnnxNode& node, const OnnxNode& caller) {
+  OnnxNode called = node;
+  called.attributes = FilledAttributes(node.attributes, caller);
+  const std::string prefix = caller.name.empty() ? caller.op : caller.name;
+  called.name = prefix + "/" + (node.name.empty() ? node.op : node.name);
+  return called;
 }
 
 }  // namespace
@@ -179,7 +193,7 @@ void GraphScope::Call(const OnnxFunction& function, const OnnxNode& node,
   }
   for (const OnnxNode& inner : function.nodes) {
     if (!emitter_->ok()) return;
-    OnnxNode filled = WithAttributesOf(inner, node);
+    OnnxNode filled = NodeCalledBy(inner, node);
     // An operand of the function that the caller left out is left out inside, too.
     for (std::string& name : filled.inputs) {
       const auto given = std::find(function.inputs.begin(), function.inputs.end(), name);

@@ -57,6 +57,18 @@ class MissingOps {
   std::map<std::string, std::vector<std::string>> nodes_;
 };
 
+// Newer versions may mean something else by the same names.
+Status CheckVersions(const OnnxModel& model) {
+  constexpr int64_t kNewest = 21;
+  const auto standard = model.opsets.find("");
+  if (standard == model.opsets.end() || standard->second <= kNewest) return Status();
+  return Error(
+      Code::kUnsupported,
+      "uses operator set {} of ONNX; npumesh knows those up to {}: export the model for an "
+      "older one",
+      standard->second, kNewest);
+}
+
 class ModelImport {
  public:
   ModelImport(const OnnxModel& model, const OpRegistry& registry, const OnnxImportOptions& options)
@@ -94,11 +106,9 @@ class ModelImport {
   Value AddData(const std::string& name, const OnnxType& type) {
     const bool usable = type.kind == OnnxKind::kTensor && BitsOf(type.tensor.dtype) > 0;
     if (usable) return scope_.emitter().Data(name, type.tensor);
-    scope_.emitter().Fail(Error(Code::kUnsupported,
-                                "input \"{}\" is {}, which a graph of npumesh cannot take",
-                                Quotable(name),
-                                type.kind == OnnxKind::kTensor ? Name(type.tensor.dtype)
-                                                               : "no tensor"));
+    scope_.emitter().Fail(Error(
+        Code::kUnsupported, "input \"{}\" is {}, which a graph of npumesh cannot take",
+        Quotable(name), type.kind == OnnxKind::kTensor ? Name(type.tensor.dtype) : "no tensor"));
     return {};
   }
 
@@ -128,7 +138,8 @@ class ModelImport {
 
 Result<Model> ImportOnnx(const OnnxModel& model, const OpRegistry& registry,
                          const OnnxImportOptions& options) {
-  Status missing = MissingOps(model).status();
+  Status missing = CheckVersions(model);
+  if (missing.ok()) missing = MissingOps(model).status();
   if (missing.ok()) {
     Result<Model> imported = ModelImport(model, registry, options).Run();
     if (imported.ok()) {

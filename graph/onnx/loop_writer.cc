@@ -11,26 +11,28 @@ void NumberInput(Model& model, Value data, size_t input) {
       AttrValue::Int(static_cast<int64_t>(input));
 }
 
-size_t PlaceIn(std::vector<Value>& list, Value value) {
-  const auto found = std::find(list.begin(), list.end(), value);
+// The place of a captured value among the inputs of a node, from `first` on; it is added when it is
+// not there. Inputs before are variables, which change even if they begin with the same value.
+size_t PlaceIn(std::vector<Value>& list, size_t first, Value value) {
+  const auto found = std::find(list.begin() + static_cast<int64_t>(first), list.end(), value);
   if (found != list.end()) return static_cast<size_t>(found - list.begin());
   list.push_back(value);
   return list.size() - 1;
 }
 
-// The models of bodies whose node has the inputs `fed`; captures that no body had before are added
-// to them. `skipped` inputs of the node feed no variable.
-Result<std::vector<Model>> FinishBodies(std::vector<SubgraphBody>& bodies, size_t skipped,
+// The models of bodies whose node has the inputs `fed`, the first `own` of them not captured;
+// captures that no body had before are added to them.
+Result<std::vector<Model>> FinishBodies(std::vector<SubgraphBody>& bodies, size_t own,
                                         std::vector<Value>& fed) {
   std::vector<Model> models;
   for (SubgraphBody& body : bodies) {
     const std::vector<GraphScope::Capture> captures = body.scope->captures();
     NPUMESH_ASSIGN_OR_RETURN(Model model, body.scope->emitter().Finish(body.outputs));
     for (size_t i = 0; i < body.variables.size(); ++i) {
-      NumberInput(model, body.variables[i], skipped + i);
+      NumberInput(model, body.variables[i], i);
     }
     for (const GraphScope::Capture& capture : captures) {
-      NumberInput(model, capture.inner, PlaceIn(fed, capture.outer));
+      NumberInput(model, capture.inner, PlaceIn(fed, own, capture.outer));
     }
     models.push_back(std::move(model));
   }
@@ -46,12 +48,12 @@ Lowering::Inputs NumberedInputs(const std::vector<Value>& values, size_t from) {
 }
 
 // A scope for a subgraph of `at`, and its variables.
-SubgraphBody BeginBody(Lowering& at, const std::string& what, const std::vector<TensorType>& types) {
+SubgraphBody BeginBody(Lowering& at, const std::string& what,
+                       const std::vector<TensorType>& types) {
   SubgraphBody body;
   body.scope = std::make_unique<GraphScope>(at.scope(), at.scope().GraphName(what));
   for (size_t i = 0; i < types.size(); ++i) {
-    body.variables.push_back(
-        body.scope->emitter().Data(fmt::format("variable_{}", i), types[i]));
+    body.variables.push_back(body.scope->emitter().Data(fmt::format("variable_{}", i), types[i]));
   }
   return body;
 }
@@ -104,8 +106,7 @@ class LoopWriter {
   bool Widen(const SubgraphBody& body) {
     bool widened = false;
     for (size_t i = 0; i < types_.size(); ++i) {
-      const TensorType common =
-          CommonType(types_[i], body.scope->emitter().type(body.outputs[i]));
+      const TensorType common = CommonType(types_[i], body.scope->emitter().type(body.outputs[i]));
       widened |= common != types_[i];
       types_[i] = common;
     }
@@ -129,15 +130,17 @@ class LoopWriter {
     bodies.push_back(std::move(body));
     std::vector<Value> fed = first_;
     for (SubgraphBody& each : bodies) {
-      for (const GraphScope::Capture& capture : each.scope->captures()) PlaceIn(fed, capture.outer);
+      for (const GraphScope::Capture& capture : each.scope->captures()) {
+        PlaceIn(fed, first_.size(), capture.outer);
+      }
     }
     for (size_t i = first_.size(); i < fed.size(); ++i) {
       const Value inner = bodies[1].scope->CaptureInput(fed[i]);
-      bodies[1].outputs.push_back(bodies[1].scope->emitter().Op(
-          "Identity", {{"x", inner}}, {}, fmt::format("kept_{}", i)));
+      bodies[1].outputs.push_back(
+          bodies[1].scope->emitter().Op("Identity", {{"x", inner}}, {}, fmt::format("kept_{}", i)));
       types_.push_back(at_.emitter().type(fed[i]));
     }
-    Result<std::vector<Model>> models = FinishBodies(bodies, 0, fed);
+    Result<std::vector<Model>> models = FinishBodies(bodies, first_.size(), fed);
     if (!models.ok()) {
       at_.emitter().Fail(models.status());
       return {};
@@ -188,7 +191,7 @@ std::vector<Value> WriteIf(Lowering& at, Value condition, SubgraphBody yes, Subg
   bodies.push_back(std::move(yes));
   bodies.push_back(std::move(no));
   std::vector<Value> fed = {condition};
-  Result<std::vector<Model>> models = FinishBodies(bodies, 0, fed);
+  Result<std::vector<Model>> models = FinishBodies(bodies, fed.size(), fed);
   if (!models.ok()) {
     at.emitter().Fail(models.status());
     return {};

@@ -108,7 +108,8 @@ int64_t Lowering::Dim(Value value, int axis) {
   // Numbers that are computed from sizes stay in range.
   constexpr int64_t kMost = int64_t{1} << 32;
   if (shape(value)[axis] > kMost) {
-    Refuse("dimension {} of an operand is {}; expected {} at most", axis, shape(value)[axis], kMost);
+    Refuse("dimension {} of an operand is {}; expected {} at most", axis, shape(value)[axis],
+           kMost);
     return 1;
   }
   if (shape(value)[axis] >= 0) return shape(value)[axis];
@@ -143,9 +144,10 @@ std::optional<std::vector<int64_t>> Lowering::IntsOf(std::string_view name, int 
   if (!has(input)) return std::nullopt;
   const std::optional<std::vector<int64_t>> known = KnownInts(in(input));
   if (!known) {
-    Refuse("input {} ({}) is not known when the model is imported; expected an initialiser or a "
-           "Constant",
-           input, name);
+    Refuse(
+        "input {} ({}) is not known when the model is imported; expected an initialiser or a "
+        "Constant",
+        input, name);
   }
   return known;
 }
@@ -158,8 +160,7 @@ std::string Lowering::NameOf(std::string_view below) const {
 }
 
 Value Lowering::Node(const std::string& type, Inputs inputs, Attrs attrs, int outputs) {
-  const Value value =
-      emitter_.Op(type, std::move(inputs), std::move(attrs), NameOf(""), outputs);
+  const Value value = emitter_.Op(type, std::move(inputs), std::move(attrs), NameOf(""), outputs);
   return value;
 }
 
@@ -278,8 +279,9 @@ Value Lowering::Reduce(const std::string& type, Value x, const std::vector<int64
 }
 
 Value Lowering::PadWith(Value x, const std::vector<int64_t>& pads, double value) {
-  return Op("PadV3", {{"x", x}, {"paddings", Ints(pads)}, {"constant_values", Like(value, x)}},
-            {{"mode", AttrValue::String("constant")}, {"paddings_contiguous", AttrValue::Bool(false)}});
+  return Op(
+      "PadV3", {{"x", x}, {"paddings", Ints(pads)}, {"constant_values", Like(value, x)}},
+      {{"mode", AttrValue::String("constant")}, {"paddings_contiguous", AttrValue::Bool(false)}});
 }
 
 void Lowering::Out(int output, Value value) {

@@ -23,9 +23,9 @@ namespace npumesh {
 // known while the model is imported.
 struct OnnxValue {
   OnnxKind kind = OnnxKind::kTensor;
-  std::vector<Value> items;                // one for a tensor
-  bool present = true;                     // false: an optional without element
-  DataType dtype = DataType::kUndefined;   // of the elements of an empty sequence
+  std::vector<Value> items;               // one for a tensor
+  bool present = true;                    // false: an optional without element
+  DataType dtype = DataType::kUndefined;  // of the elements of an empty sequence
 
   static OnnxValue Of(Value value) { return {OnnxKind::kTensor, {value}}; }
 };
@@ -122,8 +122,8 @@ class Lowering {
   Value Slice(Value x, int64_t axis, int64_t begin, int64_t end);
   Value Gather(Value x, Value indices, int64_t axis);
   Value Broadcast(Value x, Value shape);
-  Value ShapeOf(Value x);                 // int64 vector
-  Value DimOf(Value x, int64_t axis);     // int64 vector of one element
+  Value ShapeOf(Value x);              // int64 vector
+  Value DimOf(Value x, int64_t axis);  // int64 vector of one element
   Value Range(Value start, Value limit, Value delta);
   Value Reduce(const std::string& type, Value x, const std::vector<int64_t>& axes, bool keep);
   // Padded with `value` at the edges: rank begins, then rank ends.

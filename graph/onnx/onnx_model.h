@@ -22,9 +22,9 @@ enum class OnnxKind : uint8_t { kTensor, kSequence, kOptional, kOther };
 // The type of a value. Of a sequence or an optional, `element` has the type of what it holds.
 struct OnnxType {
   OnnxKind kind = OnnxKind::kOther;
-  TensorType tensor;                          // open dimensions -1; without a shape: unknown rank
-  std::vector<std::string> dim_names;         // one for each dimension; empty: it has no name
-  std::shared_ptr<const OnnxType> element;    // null: a tensor, or nothing is said
+  TensorType tensor;                        // open dimensions -1; without a shape: unknown rank
+  std::vector<std::string> dim_names;       // one for each dimension; empty: it has no name
+  std::shared_ptr<const OnnxType> element;  // null: a tensor, or nothing is said
 };
 
 struct OnnxValueInfo {

@@ -34,7 +34,7 @@ std::vector<OnnxOp> MakeRows() {
        {AddElementwiseRows, AddShapeRows, AddIndexRows, AddReduceRows, AddProductRows,
         AddConvolutionRows, AddPoolRows, AddNormRows, AddLossRows, AddImageRows, AddQuantRows,
         AddControlRows, AddSequenceRows, AddRecurrentRows, AddSignalRows, AddSelectRows,
-        AddTextRows,         AddTrainingRows}) {
+        AddTextRows, AddTrainingRows}) {
     add(rows);
   }
   std::stable_sort(rows.begin(), rows.end(), [](const OnnxOp& a, const OnnxOp& b) {
@@ -47,17 +47,17 @@ std::vector<OnnxOp> MakeRows() {
 
 std::function<void(Lowering&)> OneNode(std::string type, std::vector<std::string> ports,
                                        std::vector<AttrRule> attrs) {
-  return [type = std::move(type), ports = std::move(ports),
-          rules = std::move(attrs)](Lowering& at) {
-    Lowering::Inputs inputs;
-    for (size_t i = 0; i < ports.size(); ++i) {
-      const auto input = static_cast<int>(i);
-      if (at.has(input) || i == 0) inputs.emplace_back(ports[i], at.in(input));
-    }
-    Lowering::Attrs attrs;
-    for (const AttrRule& rule : rules) attrs.emplace_back(rule.ours, Translated(at, rule));
-    at.Out(0, at.Node(type, std::move(inputs), std::move(attrs)));
-  };
+  return
+      [type = std::move(type), ports = std::move(ports), rules = std::move(attrs)](Lowering& at) {
+        Lowering::Inputs inputs;
+        for (size_t i = 0; i < ports.size(); ++i) {
+          const auto input = static_cast<int>(i);
+          if (at.has(input) || i == 0) inputs.emplace_back(ports[i], at.in(input));
+        }
+        Lowering::Attrs attrs;
+        for (const AttrRule& rule : rules) attrs.emplace_back(rule.ours, Translated(at, rule));
+        at.Out(0, at.Node(type, std::move(inputs), std::move(attrs)));
+      };
 }
 
 OnnxOp Row(std::string_view name, int since, std::string type, std::vector<std::string> ports,
@@ -74,11 +74,11 @@ const std::vector<OnnxOp>& OnnxOps() {
 
 const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int64_t version) {
   const std::vector<OnnxOp>& rows = OnnxOps();
-  const auto [begin, end] = std::equal_range(
-      rows.begin(), rows.end(), OnnxOp{.name = name, .domain = domain},
-      [](const OnnxOp& a, const OnnxOp& b) {
-        return std::tie(a.domain, a.name) < std::tie(b.domain, b.name);
-      });
+  const auto [begin, end] =
+      std::equal_range(rows.begin(), rows.end(), OnnxOp{.name = name, .domain = domain},
+                       [](const OnnxOp& a, const OnnxOp& b) {
+                         return std::tie(a.domain, a.name) < std::tie(b.domain, b.name);
+                       });
   const OnnxOp* found = nullptr;
   for (auto row = begin; row != end; ++row) {
     if (row->since <= version) found = &*row;

@@ -179,8 +179,8 @@ void LowerLoop(Lowering& at) {
   std::vector<Value> first;
   for (int i = 2; i < at.inputs(); ++i) first.push_back(at.in(i));
   const size_t variables = first.size();
-  const Value turns = at.has(0) ? at.Reshape(at.Cast(at.in(0), DataType::kInt64), {})
-                                : at.IntScalar(INT64_MAX);
+  const Value turns =
+      at.has(0) ? at.Reshape(at.Cast(at.in(0), DataType::kInt64), {}) : at.IntScalar(INT64_MAX);
   const Value go_on = at.has(1) ? at.Reshape(at.in(1), {}) : at.Scalar(1, DataType::kBool);
   if (!at.ok()) return;
   std::vector<TensorType> types = {{DataType::kInt64, Shape()}, {DataType::kBool, Shape()}};
@@ -200,9 +200,8 @@ void LowerLoop(Lowering& at) {
         next.go_on = body.Reshape(outputs[0], {});
         for (size_t i = 0; i < now.size(); ++i) {
           const bool rows = i >= variables;
-          next.next.push_back(
-              rows ? body.Concat({now[i], body.Unsqueeze(outputs[i + 1], {0})}, 0)
-                   : outputs[i + 1]);
+          next.next.push_back(rows ? body.Concat({now[i], body.Unsqueeze(outputs[i + 1], {0})}, 0)
+                                   : outputs[i + 1]);
         }
         return next;
       });
@@ -220,7 +219,8 @@ void LowerScan(Lowering& at) {
   if (batches && at.has(0)) return at.Refuse("sequence_lens of version 8 are not translated");
   std::vector<Value> first, operands;
   for (int i = 0; i < variables; ++i) first.push_back(at.in(i + skip));
-  std::vector<int64_t> axes = at.IntList("scan_input_axes"), ways = at.IntList("scan_input_directions");
+  std::vector<int64_t> axes = at.IntList("scan_input_axes"),
+                       ways = at.IntList("scan_input_directions");
   std::vector<int64_t> out_axes = at.IntList("scan_output_axes"),
                        out_ways = at.IntList("scan_output_directions");
   if (batches) ways = at.IntList("directions");

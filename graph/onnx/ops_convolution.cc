@@ -68,8 +68,7 @@ std::vector<int64_t> OutputSizes(Lowering& at, Value x, SlidingWindow& window,
   std::vector<int64_t> sizes;
   for (size_t d = 0; d < window.size(); ++d) {
     const int64_t image = at.Dim(x, static_cast<int>(d) + 2);
-    const int64_t full =
-        (image - 1) * window.strides[d] + window.extent(d) + extra[d];
+    const int64_t full = (image - 1) * window.strides[d] + window.extent(d) + extra[d];
     int64_t wanted = full - window.before[d] - window.behind[d];
     if (!asked.empty() || window.same) {
       wanted = asked.empty() ? image * window.strides[d] : asked[asked.size() - window.size() + d];
@@ -164,8 +163,9 @@ void LowerQLinearConv(Lowering& at) {
   const int rank = at.Rank(y);
   if (!at.ok()) return;
   if (at.has(8)) y = at.Add(y, AlongAxis(at, at.in(8), rank, 1));
-  const Value scale = at.Div(at.Mul(AlongAxis(at, at.in(1), rank, 1), AlongAxis(at, at.in(4), rank, 1)),
-                             AlongAxis(at, at.in(6), rank, 1));
+  const Value scale =
+      at.Div(at.Mul(AlongAxis(at, at.in(1), rank, 1), AlongAxis(at, at.in(4), rank, 1)),
+             AlongAxis(at, at.in(6), rank, 1));
   y = at.Mul(at.Cast(y, DataType::kFloat), scale);
   at.Out(0, Quantised(at, y, at.Reshape(y_zero, {}), at.dtype(y_zero)));
 }

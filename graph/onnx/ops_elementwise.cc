@@ -44,8 +44,7 @@ void LowerPow(Lowering& at) {
 // fmod: the sign of the dividend; otherwise of the divisor.
 void LowerMod(Lowering& at) {
   const bool truncated = at.Int("fmod", 0) != 0;
-  at.Out(0, at.Node(truncated ? "TruncateMod" : "FloorMod",
-                    {{"x1", at.in(0)}, {"x2", at.in(1)}}));
+  at.Out(0, at.Node(truncated ? "TruncateMod" : "FloorMod", {{"x1", at.in(0)}, {"x2", at.in(1)}}));
 }
 
 void LowerBitShift(Lowering& at) {
@@ -109,8 +108,9 @@ void LowerPRelu(Lowering& at) {
 
 void LowerHardSwish(Lowering& at) {
   const Value x = at.in(0);
-  const Value gate = at.Op("HardSigmoid", {{"input_x", x}},
-                           {{"alpha", AttrValue::Float(1.0F / 6)}, {"beta", AttrValue::Float(0.5F)}});
+  const Value gate =
+      at.Op("HardSigmoid", {{"input_x", x}},
+            {{"alpha", AttrValue::Float(1.0F / 6)}, {"beta", AttrValue::Float(0.5F)}});
   at.Out(0, at.Mul(x, gate));
 }
 
@@ -173,21 +173,21 @@ OnnxOp BinaryRow(std::string_view name, int since, std::string type) {
 
 void AddElementwiseRows(std::vector<OnnxOp>& rows) {
   const OnnxOp unary[] = {
-      UnaryRow("Abs", 1, "Abs"),         UnaryRow("Acos", 7, "Acos"),
-      UnaryRow("Acosh", 9, "Acosh"),     UnaryRow("Asin", 7, "Asin"),
-      UnaryRow("Asinh", 9, "Asinh"),     UnaryRow("Atan", 7, "Atan"),
-      UnaryRow("Atanh", 9, "Atanh"),     UnaryRow("BitwiseNot", 18, "Invert"),
-      UnaryRow("Ceil", 1, "Ceil"),       UnaryRow("Cos", 7, "Cos"),
-      UnaryRow("Cosh", 9, "Cosh"),       UnaryRow("Erf", 9, "Erf"),
-      UnaryRow("Exp", 1, "Exp"),         UnaryRow("Floor", 1, "Floor"),
-      UnaryRow("IsNaN", 9, "IsNan"),     UnaryRow("Log", 1, "Log"),
-      UnaryRow("Mish", 18, "Mish"),      UnaryRow("Neg", 1, "Neg"),
-      UnaryRow("Not", 1, "LogicalNot"),  UnaryRow("Reciprocal", 1, "Reciprocal"),
-      UnaryRow("Relu", 1, "Relu"),       UnaryRow("Round", 11, "Rint"),
-      UnaryRow("Sigmoid", 1, "Sigmoid"), UnaryRow("Sign", 9, "Sign"),
-      UnaryRow("Sin", 7, "Sin"),         UnaryRow("Sinh", 9, "Sinh"),
+      UnaryRow("Abs", 1, "Abs"),           UnaryRow("Acos", 7, "Acos"),
+      UnaryRow("Acosh", 9, "Acosh"),       UnaryRow("Asin", 7, "Asin"),
+      UnaryRow("Asinh", 9, "Asinh"),       UnaryRow("Atan", 7, "Atan"),
+      UnaryRow("Atanh", 9, "Atanh"),       UnaryRow("BitwiseNot", 18, "Invert"),
+      UnaryRow("Ceil", 1, "Ceil"),         UnaryRow("Cos", 7, "Cos"),
+      UnaryRow("Cosh", 9, "Cosh"),         UnaryRow("Erf", 9, "Erf"),
+      UnaryRow("Exp", 1, "Exp"),           UnaryRow("Floor", 1, "Floor"),
+      UnaryRow("IsNaN", 9, "IsNan"),       UnaryRow("Log", 1, "Log"),
+      UnaryRow("Mish", 18, "Mish"),        UnaryRow("Neg", 1, "Neg"),
+      UnaryRow("Not", 1, "LogicalNot"),    UnaryRow("Reciprocal", 1, "Reciprocal"),
+      UnaryRow("Relu", 1, "Relu"),         UnaryRow("Round", 11, "Rint"),
+      UnaryRow("Sigmoid", 1, "Sigmoid"),   UnaryRow("Sign", 9, "Sign"),
+      UnaryRow("Sin", 7, "Sin"),           UnaryRow("Sinh", 9, "Sinh"),
       UnaryRow("Softsign", 1, "Softsign"), UnaryRow("Sqrt", 1, "Sqrt"),
-      UnaryRow("Tan", 7, "Tan"),         UnaryRow("Tanh", 1, "Tanh"),
+      UnaryRow("Tan", 7, "Tan"),           UnaryRow("Tanh", 1, "Tanh"),
   };
   const OnnxOp binary[] = {
       BinaryRow("Add", 7, "Add"),
@@ -215,6 +215,7 @@ void AddElementwiseRows(std::vector<OnnxOp>& rows) {
       {"Clip", 6, LowerClip6, "Maximum, Minimum"},
       {"Clip", 11, LowerClip11, "Maximum, Minimum"},
       Row("Elu", 1, "Elu", {"x"}, {{"alpha", "alpha", AttrValue::Float(1)}}),
+      Row("Gelu", 20, "GeluV2", {"x"}, {{"approximate", "approximate", AttrValue::String("none")}}),
       Row("HardSigmoid", 1, "HardSigmoid", {"input_x"},
           {{"alpha", "alpha", AttrValue::Float(0.2F)}, {"beta", "beta", AttrValue::Float(0.5F)}}),
       {"HardSwish", 14, LowerHardSwish, "HardSigmoid, Mul"},

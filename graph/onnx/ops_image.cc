@@ -14,10 +14,10 @@ constexpr DataType kReal = DataType::kDouble;  // coordinates
 // One axis of a Resize, as scalars of the graph: sizes of x and y, and what is asked for.
 struct ResizedAxis {
   int axis = 0;
-  Value in, out;      // kReal; out has a fraction where a scale gives one
-  Value count;        // int64: places of y
-  Value scale;        // kReal
-  Value begin, end;   // kReal: of the region, for tf_crop_and_resize
+  Value in, out;     // kReal; out has a fraction where a scale gives one
+  Value count;       // int64: places of y
+  Value scale;       // kReal
+  Value begin, end;  // kReal: of the region, for tf_crop_and_resize
 };
 
 struct ResizeRule {
@@ -30,8 +30,8 @@ struct ResizeRule {
 ResizeRule RuleOf(Lowering& at) {
   ResizeRule rule;
   rule.mode = at.Text("mode", "nearest");
-  rule.coordinates = at.Text("coordinate_transformation_mode",
-                             at.version() < 11 ? "asymmetric" : "half_pixel");
+  rule.coordinates =
+      at.Text("coordinate_transformation_mode", at.version() < 11 ? "asymmetric" : "half_pixel");
   rule.nearest = at.Text("nearest_mode", at.version() < 11 ? "floor" : "round_prefer_floor");
   rule.cubic = at.Float("cubic_coeff_a", -0.75F);
   rule.exclude_outside = at.Int("exclude_outside", 0) != 0;
@@ -93,7 +93,8 @@ Value LinearWeights(Lowering& at, const ResizedAxis& axis, Value x) {
 Value CubicKernel(Lowering& at, double a, Value distance) {
   const auto number = [&](double value) { return Real(at, value); };
   const Value d2 = at.Mul(distance, distance), d3 = at.Mul(d2, distance);
-  const Value near = at.Add(at.Sub(at.Mul(number(a + 2), d3), at.Mul(number(a + 3), d2)), number(1));
+  const Value near =
+      at.Add(at.Sub(at.Mul(number(a + 2), d3), at.Mul(number(a + 3), d2)), number(1));
   const Value far = at.Sub(at.Add(at.Sub(at.Mul(number(a), d3), at.Mul(number(5 * a), d2)),
                                   at.Mul(number(8 * a), distance)),
                            number(4 * a));
@@ -209,7 +210,8 @@ void LowerResize(Lowering& at) {
     for (int d = 0; d < at.Rank(x); ++d) axes.push_back(d);
   }
   for (int64_t& axis : axes) axis = at.Axis(axis, at.Rank(x));
-  const std::optional<Value> scales = filled(first ? 1 : 2), sizes = first ? std::nullopt : filled(3);
+  const std::optional<Value> scales = filled(first ? 1 : 2),
+                             sizes = first ? std::nullopt : filled(3);
   if (!scales && !sizes) return at.Fail(Code::kCorrupt, "has neither scales nor sizes");
   if (at.ok()) ResizeBy(at, RuleOf(at), scales, sizes, first ? std::nullopt : filled(1), axes);
 }
@@ -233,7 +235,10 @@ void LowerUpsample(Lowering& at) {
 // ---- sampling ----
 
 void LowerGridSample(Lowering& at) {
-  const std::string mode = at.Text("mode", "bilinear");
+  // Version 20 calls the modes otherwise.
+  std::string mode = at.Text("mode", "bilinear");
+  if (mode == "linear") mode = "bilinear";
+  if (mode == "cubic") mode = "bicubic";
   at.Out(0, at.Node("GridSampler2D", {{"x", at.in(0)}, {"grid", at.in(1)}},
                     {{"interpolation_mode", AttrValue::String(mode)},
                      {"padding_mode", AttrValue::String(at.Text("padding_mode", "zeros"))},
@@ -259,8 +264,8 @@ void LowerRoiAlign(Lowering& at) {
   const Value x = at.in(0), regions = at.in(1);
   const int64_t height = at.Int("output_height", 1), width = at.Int("output_width", 1);
   const int64_t ratio = at.Int("sampling_ratio", 0);
-  const bool half = at.version() >= 16 &&
-                    at.Text("coordinate_transformation_mode", "half_pixel") == "half_pixel";
+  const bool half =
+      at.version() >= 16 && at.Text("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   if (at.Text("mode", "avg") != "avg") return at.Refuse("mode max is not translated");
   if (ratio < 1) return at.Refuse("sampling_ratio 0 (as many samples as a region has places)");
   const Value scale = Real(at, at.Float("spatial_scale", 1));

@@ -12,19 +12,18 @@ Value FromTheEnd(Lowering& at, Value indices, Value x, int64_t axis) {
 }
 
 void LowerGather(Lowering& at) {
-  at.Out(0, at.Node("GatherV2",
-                    {{"x", at.in(0)},
-                     {"indices", at.in(1)},
-                     {"axis", at.IntScalar(at.Int("axis", 0))}},
-                    {{"negative_index_support", AttrValue::Bool(true)}}));
+  at.Out(0, at.Node(
+                "GatherV2",
+                {{"x", at.in(0)}, {"indices", at.in(1)}, {"axis", at.IntScalar(at.Int("axis", 0))}},
+                {{"negative_index_support", AttrValue::Bool(true)}}));
 }
 
 void LowerGatherElements(Lowering& at) {
   const Value x = at.in(0);
   const int64_t axis = at.Axis(at.Int("axis", 0), at.Rank(x));
   const Value index = FromTheEnd(at, at.in(1), x, axis);
-  at.Out(0, at.Node("GatherElements", {{"x", x}, {"index", index}},
-                    {{"dim", AttrValue::Int(axis)}}));
+  at.Out(0,
+         at.Node("GatherElements", {{"x", x}, {"index", index}}, {{"dim", AttrValue::Int(axis)}}));
 }
 
 // Along the first `batch` dimensions an index tuple belongs to the elements at its own place: the
@@ -50,8 +49,7 @@ void LowerScatterElements(Lowering& at) {
   const Value x = at.in(0);
   const int64_t axis = at.Axis(at.Int("axis", 0), at.Rank(x));
   const Value indices = FromTheEnd(at, at.in(1), x, axis);
-  at.Out(0, at.Node("ScatterElements",
-                    {{"data", x}, {"indices", indices}, {"updates", at.in(2)}},
+  at.Out(0, at.Node("ScatterElements", {{"data", x}, {"indices", indices}, {"updates", at.in(2)}},
                     {{"axis", AttrValue::Int(axis)},
                      {"reduction", AttrValue::String(at.Text("reduction", "none"))}}));
 }
@@ -98,10 +96,9 @@ void LowerNonZero(Lowering& at) {
 
 // Positions of true in a vector.
 Value PlacesOfTrue(Lowering& at, Value condition) {
-  const Value places =
-      at.Op("NonZero", {{"x", condition}},
-            {{"transpose", AttrValue::Bool(true)},
-             {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
+  const Value places = at.Op("NonZero", {{"x", condition}},
+                             {{"transpose", AttrValue::Bool(true)},
+                              {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
   at.emitter().Hint(places, {DataType::kInt64, Shape({1, kUnknownDim})});
   return at.Reshape(places, {-1});
 }
@@ -127,8 +124,7 @@ void LowerOneHot(Lowering& at) {
   column[static_cast<size_t>(axis)] = -1;
   const Value classes = at.Range(at.IntScalar(0), depth, at.IntScalar(1));
   at.emitter().Hint(classes, {DataType::kInt64, Shape({kUnknownDim})});
-  const Value hot =
-      at.Binary("Equal", at.Unsqueeze(wrapped, {axis}), at.Reshape(classes, column));
+  const Value hot = at.Binary("Equal", at.Unsqueeze(wrapped, {axis}), at.Reshape(classes, column));
   const auto value = [&](int64_t i) { return at.Reshape(at.Slice(values, 0, i, i + 1), {}); };
   at.Out(0, at.Select(hot, value(1), value(0)));
 }
@@ -137,16 +133,14 @@ void LowerOneHot(Lowering& at) {
 
 void LowerTopK(Lowering& at) {
   const Value x = at.in(0);
-  const Value k =
-      at.version() < 10 ? at.IntScalar(at.Int("k", 1)) : at.Reshape(at.in(1), {});
+  const Value k = at.version() < 10 ? at.IntScalar(at.Int("k", 1)) : at.Reshape(at.in(1), {});
   const int axis = at.Axis(at.Int("axis", -1), at.Rank(x));
-  const Value y = at.Op(
-      "TopKV2", {{"x", x}, {"k", k}},
-      {{"sorted", AttrValue::Bool(at.Int("sorted", 1) != 0)},
-       {"dim", AttrValue::Int(axis)},
-       {"largest", AttrValue::Bool(at.Int("largest", 1) != 0)},
-       {"indices_dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}},
-      2);
+  const Value y = at.Op("TopKV2", {{"x", x}, {"k", k}},
+                        {{"sorted", AttrValue::Bool(at.Int("sorted", 1) != 0)},
+                         {"dim", AttrValue::Int(axis)},
+                         {"largest", AttrValue::Bool(at.Int("largest", 1) != 0)},
+                         {"indices_dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}},
+                        2);
   at.Out(0, y);
   at.Out(1, Lowering::Port(y, 1));
 }

@@ -12,8 +12,7 @@ Value ClassLoss(Lowering& at, Value logs, Value targets, std::optional<Value> we
   Value safe = at.Cast(targets, DataType::kInt64);
   Value weight = at.Cast(at.Binary("Equal", safe, safe), dtype);  // ones
   if (ignores) {
-    const Value kept =
-        at.Binary("NotEqual", safe, at.IntScalar(at.Int("ignore_index", 0)));
+    const Value kept = at.Binary("NotEqual", safe, at.IntScalar(at.Int("ignore_index", 0)));
     weight = at.Cast(kept, dtype);
     safe = at.Select(kept, safe, at.IntScalar(0));
   }

@@ -193,7 +193,8 @@ void LowerDropout(Lowering& at) {
   const std::optional<std::vector<double>> ratio =
       at.has(1) ? at.KnownNumbers(at.in(1)) : std::vector<double>{0.5};
   const bool drops = !training || (training->at(0) != 0 && (!ratio || ratio->at(0) != 0));
-  if (drops) return at.Refuse("drops elements (training_mode); npumesh imports models for inference");
+  if (drops)
+    return at.Refuse("drops elements (training_mode); npumesh imports models for inference");
   at.Out(0, at.Node("Identity", {{"x", x}}));
   if (!at.wants(1)) return;
   // Before version 10 the mask has the type of x.

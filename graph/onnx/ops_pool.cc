@@ -114,8 +114,8 @@ Value Places(Lowering& at, Value x, const SlidingWindow& window, const GatheredW
     return std::accumulate(list.begin(), list.end(), int64_t{1}, std::multiplies<>());
   };
   const int64_t kernel = product(window.kernel), count = product(gathered.counts);
-  const Value flat = at.Reshape(at.Transpose(gathered.values, KernelsLast(dims)),
-                                {0, 0, count, kernel});
+  const Value flat =
+      at.Reshape(at.Transpose(gathered.values, KernelsLast(dims)), {0, 0, count, kernel});
   const Value best = at.Op("ArgMaxD", {{"x", flat}},
                            {{"dimension", AttrValue::Int(3)},
                             {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
@@ -258,14 +258,14 @@ void LowerMaxUnpool(Lowering& at) {
   const int64_t all = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   const Value zeros = at.Op("Fill", {{"dims", at.Ints({all})}, {"value", at.Like(0, x)}});
   const Value places = at.Reshape(at.in(1), {-1, 1});
-  const Value flat = at.Op("TensorScatterUpdate", {{"x", zeros},
-                                                   {"indices", places},
-                                                   {"updates", at.Reshape(x, {-1})}});
+  const Value flat = at.Op("TensorScatterUpdate",
+                           {{"x", zeros}, {"indices", places}, {"updates", at.Reshape(x, {-1})}});
   const Value y = at.Reshape(flat, shape);
   if (!at.has(2)) return at.Out(0, y);
   const auto rank = static_cast<int64_t>(shape.size());
   // asked - shape at the ends
-  const Value behind = at.Sub(asked && !asked->empty() ? at.Ints(*asked) : at.in(2), at.Ints(shape));
+  const Value behind =
+      at.Sub(asked && !asked->empty() ? at.Ints(*asked) : at.in(2), at.Ints(shape));
   const Value before = at.Ints(std::vector<int64_t>(static_cast<size_t>(rank), 0));
   at.Out(0, at.Op("PadV3",
                   {{"x", y},

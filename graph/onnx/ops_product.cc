@@ -11,8 +11,8 @@ namespace {
 void LowerMatMul(Lowering& at) {
   const Value a = at.in(0), b = at.in(1);
   const bool plain = IsFloating(at.dtype(a)) && at.dtype(a) != DataType::kDouble &&
-                     at.shape(a).has_rank() && at.shape(b).has_rank() &&
-                     at.shape(a).rank() >= 2 && at.shape(b).rank() >= 2;
+                     at.shape(a).has_rank() && at.shape(b).has_rank() && at.shape(a).rank() >= 2 &&
+                     at.shape(b).rank() >= 2;
   if (!plain) return at.Out(0, GeneralProduct(at, a, b));
   const bool flat = at.shape(a).rank() == 2 && at.shape(b).rank() == 2;
   at.Out(0, at.Node(flat ? "MatMulV2" : "BatchMatMulV2", {{"x1", a}, {"x2", b}}));
@@ -180,7 +180,8 @@ void LowerDet(Lowering& at) {
   constexpr int64_t kMostRows = 5;  // n! terms
   const Value x = at.in(0);
   const int64_t n = at.Dim(x, at.Rank(x) - 1);
-  if (n < 1 || n > kMostRows) return at.Refuse("a determinant of {} rows; npumesh expands 1 to {}", n, kMostRows);
+  if (n < 1 || n > kMostRows)
+    return at.Refuse("a determinant of {} rows; npumesh expands 1 to {}", n, kMostRows);
   if (at.ok()) at.Out(0, Determinant(at, x, n));
 }
 

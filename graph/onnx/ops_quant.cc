@@ -9,7 +9,15 @@ std::optional<Value> OptionalOf(Lowering& at, int input) {
   return at.has(input) ? std::optional(at.in(input)) : std::nullopt;
 }
 
+// Version 21 has a scale for each block of an axis, and names the type of the result.
+bool HasNewForm(Lowering& at) {
+  if (at.Int("block_size", 0) == 0 && at.Int("output_dtype", 0) == 0) return false;
+  at.Refuse("block_size and output_dtype are not translated");
+  return true;
+}
+
 void LowerQuantize(Lowering& at) {
+  if (HasNewForm(at)) return;
   const Value x = at.in(0);
   const int rank = at.Rank(x);
   const auto axis = static_cast<int>(at.Int("axis", 1));
@@ -17,6 +25,9 @@ void LowerQuantize(Lowering& at) {
   const Value scale = AlongAxis(at, at.in(1), rank, along);
   std::optional<Value> zero = OptionalOf(at, 2);
   const DataType dtype = zero ? at.dtype(*zero) : DataType::kUint8;
+  if (at.ok() && dtype != DataType::kUint8 && dtype != DataType::kInt8) {
+    at.Refuse("quantises to {}; expected uint8 or int8", Name(dtype));
+  }
   if (!at.ok()) return;
   if (zero) zero = AlongAxis(at, *zero, rank, along);
   const Value wide = at.Cast(x, DataType::kFloat);  // x may be int32
@@ -24,6 +35,7 @@ void LowerQuantize(Lowering& at) {
 }
 
 void LowerDequantize(Lowering& at) {
+  if (HasNewForm(at)) return;
   const Value x = at.in(0), scale = at.in(1);
   const int rank = at.Rank(x);
   const auto axis = static_cast<int>(at.Int("axis", 1));
@@ -40,8 +52,8 @@ void LowerDynamicQuantize(Lowering& at) {
   const Value least = at.Min(at.Reduce("ReduceMin", x, {}, false), nothing);
   const Value scale = at.Div(at.Sub(most, least), most_byte);
   const Value exact = at.Div(at.Sub(nothing, least), scale);
-  const Value zero = at.Cast(
-      at.Unary("Rint", at.Min(at.Max(exact, nothing), most_byte)), DataType::kUint8);
+  const Value zero =
+      at.Cast(at.Unary("Rint", at.Min(at.Max(exact, nothing), most_byte)), DataType::kUint8);
   at.Out(0, Quantised(at, at.Div(x, scale), zero, DataType::kUint8));
   at.Out(1, scale);
   at.Out(2, zero);

@@ -25,9 +25,7 @@ const ActivationRule kActivations[] = {
     {"Relu", 0, 0, [](Lowering& at, Value x, float, float) { return at.Unary("Relu", x); }},
     {"Softsign", 0, 0, [](Lowering& at, Value x, float, float) { return at.Unary("Softsign", x); }},
     {"Softplus", 0, 0,
-     [](Lowering& at, Value x, float, float) {
-       return at.Unary("Log1p", at.Unary("Exp", x));
-     }},
+     [](Lowering& at, Value x, float, float) { return at.Unary("Log1p", at.Unary("Exp", x)); }},
     {"Affine", 1, 0, ApplyAffine},
     {"ScaledTanh", 1, 1,
      [](Lowering& at, Value x, float alpha, float beta) {
@@ -54,9 +52,8 @@ const ActivationRule kActivations[] = {
 
 // Names are compared without case, as files write them both ways.
 bool SameWord(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return (x | 0x20) == (y | 0x20);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return (x | 0x20) == (y | 0x20); });
 }
 
 using Activation = std::function<Value(Value)>;
@@ -70,8 +67,8 @@ std::vector<Activation> ActivationsOf(Lowering& at, int direction,
                            betas = at.FloatList("activation_beta");
   std::vector<Activation> made;
   for (size_t i = 0; i < defaults.size(); ++i) {
-    const size_t place = (static_cast<size_t>(direction) * defaults.size() + i) %
-                         std::max<size_t>(names.size(), 1);
+    const size_t place =
+        (static_cast<size_t>(direction) * defaults.size() + i) % std::max<size_t>(names.size(), 1);
     const std::string& name = names.empty() ? defaults[i] : names[place];
     const auto* const rule = std::find_if(
         std::begin(kActivations), std::end(kActivations),
@@ -92,10 +89,10 @@ std::vector<Activation> ActivationsOf(Lowering& at, int direction,
 // Operands of one direction, the dimension of directions taken off.
 struct Direction {
   bool reverse = false;
-  Value w, r;                           // [gates * H, I], [gates * H, H]
-  std::optional<Value> bias, r_bias;    // [gates * H]
-  std::optional<Value> peephole;        // [3 * H]
-  Value hidden, cell;                   // [N, H]
+  Value w, r;                         // [gates * H, I], [gates * H, H]
+  std::optional<Value> bias, r_bias;  // [gates * H]
+  std::optional<Value> peephole;      // [3 * H]
+  Value hidden, cell;                 // [N, H]
   std::vector<Activation> activations;
 };
 
@@ -172,8 +169,8 @@ DirectionResult RunDirection(Lowering& at, const RecurrentRule& rule, const Dire
   for (int64_t i = 0; i < steps && at.ok(); ++i) {
     const int64_t t = one.reverse ? steps - 1 - i : i;
     const Value row = at.Squeeze(at.Slice(x, 0, t, t + 1), {0});
-    Value xw = at.Op("MatMulV2", {{"x1", row}, {"x2", one.w}},
-                     {{"transpose_x2", AttrValue::Bool(true)}});
+    Value xw =
+        at.Op("MatMulV2", {{"x1", row}, {"x2", one.w}}, {{"transpose_x2", AttrValue::Bool(true)}});
     if (one.bias) xw = at.Add(xw, *one.bias);
     StateOf next = rule.step(at, one, xw, result.last);
     Value output = next.hidden;
@@ -251,8 +248,8 @@ StateOf GruStep(Lowering& at, const Direction& one, Value xw, const StateOf& bef
   const Value recurred = at.Int("linear_before_reset", 0) != 0
                              ? at.Mul(reset, Recurred(at, one, h, 2))
                              : Recurred(at, one, at.Mul(reset, h), 2);
-  const Value fresh = one.activations[1](
-      Clipped(at, at.Add(HiddenSlice(at, xw, 2, hidden, 1), recurred)));
+  const Value fresh =
+      one.activations[1](Clipped(at, at.Add(HiddenSlice(at, xw, 2, hidden, 1), recurred)));
   const Value rest = at.Sub(at.Like(1, update), update);
   return {at.Add(at.Mul(rest, fresh), at.Mul(update, h)), {}};
 }

@@ -50,7 +50,8 @@ std::function<void(Lowering&)> Reduction(FoldRule rule) {
   return [rule = std::move(rule)](Lowering& at) {
     Value x = at.in(0);
     const bool keep = at.Int("keepdims", 1) != 0;
-    const std::optional<std::vector<int64_t>> known = at.has(1) ? AxesIn(at, 1) : at.IntList("axes");
+    const std::optional<std::vector<int64_t>> known =
+        at.has(1) ? AxesIn(at, 1) : at.IntList("axes");
     const bool given = known ? !known->empty() : true;
     if (!given && at.Int("noop_with_empty_axes", 0) != 0) return at.Out(0, at.Unary("Identity", x));
     const TensorType of_x{at.dtype(x), at.shape(x)};
@@ -102,14 +103,13 @@ void LowerHardmax(Lowering& at) {
   const int rank = at.Rank(x);
   const int axis = at.Axis(at.Int("axis", flattens ? 1 : -1), rank);
   if (!at.ok()) return;
-  const Value rows =
-      flattens ? at.Op("Flatten", {{"x", x}}, {{"axis", AttrValue::Int(axis)}}) : x;
+  const Value rows = flattens ? at.Op("Flatten", {{"x", x}}, {{"axis", AttrValue::Int(axis)}}) : x;
   const int along = flattens ? 1 : axis, dims = flattens ? 2 : rank;
-  const Value place = at.Unsqueeze(
-      at.Op("ArgMaxD", {{"x", rows}},
-            {{"dimension", AttrValue::Int(along)},
-             {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}}),
-      {along});
+  const Value place =
+      at.Unsqueeze(at.Op("ArgMaxD", {{"x", rows}},
+                         {{"dimension", AttrValue::Int(along)},
+                          {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}}),
+                   {along});
   std::vector<int64_t> column(static_cast<size_t>(dims), 1);
   column[static_cast<size_t>(along)] = -1;
   const Value count = at.Reshape(at.DimOf(rows, along), {});

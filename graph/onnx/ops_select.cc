@@ -66,7 +66,8 @@ Value Survivors(Lowering& at, const SortedBoxes& boxes, Value alive, Value limit
         const auto one = [&](Value x) { return body.Unsqueeze(body.Gather(x, turn, 2), {2}); };
         const SortedBoxes mine = {one(all.top), one(all.left), one(all.bottom), one(all.right)};
         const Value near = body.Binary("Greater", Overlap(body, mine, all), scope.CaptureOf(limit));
-        const Value places = CountTo(body, body.Reshape(body.DimOf(now[0], 2), {}), DataType::kInt64);
+        const Value places =
+            CountTo(body, body.Reshape(body.DimOf(now[0], 2), {}), DataType::kInt64);
         const Value later = body.Binary("Greater", places, turn);
         const Value ends = Both(body, Both(body, near, later), one(now[0]));
         const Value left = Both(body, now[0], body.Unary("LogicalNot", ends));
@@ -91,12 +92,12 @@ void LowerNonMaxSuppression(Lowering& at) {
   if (at.has(4)) alive = at.Binary("Greater", sorted, scalar(4));
   alive = Survivors(at, SortBoxes(at, boxes, order), alive, scalar(3));
   const Value most = at.has(2) ? at.Cast(scalar(2), DataType::kInt64) : at.IntScalar(0);
-  const Value number = at.Op("CumsumD", {{"x", at.Cast(alive, DataType::kInt64)}},
-                             {{"axis", AttrValue::Int(2)}});
+  const Value number =
+      at.Op("CumsumD", {{"x", at.Cast(alive, DataType::kInt64)}}, {{"axis", AttrValue::Int(2)}});
   alive = Both(at, alive, at.Binary("LessEqual", number, most));
-  const Value places = at.Op("NonZero", {{"x", alive}},
-                             {{"transpose", AttrValue::Bool(false)},
-                              {"dtype", AttrValue::Int(kInt64Number)}});
+  const Value places =
+      at.Op("NonZero", {{"x", alive}},
+            {{"transpose", AttrValue::Bool(false)}, {"dtype", AttrValue::Int(kInt64Number)}});
   at.emitter().Hint(places, {DataType::kInt64, Shape({kUnknownDim, 3})});
   const Value box = at.Op("GatherNd", {{"x", order}, {"indices", places}});
   at.emitter().Hint(box, {DataType::kInt64, Shape({kUnknownDim})});
@@ -144,14 +145,14 @@ void LowerUnique(Lowering& at) {
   // same[i, j]: rows i and j are equal; the first j of each i names its group.
   const Value equal = at.Binary("Equal", at.Unsqueeze(rows, {1}), at.Unsqueeze(rows, {0}));
   const Value same = at.Reduce("ReduceAll", equal, {2}, false);
-  const Value first = at.Op("ArgMaxD", {{"x", at.Cast(same, DataType::kInt32)}},
-                            {{"dimension", AttrValue::Int(1)},
-                             {"dtype", AttrValue::Int(kInt64Number)}});
+  const Value first =
+      at.Op("ArgMaxD", {{"x", at.Cast(same, DataType::kInt32)}},
+            {{"dimension", AttrValue::Int(1)}, {"dtype", AttrValue::Int(kInt64Number)}});
   const Value heads = at.Binary("Equal", first, numbers);
   const auto chosen = [&](Value mask) {
-    const Value found = at.Op("NonZero", {{"x", mask}},
-                              {{"transpose", AttrValue::Bool(true)},
-                               {"dtype", AttrValue::Int(kInt64Number)}});
+    const Value found =
+        at.Op("NonZero", {{"x", mask}},
+              {{"transpose", AttrValue::Bool(true)}, {"dtype", AttrValue::Int(kInt64Number)}});
     at.emitter().Hint(found, {DataType::kInt64, Shape({1, kUnknownDim})});
     return at.Reshape(found, {-1});
   };

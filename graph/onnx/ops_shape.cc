@@ -179,9 +179,9 @@ void LowerPad(Lowering& at) {
                                           : at.Like(0, x);
     inputs.emplace_back("constant_values", value);
   }
-  const Value y = at.Node(
-      "PadV3", std::move(inputs),
-      {{"mode", AttrValue::String(mode)}, {"paddings_contiguous", AttrValue::Bool(false)}});
+  const Value y =
+      at.Node("PadV3", std::move(inputs),
+              {{"mode", AttrValue::String(mode)}, {"paddings_contiguous", AttrValue::Bool(false)}});
   if (at.shape(x).has_rank()) at.emitter().Hint(y, {at.dtype(x), OpenShape(at.shape(x).rank())});
   at.Out(0, y);
 }
@@ -210,7 +210,8 @@ void LowerConstant(Lowering& at) {
   if (const OnnxAttribute* value = node.Find("value")) {
     return at.Out(0, at.emitter().Const(value->tensor, node.outputs[0]));
   }
-  if (at.has_attr("value_float")) return at.Out(0, at.Scalar(at.Float("value_float", 0), DataType::kFloat));
+  if (at.has_attr("value_float"))
+    return at.Out(0, at.Scalar(at.Float("value_float", 0), DataType::kFloat));
   if (at.has_attr("value_int")) return at.Out(0, at.IntScalar(at.Int("value_int", 0)));
   if (at.has_attr("value_ints")) return at.Out(0, at.Ints(at.IntList("value_ints")));
   if (at.has_attr("value_floats")) {
@@ -238,13 +239,12 @@ void LowerRange(Lowering& at) {
   const bool known = at.emitter().constant(start) != nullptr;
   if (IsFloating(at.dtype(start)) && !known) {
     const Value delta = at.in(2);
-    const Value count = at.Cast(at.Unary("Ceil", at.Div(at.Sub(at.in(1), start), delta)),
-                                DataType::kInt64);
+    const Value count =
+        at.Cast(at.Unary("Ceil", at.Div(at.Sub(at.in(1), start), delta)), DataType::kInt64);
     const Value steps = CountTo(at, at.Max(count, at.IntScalar(0)), at.dtype(start));
     return at.Out(0, at.Add(start, at.Mul(steps, delta)));
   }
-  const Value y =
-      at.Node("Range", {{"start", start}, {"limit", at.in(1)}, {"delta", at.in(2)}});
+  const Value y = at.Node("Range", {{"start", start}, {"limit", at.in(1)}, {"delta", at.in(2)}});
   at.emitter().Hint(y, {at.dtype(start), Shape({kUnknownDim})});
   at.Out(0, y);
 }
@@ -255,7 +255,9 @@ void LowerEyeLike(Lowering& at) {
   const int64_t k = at.Int("k", 0), number = at.Int("dtype", 0);
   const DataType dtype = number == 0 ? at.dtype(x) : TypeOfOnnx(number);
   const Value zero = at.IntScalar(0), one = at.IntScalar(1), shape = at.ShapeOf(x);
-  const auto count = [&](int64_t axis) { return at.Reshape(at.Gather(shape, at.Ints({axis}), 0), {}); };
+  const auto count = [&](int64_t axis) {
+    return at.Reshape(at.Gather(shape, at.Ints({axis}), 0), {});
+  };
   const Value rows = at.Unsqueeze(at.Range(zero, count(0), one), {1});
   const Value columns = at.Range(zero, count(1), one);
   const Value on = at.Binary("Equal", at.Add(rows, at.IntScalar(k)), columns);
@@ -284,7 +286,9 @@ void LowerTrilu(Lowering& at) {
   const bool upper = at.Int("upper", 1) != 0;
   const int rank = at.Rank(x);
   const Value zero = at.IntScalar(0), one = at.IntScalar(1), shape = at.ShapeOf(x);
-  const auto count = [&](int64_t axis) { return at.Reshape(at.Gather(shape, at.Ints({axis}), 0), {}); };
+  const auto count = [&](int64_t axis) {
+    return at.Reshape(at.Gather(shape, at.Ints({axis}), 0), {});
+  };
   Value rows = at.Unsqueeze(at.Range(zero, count(rank - 2), one), {1});
   const Value columns = at.Range(zero, count(rank - 1), one);
   if (at.has(1)) rows = at.Add(rows, at.Reshape(at.in(1), {}));

@@ -90,7 +90,7 @@ Value WithLength(Lowering& at, Value x, int64_t length) {
 void LowerDft(Lowering& at) {
   const Value x = at.in(0);
   const int rank = at.Rank(x);
-  int axis = at.Axis(at.Int("axis", 1), rank);
+  int axis = at.Axis(at.Int("axis", at.version() < 20 ? 1 : -2), rank);
   if (at.has(2)) {
     const std::optional<std::vector<int64_t>> known = at.KnownInts(at.in(2));
     if (!known || known->size() != 1) return at.Refuse("the axis is not known when it is imported");
@@ -100,7 +100,8 @@ void LowerDft(Lowering& at) {
   int64_t length = at.Dim(x, axis);
   if (at.has(1)) {
     const std::optional<std::vector<int64_t>> known = at.KnownInts(at.in(1));
-    if (!known || known->size() != 1) return at.Refuse("dft_length is not known when it is imported");
+    if (!known || known->size() != 1)
+      return at.Refuse("dft_length is not known when it is imported");
     length = (*known)[0];
   }
   const bool onesided = at.Int("onesided", 0) != 0;
@@ -117,15 +118,12 @@ void LowerDft(Lowering& at) {
 // [batch, frames, bins, 2].
 void LowerStft(Lowering& at) {
   const Value x = at.in(0);
-  const auto scalar = [&](int i) {
-    return at.Cast(at.Reshape(at.in(i), {}), DataType::kInt64);
-  };
+  const auto scalar = [&](int i) { return at.Cast(at.Reshape(at.in(i), {}), DataType::kInt64); };
   const auto dim = [&](Value v, int64_t axis) { return at.Reshape(at.DimOf(v, axis), {}); };
   const Value step = scalar(1), all = dim(x, 1);
   const Value length = at.has(3) ? scalar(3) : at.has(2) ? dim(at.in(2), 0) : all;
   const Value one = at.IntScalar(1);
-  const Value frames =
-      at.Add(at.Binary("FloorDiv", at.Sub(all, length), step), one);
+  const Value frames = at.Add(at.Binary("FloorDiv", at.Sub(all, length), step), one);
   const Value first = at.Mul(CountTo(at, frames, DataType::kInt64), step);
   const Value places = at.Add(at.Unsqueeze(first, {1}), CountTo(at, length, DataType::kInt64));
   const auto framed = [&](Value part) {  // [batch, frames, length]
@@ -180,15 +178,15 @@ void LowerMelWeights(Lowering& at) {
   const Value low = mel(scalar(3)), high = mel(scalar(4));
   const Value edges = at.Add(count, number(2));
   const Value step = at.Div(at.Sub(high, low), edges);
-  const Value mels =
-      at.Add(at.Mul(CountTo(at, at.Cast(edges, DataType::kInt64), real), step), low);
+  const Value mels = at.Add(at.Mul(CountTo(at, at.Cast(edges, DataType::kInt64), real), step), low);
   const Value powers = at.Unary("Exp", at.Mul(mels, number(std::numbers::ln10 / 2595)));
   const Value hertz = at.Mul(number(700), at.Sub(powers, number(1)));
-  const Value bins =
-      at.Unary("Floor", at.Div(at.Mul(at.Add(length, number(1)), hertz), rate));
+  const Value bins = at.Unary("Floor", at.Div(at.Mul(at.Add(length, number(1)), hertz), rate));
   // Edge i, i + 1 and i + 2 of triangle i.
   const Value triangle = CountTo(at, at.Cast(count, DataType::kInt64), DataType::kInt64);
-  const auto edge = [&](int64_t i) { return at.Gather(bins, at.Add(triangle, at.IntScalar(i)), 0); };
+  const auto edge = [&](int64_t i) {
+    return at.Gather(bins, at.Add(triangle, at.IntScalar(i)), 0);
+  };
   const Value lower = edge(0), centre = edge(1), upper = edge(2);
   const Value spectrum = at.Add(at.Unary("Floor", at.Div(length, number(2))), number(1));
   const Value j = at.Unsqueeze(CountTo(at, at.Cast(spectrum, DataType::kInt64), real), {1});
@@ -199,7 +197,8 @@ void LowerMelWeights(Lowering& at) {
   const Value falling = at.Div(at.Sub(upper, j), safe(fall));
   const auto both = [&](Value a, Value b) { return at.Binary("LogicalAnd", a, b); };
   const Value steep = both(at.Binary("Equal", rise, zero), at.Binary("Equal", j, centre));
-  const Value in_rise = both(at.Binary("GreaterEqual", j, lower), at.Binary("LessEqual", j, centre));
+  const Value in_rise =
+      both(at.Binary("GreaterEqual", j, lower), at.Binary("LessEqual", j, centre));
   const Value in_fall = both(at.Binary("GreaterEqual", j, centre), at.Binary("Less", j, upper));
   Value y = at.Select(both(in_rise, at.Binary("Greater", rise, zero)), rising, zero);
   y = at.Select(steep, number(1), y);

@@ -22,8 +22,7 @@ std::vector<NGrams> NGramsOf(Lowering& at) {
   for (size_t i = 0; i < begins.size(); ++i) {
     NGrams grams;
     grams.length = static_cast<int64_t>(i) + 1;
-    const int64_t end =
-        i + 1 < begins.size() ? begins[i + 1] : static_cast<int64_t>(pool.size());
+    const int64_t end = i + 1 < begins.size() ? begins[i + 1] : static_cast<int64_t>(pool.size());
     const bool fits = begins[i] >= 0 && begins[i] <= end &&
                       end <= static_cast<int64_t>(pool.size()) &&
                       (end - begins[i]) % grams.length == 0;

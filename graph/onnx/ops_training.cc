@@ -50,7 +50,8 @@ void LowerAdagrad(Lowering& at) {
     const Value rate = at.Div(at.in(0), at.Add(unit, decay));
     Value& squares = one.states[0];
     squares = at.Add(squares, at.Mul(one.gradient, one.gradient));
-    const Value root = at.Add(at.Unary("Sqrt", squares), at.Like(at.Float("epsilon", 1e-6F), one.x));
+    const Value root =
+        at.Add(at.Unary("Sqrt", squares), at.Like(at.Float("epsilon", 1e-6F), one.x));
     one.x = at.Sub(one.x, at.Div(at.Mul(rate, one.gradient), root));
   }
   OutAll(at, all);
@@ -63,14 +64,16 @@ void LowerAdam(Lowering& at) {
     const Value unit = at.Like(1, one.x), updates = at.Cast(at.in(1), at.dtype(one.x));
     Value &mean = one.states[0], &squares = one.states[1];
     mean = Mixed(at, alpha, mean, at.Like(1 - alpha, one.x), one.gradient);
-    squares = Mixed(at, beta, squares, at.Like(1 - beta, one.x), at.Mul(one.gradient, one.gradient));
+    squares =
+        Mixed(at, beta, squares, at.Like(1 - beta, one.x), at.Mul(one.gradient, one.gradient));
     const auto rest = [&](double base) {
       return at.Sub(unit, at.Binary("Pow", at.Like(base, one.x), updates));
     };
     const Value corrected = at.Div(at.Mul(at.in(0), at.Unary("Sqrt", rest(beta))), rest(alpha));
     const Value later = at.Binary("Greater", updates, at.Like(0, one.x));
     const Value rate = at.Select(later, corrected, at.in(0));
-    const Value root = at.Add(at.Unary("Sqrt", squares), at.Like(at.Float("epsilon", 1e-6F), one.x));
+    const Value root =
+        at.Add(at.Unary("Sqrt", squares), at.Like(at.Float("epsilon", 1e-6F), one.x));
     const Value moved = at.Sub(one.x, at.Div(at.Mul(rate, mean), root));
     one.x = at.Mul(moved, at.Like(1 - double{at.Float("norm_coefficient_post", 0)}, one.x));
   }

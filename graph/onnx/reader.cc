@@ -248,12 +248,12 @@ bool LooksLikeOnnx(std::string_view bytes) {
 }
 
 DataType TypeOfOnnx(int64_t number) {
-  constexpr DataType kTypes[] = {
-      DataType::kUndefined, DataType::kFloat,     DataType::kUint8,      DataType::kInt8,
-      DataType::kUint16,    DataType::kInt16,     DataType::kInt32,      DataType::kInt64,
-      DataType::kString,    DataType::kBool,      DataType::kFloat16,    DataType::kDouble,
-      DataType::kUint32,    DataType::kUint64,    DataType::kComplex64,  DataType::kComplex128,
-      DataType::kBfloat16};
+  constexpr DataType kTypes[] = {DataType::kUndefined,  DataType::kFloat,   DataType::kUint8,
+                                 DataType::kInt8,       DataType::kUint16,  DataType::kInt16,
+                                 DataType::kInt32,      DataType::kInt64,   DataType::kString,
+                                 DataType::kBool,       DataType::kFloat16, DataType::kDouble,
+                                 DataType::kUint32,     DataType::kUint64,  DataType::kComplex64,
+                                 DataType::kComplex128, DataType::kBfloat16};
   constexpr int64_t kCount = sizeof kTypes / sizeof kTypes[0];
   return number > 0 && number < kCount ? kTypes[number] : DataType::kUndefined;
 }

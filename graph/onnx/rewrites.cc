@@ -78,9 +78,9 @@ Value ByteProduct(Lowering& at, Value a, std::optional<Value> a_zero, Value b,
     Value sum;
     for (int64_t k = 0; k < terms && at.ok(); k += kExactTerms) {
       const int64_t end = std::min(terms, k + kExactTerms);
-      const Value part = at.Cast(
-          at.MatMul(at.Slice(x, rank_x - 1, k, end), at.Slice(y, rank_y - 2, k, end)),
-          DataType::kInt32);
+      const Value part =
+          at.Cast(at.MatMul(at.Slice(x, rank_x - 1, k, end), at.Slice(y, rank_y - 2, k, end)),
+                  DataType::kInt32);
       sum = k == 0 ? part : at.Add(sum, part);
     }
     return sum;

@@ -67,8 +67,8 @@ Result<Tensor> FromTypedField(const TensorType& type, const onnx::TensorProto& p
   }
 }
 
-Result<uint64_t> NumberIn(const std::map<std::string, std::string>& entries,
-                          const std::string& key, uint64_t fallback) {
+Result<uint64_t> NumberIn(const std::map<std::string, std::string>& entries, const std::string& key,
+                          uint64_t fallback) {
   const auto found = entries.find(key);
   if (found == entries.end()) return fallback;
   NPUMESH_ASSIGN_OR_RETURN(const int64_t number,

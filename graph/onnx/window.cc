@@ -23,8 +23,7 @@ void PadForSame(Lowering& at, Value x, SlidingWindow& window) {
   for (size_t d = 0; d < window.size(); ++d) {
     const int64_t image = at.Dim(x, static_cast<int>(d) + 2), stride = window.strides[d];
     const int64_t outputs = (image + stride - 1) / stride;
-    const int64_t missing =
-        std::max<int64_t>((outputs - 1) * stride + window.extent(d) - image, 0);
+    const int64_t missing = std::max<int64_t>((outputs - 1) * stride + window.extent(d) - image, 0);
     window.before[d] = window.lower ? missing - missing / 2 : missing / 2;
     window.behind[d] = missing - window.before[d];
   }
@@ -47,11 +46,12 @@ SlidingWindow WindowFrom(Lowering& at, std::vector<int64_t> kernel) {
         sane(window.before[d], -kLargest) && sane(window.behind[d], -kLargest)) {
       continue;
     }
-    at.Fail(Code::kCorrupt,
-            "kernel {}, stride {}, dilation {}, pads {} and {} along dimension {}; expected 1 to {}, "
-            "pads of that size at most",
-            window.kernel[d], window.strides[d], window.dilations[d], window.before[d],
-            window.behind[d], d, kLargest);
+    at.Fail(
+        Code::kCorrupt,
+        "kernel {}, stride {}, dilation {}, pads {} and {} along dimension {}; expected 1 to {}, "
+        "pads of that size at most",
+        window.kernel[d], window.strides[d], window.dilations[d], window.before[d],
+        window.behind[d], d, kLargest);
     window.kernel.assign(dims, 1);
     return window;
   }

@@ -116,8 +116,7 @@ bool FinishMatMul(const Node& from, onnx::NodeProto& to) {
 }
 
 bool FinishBatchMatMul(const Node& from, onnx::NodeProto& to) {
-  return !from.BoolAttr("adj_x1", false) && !from.BoolAttr("adj_x2", false) &&
-         to.input_size() == 2;
+  return !from.BoolAttr("adj_x1", false) && !from.BoolAttr("adj_x2", false) && to.input_size() == 2;
 }
 
 // The numbers of the image of [1, 1, image...].
@@ -178,7 +177,9 @@ const std::vector<Counterpart>& Counterparts() {
       {"Atan", "Atan", kX},
       {"Atanh", "Atanh", kX},
       {"AvgPoolV2", "AveragePool", kX, FinishPool},
-      {"BNInfer", "BatchNormalization", {"x", "scale", "offset", "mean", "variance"},
+      {"BNInfer",
+       "BatchNormalization",
+       {"x", "scale", "offset", "mean", "variance"},
        FinishBatchNorm},
       {"BatchMatMul", "MatMul", kPair, FinishBatchMatMul},
       {"BatchMatMulV2", "MatMul", {"x1", "x2", "bias"}, FinishBatchMatMul},
@@ -314,8 +315,8 @@ class OnnxFileWriter {
     NPUMESH_ASSIGN_OR_RETURN(const Tensor value, LoadWeight(node, model_.path));
     const int number = OnnxTypeOf(value.dtype());
     if (number == 0) {
-      missing_.push_back(fmt::format("\"{}\" ({} of {})", Quotable(node.name), node.type,
-                                     Name(value.dtype())));
+      missing_.push_back(
+          fmt::format("\"{}\" ({} of {})", Quotable(node.name), node.type, Name(value.dtype())));
       return Status();
     }
     onnx::TensorProto& tensor = *to_->add_initializer();

@@ -272,9 +272,10 @@ void AddRun(CLI::App& app, Action& action) {
        "npumesh launch -n 4 -- run mp/ --inputs in/ --check golden/ --report report.json",
        "npumesh launch -n 4 -- run mp/ --golden whole.air --inject corrupt:rank=2,op=MatMul_3",
        "npumesh run export.air --dump all --dump-path dump/ --dump-step \"0|2-3\""});
-  run->add_option("path", options->path,
-                  "An .air, .pbtxt, ge_proto*.txt or .onnx file, or an export folder; with several ranks "
-                  "each takes the file whose name ends in its rank")
+  run->add_option(
+         "path", options->path,
+         "An .air, .pbtxt, ge_proto*.txt or .onnx file, or an export folder; with several ranks "
+         "each takes the file whose name ends in its rank")
       ->type_name("PATH")
       ->required();
   CLI::Option* inputs =

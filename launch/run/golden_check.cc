@@ -170,7 +170,8 @@ Result<int> RankByReplay(const World& world, const RunJob& job, const RankGraphs
 Status Explain(const World& world, const RunOptions& options, const RunJob& job,
                const RankSources& sources, GoldenVerdict& verdict) {
   const GoldenRow& first = *verdict.report.First();
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Model> models, LoadRanks(world, options, job.registry()));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Model> models,
+                           LoadRanks(world, options, job.registry()));
   NPUMESH_ASSIGN_OR_RETURN(const std::string file, ChooseModelFile(options.golden, 0, 1));
   NPUMESH_ASSIGN_OR_RETURN(const Model whole, LoadAnyModel(file, job.registry()));
   RankGraphs graphs;

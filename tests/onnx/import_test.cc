@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "graph/io/model_file.h"
 #include "graph/onnx/op_table.h"
 #include "graph/ops/builtin_ops.h"
@@ -14,6 +16,8 @@
 namespace npumesh {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::ImportBytes;
 using testing::OnnxModelBuilder;
 using testing::RunOnce;
@@ -21,8 +25,6 @@ using testing::RunOnnx;
 using testing::SetInt;
 using testing::SetInts;
 using testing::SetType;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TensorType FloatType(Shape shape) {
   return {DataType::kFloat, std::move(shape)};
@@ -105,6 +107,13 @@ TEST(OnnxImport, ListsEveryNodeWithoutATranslation) {
   ExpectRefused(bytes, Code::kUnsupported, "node \"first\" (Frobnicate)");
   ExpectRefused(bytes, Code::kUnsupported, "node \"second\" (Frobnicate)");
   ExpectRefused(bytes, Code::kUnsupported, "com.example");
+}
+
+TEST(OnnxImport, RefusesVersionsItDoesNotKnow) {
+  OnnxModelBuilder g(40);
+  g.Input("x", FloatType({1})).Output("y", FloatType({1}));
+  g.Node("Neg", {"x"}, {"y"});
+  ExpectRefused(g.Bytes(), Code::kUnsupported, "uses operator set 40");
 }
 
 TEST(OnnxImport, NamesTheNodeThatCannotBe) {
@@ -206,7 +215,8 @@ TEST(OnnxImport, BranchesSeeTheGraphAround) {
   g.Input("c", {DataType::kBool, Shape()}).Input("x", FloatType({2})).Output("y", FloatType({2}));
   g.Initialiser("one", FloatTensor({1}, {1}));
   onnx::NodeProto& node = g.Node("If", {"c"}, {"y"});
-  for (const auto& [name, op] : {std::pair("then_branch", "Add"), std::pair("else_branch", "Sub")}) {
+  for (const auto& [name, op] :
+       {std::pair("then_branch", "Add"), std::pair("else_branch", "Sub")}) {
     auto* attribute = node.add_attribute();
     attribute->set_name(name);
     attribute->set_type(onnx::AttributeProto::GRAPH);
@@ -224,6 +234,43 @@ TEST(OnnxImport, BranchesSeeTheGraphAround) {
     const auto outputs = RunOnnx(g.Bytes(), {condition, FloatTensor({2}, {5, 6})});
     ASSERT_TRUE(outputs.ok()) << outputs.status().ToString();
     EXPECT_THAT((*outputs)[0].as<float>(), ElementsAre(taken ? 6 : 4, taken ? 7 : 5));
+  }
+}
+
+// The body reads the value that its variable begins with: it stays while the variable changes.
+TEST(OnnxImport, LoopsSeeTheGraphAround) {
+  OnnxModelBuilder g;
+  g.Input("n", {DataType::kInt64, Shape()}).Input("x", FloatType({1}));
+  g.Output("y", FloatType({1})).Output("rows", FloatType({-1, 1}));
+  onnx::NodeProto& node = g.Node("Loop", {"n", "", "x"}, {"y", "rows"});
+  auto* attribute = node.add_attribute();
+  attribute->set_name("body");
+  attribute->set_type(onnx::AttributeProto::GRAPH);
+  onnx::GraphProto& body = *attribute->mutable_g();
+  body.set_name("body");
+  SetType(*body.add_input(), "turn", {DataType::kInt64, Shape()});
+  SetType(*body.add_input(), "go_on", {DataType::kBool, Shape()});
+  SetType(*body.add_input(), "v", FloatType({1}));
+  for (const auto& [op, inputs, output] :
+       {std::tuple("Identity", std::vector<std::string>{"go_on"}, "go"),
+        std::tuple("Add", std::vector<std::string>{"v", "x"}, "next"),
+        std::tuple("Identity", std::vector<std::string>{"v"}, "row")}) {
+    onnx::NodeProto& inner = *body.add_node();
+    inner.set_op_type(op);
+    for (const std::string& input : inputs) inner.add_input(input);
+    inner.add_output(output);
+  }
+  SetType(*body.add_output(), "go", {DataType::kBool, Shape()});
+  SetType(*body.add_output(), "next", FloatType({1}));
+  SetType(*body.add_output(), "row", FloatType({1}));
+  const Result<Model> model = ImportBytes(g.Bytes());
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  for (const int64_t turns : {0, 3}) {
+    const Tensor count = Tensor::FromVector<int64_t>({DataType::kInt64, Shape()}, {turns});
+    const auto outputs = RunOnce(*model, {count, FloatTensor({1}, {2})});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().ToString();
+    EXPECT_THAT((*outputs)[0].as<float>(), ElementsAre(turns == 0 ? 2 : 8));
+    EXPECT_EQ((*outputs)[1].shape(), Shape({turns, 1}));
   }
 }
 

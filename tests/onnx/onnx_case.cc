@@ -135,8 +135,7 @@ Status Compare(const Tensor& seen, const Tensor& expected, size_t output) {
   return Status();
 }
 
-Status RunDataSet(const OnnxModel& model, const DataSet& data, World& world,
-                  DeviceMemory& memory) {
+Status RunDataSet(const OnnxModel& model, const DataSet& data, World& world, DeviceMemory& memory) {
   OnnxImportOptions options;
   std::vector<Tensor> fed;
   for (size_t i = 0; i < model.graph.inputs.size(); ++i) {

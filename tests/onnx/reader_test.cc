@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,9 +13,9 @@
 namespace npumesh {
 namespace {
 
-using testing::OnnxModelBuilder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::OnnxModelBuilder;
 
 namespace fs = std::filesystem;
 
@@ -27,7 +28,7 @@ OnnxModelBuilder Negation() {
   return model;
 }
 
-void ExpectRefused(const std::string& bytes, Code code, const std::string& text) {
+void ExpectUnreadable(const std::string& bytes, Code code, const std::string& text) {
   const Result<OnnxModel> model = ReadOnnx(bytes, "m.onnx");
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.status().code(), code) << model.status().ToString();
@@ -87,32 +88,32 @@ TEST(OnnxReader, RefusesTensorsThatDoNotFit) {
   tensor->set_data_type(onnx::TensorProto::FLOAT);
   tensor->add_dims(2);
   tensor->set_raw_data("1234");
-  ExpectRefused(model.Bytes(), Code::kCorrupt,
-                "initialiser \"w\": is float32[2], 8 bytes, but raw_data has 4");
+  ExpectUnreadable(model.Bytes(), Code::kCorrupt,
+                   "initialiser \"w\": is float32[2], 8 bytes, but raw_data has 4");
   tensor->clear_raw_data();
-  ExpectRefused(model.Bytes(), Code::kCorrupt, "2 elements, but float_data has 0");
+  ExpectUnreadable(model.Bytes(), Code::kCorrupt, "2 elements, but float_data has 0");
   tensor->set_dims(0, -2);
-  ExpectRefused(model.Bytes(), Code::kCorrupt, "has the dimension -2");
+  ExpectUnreadable(model.Bytes(), Code::kCorrupt, "has the dimension -2");
   tensor->set_dims(0, int64_t{1} << 40);
   tensor->add_dims(int64_t{1} << 40);
   EXPECT_FALSE(ReadOnnx(model.Bytes(), "m.onnx").ok());
   tensor->clear_dims();
   tensor->set_data_type(77);
-  ExpectRefused(model.Bytes(), Code::kUnsupported, "has data_type 77");
+  ExpectUnreadable(model.Bytes(), Code::kUnsupported, "has data_type 77");
 }
 
 TEST(OnnxReader, RefusesModelsWithoutTheirParts) {
   OnnxModelBuilder model = Negation();
   model.proto().set_ir_version(2);
-  ExpectRefused(model.Bytes(), Code::kUnsupported, "has ir_version 2; npumesh reads 3 to 10");
+  ExpectUnreadable(model.Bytes(), Code::kUnsupported, "has ir_version 2; npumesh reads 3 to 10");
   model.proto().set_ir_version(8);
   model.proto().clear_opset_import();
-  ExpectRefused(model.Bytes(), Code::kCorrupt, "has no opset_import");
+  ExpectUnreadable(model.Bytes(), Code::kCorrupt, "has no opset_import");
   onnx::ModelProto empty;
   empty.set_ir_version(8);
   empty.add_opset_import()->set_version(17);
-  ExpectRefused(empty.SerializeAsString(), Code::kCorrupt, "has no graph");
-  ExpectRefused("no model", Code::kCorrupt, "are not a binary");
+  ExpectUnreadable(empty.SerializeAsString(), Code::kCorrupt, "has no graph");
+  ExpectUnreadable("no model", Code::kCorrupt, "are not a binary");
 }
 
 // Cut at each byte: a model or an error with the name of the file.
@@ -133,8 +134,8 @@ class ExternalData : public ::testing::Test {
               ("onnx_reader_" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) +
                std::to_string(getpid()));
     fs::create_directories(folder_);
-    std::ofstream(folder_ / "w.bin", std::ios::binary) << std::string(4, '\0') << "\0\0\x80?"
-                                                       << std::string(8, '\0');
+    std::ofstream(folder_ / "w.bin", std::ios::binary)
+        << std::string(4, '\0') << "\0\0\x80?" << std::string(8, '\0');
   }
   void TearDown() override { fs::remove_all(folder_); }
 

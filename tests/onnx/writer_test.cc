@@ -11,9 +11,9 @@
 namespace npumesh {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::ImportBytes;
 using testing::RunOnce;
-using ::testing::HasSubstr;
 
 const TensorType kMatrix = {DataType::kFloat, Shape({2, 3})};
 
@@ -66,9 +66,9 @@ TEST(OnnxWriter, ConvolutionsAndPools) {
                           {{"strides", AttrValue::Ints({1, 1, 2, 1})},
                            {"pads", AttrValue::Ints({1, 0, 0, 1})},
                            {"data_format", AttrValue::String("NCHW")}});
-  g.Output({g.Op("MaxPoolV3", {{"x", conv}},
-                 {{"ksize", AttrValue::Ints({1, 1, 2, 2})},
-                  {"strides", AttrValue::Ints({1, 1, 1, 1})}})});
+  g.Output({g.Op(
+      "MaxPoolV3", {{"x", conv}},
+      {{"ksize", AttrValue::Ints({1, 1, 2, 2})}, {"strides", AttrValue::Ints({1, 1, 1, 1})}})});
   ExpectSameAfterOnnx(g, {Counting(image)});
 }
 
@@ -82,8 +82,9 @@ TEST(OnnxWriter, ListsNodesWithoutACounterpart) {
   const Result<std::string> bytes = WriteOnnx(*model);
   ASSERT_FALSE(bytes.ok());
   EXPECT_EQ(bytes.status().code(), Code::kUnsupported);
-  EXPECT_THAT(std::string(bytes.status().message()),
-              HasSubstr("2 nodes have no counterpart in ONNX: \"norm\" (RmsNorm), \"power\" (Exp)"));
+  EXPECT_THAT(
+      std::string(bytes.status().message()),
+      HasSubstr("2 nodes have no counterpart in ONNX: \"norm\" (RmsNorm), \"power\" (Exp)"));
 }
 
 TEST(OnnxWriter, NamesOperatorsThatExist) {

@@ -56,7 +56,8 @@ Status WriteNetwork(const std::string& path) {
   GraphBuilder g("network");
   const Value x = g.Data("x", {DataType::kFloat, {-1, kWidth}});
   const TensorType type = {DataType::kFloat, {kWidth, kWidth}};
-  const Value w = g.Const("w", Tensor::FromVector<float>(type, std::vector<float>(kWidth * kWidth, 0.125f)));
+  const Value w =
+      g.Const("w", Tensor::FromVector<float>(type, std::vector<float>(kWidth * kWidth, 0.125f)));
   g.Output({g.Op("Relu", {{"x", g.Op("MatMul", {{"x1", x}, {"x2", w}})}})});
   NPUMESH_ASSIGN_OR_RETURN(const Model model, g.Build());
   NPUMESH_ASSIGN_OR_RETURN(const std::string bytes, WriteOnnx(model));
