@@ -133,7 +133,7 @@ void AddReduceRows(std::vector<OnnxOp>& rows) {
       Fold("ReduceL1", {.type = "ReduceSum", .before = Magnitude}),
       Fold("ReduceL2", {.type = "ReduceSum", .before = Squared, .behind = Root}),
       Fold("ReduceLogSum", {.type = "ReduceSum", .behind = Logarithm}),
-      Fold("ReduceLogSumExp", {.type = "LogSumExp"}),
+      {"ReduceLogSumExp", 1, Reduction({.type = "LogSumExp"}), "ReduceMaxD, Exp, ReduceSumD, Log"},
       Fold("ReduceMax", {.type = "ReduceMax"}),
       Fold("ReduceMean", {.type = "ReduceMean"}),
       Fold("ReduceMin", {.type = "ReduceMin"}),

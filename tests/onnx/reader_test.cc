@@ -123,7 +123,8 @@ TEST(OnnxReader, SurvivesCutFiles) {
   const std::string bytes = model.Bytes();
   for (size_t size = 0; size < bytes.size(); ++size) {
     const Result<OnnxModel> read = ReadOnnx(bytes.substr(0, size), "m.onnx");
-    if (!read.ok()) EXPECT_THAT(std::string(read.status().message()), HasSubstr("m.onnx"));
+    const std::string text = read.ok() ? "m.onnx" : std::string(read.status().message());
+    EXPECT_THAT(text, HasSubstr("m.onnx")) << size;
   }
 }
 
