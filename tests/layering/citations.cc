@@ -15,8 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Below these folders, and among the files beside them, everything is read.
-constexpr std::string_view kFolders[] = {"cmake",  "collectives", "docs",    "examples", "graph",
-                                         "launch", "proto",       "runtime", "tests"};
+constexpr std::string_view kFolders[] = {"cmake",  "collectives", "docs",   "examples", "graph",
+                                         "launch", "proto",       "python", "runtime",  "tests"};
 // Here the forbidden words stand as data.
 constexpr std::string_view kOwnFolder = "tests/layering";
 // Files of other projects that comments name.

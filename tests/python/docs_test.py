@@ -24,6 +24,8 @@ if case.numpy is not None:
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGE = os.path.join(ROOT, "docs", "python.md")
+PATH = os.pathsep.join(os.path.join(ROOT, "python", *below)
+                       for below in ((), ("npu_bridge", "stand_in")))
 BLOCK = re.compile(r"^(?:<!-- ([^\n]*) -->\n)?```python\n(.*?)^```\n", re.S | re.M)
 PRINTED = re.compile(r"\n<!-- printed -->\n```\n(.*?)^```\n", re.S | re.M)
 FILE = re.compile(r"# file: (\S+)\n")
@@ -68,7 +70,7 @@ class Docs(unittest.TestCase):
             file.write(code)
         done = subprocess.run([*case.mpirun(), "-n", "2", sys.executable, name], text=True,
                               capture_output=True, timeout=120, check=False,
-                              env=case.plain_environment())
+                              env=case.plain_environment(PYTHONPATH=PATH))
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
