@@ -107,7 +107,8 @@ OptionFacts FactsOf(const CLI::Option& option) {
   facts.names = NamesWithDashes(option);
   facts.text = option.get_description();
   if (option.get_type_size() != 0) SetValue(option.get_type_name(), facts);
-  if (facts.value.starts_with("FILE")) facts.kind = ValueKind::kFile;
+  const bool file = facts.value.starts_with("FILE") || facts.value == "PATH";
+  if (file) facts.kind = ValueKind::kFile;
   if (facts.value.starts_with("FOLDER")) facts.kind = ValueKind::kFolder;
   AddRemarks(option, facts);
   return facts;

@@ -10,7 +10,7 @@
 
 namespace npumesh {
 
-// What a shell completes as the value of an option.
+// What a shell completes as the value of an option. kFile: a file, or a folder that leads to it.
 enum class ValueKind : uint8_t { kNone, kText, kChoice, kFile, kFolder };
 
 struct OptionFacts {
