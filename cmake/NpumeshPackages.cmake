@@ -51,6 +51,8 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME npumesh-runtime)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION
     "Libraries for HCCL and AscendCL programs.\n Programs written for real NPUs run on CPUs with them.")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
+# libhccl.so and libmsprofiler.so need libacl_rt.so, which is of no package yet.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib64)
 
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME npumesh-tools)
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION
