@@ -26,6 +26,7 @@ add_dependencies(npumesh_installed ${npumesh_targets} acl_rt msprofiler hccl npu
 install(CODE "
   set(NPUMESH_PREFIX \${CMAKE_INSTALL_PREFIX})
   set(CMAKE_INSTALL_BINDIR ${CMAKE_INSTALL_BINDIR})
+  set(NPUMESH_PYTHON_DIR ${NPUMESH_PYTHON_DIR})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/set_env.sh.in
                  \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/set_env.sh @ONLY)"
   COMPONENT runtime)

@@ -1,5 +1,4 @@
-// GetCompiler and GetNpuBackend: torchair.get_compiler and torchair.get_npu_backend in C++ (seed
-// README).
+// GetCompiler and GetNpuBackend: torchair.get_compiler and torchair.get_npu_backend in C++.
 //
 //   NPUMESH_ASSIGN_OR_RETURN(const NpuBackend backend, GetNpuBackend({config}));
 //   NPUMESH_ASSIGN_OR_RETURN(auto session, backend(world, memory, std::move(model)));

@@ -93,3 +93,12 @@ if(NOT SANITIZE)
     message(FATAL_ERROR "the C example ended with ${exit_code}:\n${output}")
   endif()
 endif()
+
+# The Python packages where they are installed, through set_env.sh alone.
+if(NOT SANITIZE)
+  run("python3 -m npumesh" bash -c
+      ". ${SCRATCH}/prefix/set_env.sh && unset LD_LIBRARY_PATH && ${PYTHON} -m npumesh")
+  if(NOT output MATCHES "${SCRATCH}/prefix/.*libnpumesh.so")
+    message(FATAL_ERROR "python3 -m npumesh found another library:\n${output}")
+  endif()
+endif()
