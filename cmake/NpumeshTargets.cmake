@@ -92,7 +92,8 @@ endfunction()
 # its own main. Ring 4 registers its own commands (tests/hosts). UNITY: its files can be compiled in
 # batches, as those of a library.
 set(mpirun_words --allow-run-as-root --oversubscribe --bind-to none)
-# For tests in Python (tests/mpi/launcher.py).
+# For tests in Python (tests/mpi/launcher.py); Debian's own, because it has Debian's numpy and onnx.
+set(NPUMESH_PYTHON /usr/bin/python3 CACHE FILEPATH "The Python of tests that need packages")
 set(NPUMESH_PYTHON_TEST PYTHONDONTWRITEBYTECODE=1)
 if(NPUMESH_MPI_NAME STREQUAL "MPICH")
   set(mpirun_words)

@@ -7,39 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/ops/index/lookups.h"
+
 namespace npumesh {
 namespace {
-
-// An operator that takes positions, and the tensor in which they are.
-struct Lookup {
-  std::string_view type;
-  std::string_view positions;
-  std::string_view tensor;
-};
-
-constexpr std::array kLookups = {
-    Lookup{"Gather", "indices", "x"},
-    Lookup{"GatherV2", "indices", "x"},
-    Lookup{"GatherElements", "index", "x"},
-    Lookup{"GatherNd", "indices", "x"},
-    Lookup{"EmbeddingBag", "indices", "weight"},
-    Lookup{"InplaceIndexAdd", "indices", "var"},
-    Lookup{"Scatter", "indices", "var"},
-    Lookup{"ScatterAdd", "indices", "var"},
-    Lookup{"ScatterDiv", "indices", "var"},
-    Lookup{"ScatterElements", "indices", "data"},
-    Lookup{"ScatterMax", "indices", "var"},
-    Lookup{"ScatterMin", "indices", "var"},
-    Lookup{"ScatterMul", "indices", "var"},
-    Lookup{"ScatterNdAdd", "indices", "var"},
-    Lookup{"ScatterNdMax", "indices", "var"},
-    Lookup{"ScatterNdSub", "indices", "var"},
-    Lookup{"ScatterNdUpdate", "indices", "var"},
-    Lookup{"ScatterPaKvCache", "slot_mapping", "key_cache"},
-    Lookup{"ScatterSub", "indices", "var"},
-    Lookup{"ScatterUpdate", "indices", "var"},
-    Lookup{"SparseSoftmaxCrossEntropyWithLogits", "labels", "features"},
-};
 
 // They pass the values of their first input on.
 constexpr std::array<std::string_view, 8> kPassOn = {
@@ -57,17 +28,21 @@ std::optional<Value> InputOf(const Node& node, std::string_view port) {
   return at < 0 ? std::nullopt : node.inputs[static_cast<size_t>(at)];
 }
 
+// Of a source; nullopt: another node, or not known. A FileConstant says it in an attribute.
+std::optional<Shape> ShapeOfSource(const Node& node, size_t port) {
+  constexpr std::array<std::string_view, 4> kSources = {"Data", "RefData", "Const", "Constant"};
+  if (node.type == "FileConstant") return Shape(node.IntsAttr("shape"));
+  if (!Among(kSources, node.type) || port >= node.output_descs.size()) return std::nullopt;
+  return node.output_descs[port].shape;
+}
+
 // The least dimension that is known; nullopt: none is.
 std::optional<int64_t> LeastDimension(const Graph& graph, Value value) {
   const Node& node = graph.node(value.node);
   if (Among(kKeepShape, node.type) && !node.inputs.empty() && node.inputs[0]) {
     return LeastDimension(graph, *node.inputs[0]);
   }
-  constexpr std::array<std::string_view, 5> kSources = {"Data", "RefData", "Const", "Constant",
-                                                        "FileConstant"};
-  const auto port = static_cast<size_t>(value.port);
-  if (!Among(kSources, node.type) || port >= node.output_descs.size()) return std::nullopt;
-  const std::optional<Shape>& shape = node.output_descs[port].shape;
+  const std::optional<Shape> shape = ShapeOfSource(node, static_cast<size_t>(value.port));
   if (!shape || !shape->has_rank()) return std::nullopt;
   std::optional<int64_t> least;
   for (int axis = 0; axis < shape->rank(); ++axis) {
@@ -79,9 +54,8 @@ std::optional<int64_t> LeastDimension(const Graph& graph, Value value) {
 
 // What `node` asks of positions that it takes from `value`; nullopt: nothing.
 std::optional<int64_t> BoundOf(const Graph& graph, const Node& node, Value value) {
-  const auto lookup = std::find_if(kLookups.begin(), kLookups.end(),
-                                   [&](const Lookup& each) { return each.type == node.type; });
-  if (lookup == kLookups.end() || InputOf(node, lookup->positions) != value) return std::nullopt;
+  const Lookup* const lookup = FindLookup(node.type);
+  if (lookup == nullptr || InputOf(node, lookup->positions) != value) return std::nullopt;
   const std::optional<Value> tensor = InputOf(node, lookup->tensor);
   return tensor ? LeastDimension(graph, *tensor) : std::nullopt;
 }

@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "graph/ir/graph_builder.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/ops/index/lookups.h"
 
 namespace npumesh {
 namespace {
@@ -17,6 +21,21 @@ std::map<int64_t, int64_t> BoundsOf(GraphBuilder& g) {
   const Result<Model> model = g.Build();
   EXPECT_TRUE(model.ok()) << model.status().message();
   return model.ok() ? ReaderBounds(*model) : std::map<int64_t, int64_t>();
+}
+
+bool HasInput(const Operator& op, std::string_view name) {
+  const std::vector<PortSpec>& inputs = op.schema.inputs;
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [name](const PortSpec& port) { return port.name == name; });
+}
+
+TEST(Lookups, NamePortsOfOperators) {
+  for (const Lookup& lookup : Lookups()) {
+    const Operator* const op = BuiltinOps().Find(lookup.type);
+    ASSERT_NE(op, nullptr) << lookup.type;
+    EXPECT_TRUE(HasInput(*op, lookup.positions)) << lookup.type << ": " << lookup.positions;
+    EXPECT_TRUE(HasInput(*op, lookup.tensor)) << lookup.type << ": " << lookup.tensor;
+  }
 }
 
 TEST(ReaderBounds, AreTheLeastDimensionOfWhatIsLookedUp) {
