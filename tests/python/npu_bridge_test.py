@@ -15,8 +15,7 @@ PACKAGES = os.path.join(os.path.dirname(os.path.dirname(TESTS)), "python")
 STAND_IN = os.path.join(PACKAGES, "npu_bridge", "stand_in")
 
 # A session for the system, before a training.
-HEAD =
-"""
+HEAD = """
 import tensorflow as tf
 from npu_bridge.npu_init import *
 
@@ -27,8 +26,7 @@ npu.name = "NpuOptimizer"
 npu.parameter_map["use_off_line"].b = True
 config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
 """
-BEFORE = HEAD +
-"""
+BEFORE = HEAD + """
 before = tf.Session(config=config)
 assert before.run(start) is None
 print("rank", get_rank_id(), "of", get_rank_size(), "local", get_local_rank_id(),
@@ -102,8 +100,7 @@ class Scripts(unittest.TestCase):
                                  ["good"] * max(size, 1))
 
     def test_options_reach_the_system(self):
-        good = HEAD +
-        """
+        good = HEAD + """
 import os
 os.mkdir("dump")
 npu.parameter_map["enable_dump"].b = True
@@ -176,8 +173,7 @@ tf.Session(config=config).run(start)
             for name, content in files.items():
                 with open(os.path.join(package, name), "w", encoding="utf-8") as file:
                     file.write(content)
-            script =
-            """
+            script = """
 import tensorflow as tf
 import tensorflow.compat
 from npu_bridge.npu_init import *
