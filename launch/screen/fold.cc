@@ -38,8 +38,11 @@ std::string FoldedLine(std::string_view line, size_t columns) {
     const size_t end = std::min(line.find(' ', word), last);
     const size_t wanted = WidthOf(line.substr(at, end - at));
     if (begun && width + wanted > columns) {
-      folded += "\n" + std::string(hang, ' ');
-      width = hang + WidthOf(line.substr(word, end - word));
+      const size_t wide = WidthOf(line.substr(word, end - word));
+      // A word that is too wide for its column begins further left.
+      const size_t begin = wide < columns ? std::min(hang, columns - wide) : hang;
+      folded += "\n" + std::string(begin, ' ');
+      width = begin + wide;
       folded += line.substr(word, end - word);
     } else {
       folded += line.substr(at, end - at);

@@ -118,7 +118,7 @@ TEST(CliColours, AreForTerminalsOnly) {
   const TestFolder folder;
   folder.PutModels(1);
   folder.PutTensor("in", 0, 1);
-  folder.PutTensor("golden", 0, 1);
+  folder.PutTensor("golden", 0, 2);
   const std::vector<std::string> words = {"run",         folder / "m0.air", "--inputs",
                                           folder / "in", "--check",         folder / "golden"};
   unsetenv("NO_COLOR");

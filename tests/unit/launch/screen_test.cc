@@ -49,6 +49,8 @@ TEST(Fold, LeavesWhatFitsAndWhatHasNoBlanks) {
   EXPECT_EQ(Folded("a  b\n\n c", 40), "a  b\n\n c");
   const std::string path(60, 'p');
   EXPECT_EQ(Folded(path, 40), path);
+  EXPECT_EQ(Folded("aaaaaaaaaaaaaa  " + std::string(30, 'b') + " c", 40),
+            "aaaaaaaaaaaaaa\n          " + std::string(30, 'b') + "\n                c");
   EXPECT_EQ(Folded("see " + path + " there", 40), "see\n    " + path + "\n    there");
   EXPECT_EQ(Folded(std::string(300, 'a') + " b", 0), std::string(300, 'a') + " b");
 }
