@@ -3,7 +3,8 @@
 # One library for each folder: all its *.cc. DEPENDS names folders of this project and is the
 # complete list of what the folder may include; LIBRARIES names third-party targets; PRECOMPILE
 # names heavy headers that all its files share, REUSES a target that has precompiled such headers,
-# instead of npumesh_pch. With NPUMESH_UNITY up to BATCH files (8) are compiled as one. COLD: no loop
+# instead of npumesh_pch. With NPUMESH_UNITY up to BATCH files are compiled as one: 16,
+# or 8 operators, so that a changed one is there again in seconds. COLD: no loop
 # of the folder is ever long, so a release compiles it with -O1, a quarter faster.
 option(NPUMESH_UNITY "Compile the files of a library in batches" OFF)
 
@@ -63,6 +64,9 @@ function(npumesh_library name)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   if(sources AND NPUMESH_UNITY)
+    if(NOT ARG_BATCH AND NOT name MATCHES "^npumesh_ops")
+      set(ARG_BATCH 16)
+    endif()
     npumesh_batches(${name} "${ARG_BATCH}")
   endif()
   set_property(GLOBAL APPEND PROPERTY NPUMESH_LIBRARIES ${name})
