@@ -4,9 +4,9 @@
   page_programs.py --write PAGE FOLDER
   page_programs.py --run PAGE NAME COMMAND...
 
-A program is a ```cpp block that begins with "// file: NAME". --write makes these files, and must find what
-the others of FOLDER are named for: it fails for a ```cpp block without a name. --run starts COMMAND in an
-empty folder; it must end with 0 and print just what stands below <!-- printed --> after the block.
+A program is a ```cpp block that begins with "// file: NAME". --write makes these files, and fails
+for a ```cpp block without a name. --run starts COMMAND in an empty folder; it must end with 0 and
+print just what stands below <!-- printed --> after the block.
 """
 
 import os
