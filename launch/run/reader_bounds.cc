@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/ir/node_kind.h"
 #include "graph/ops/index/lookups.h"
 
 namespace npumesh {
@@ -30,9 +31,9 @@ std::optional<Value> InputOf(const Node& node, std::string_view port) {
 
 // Of a source; nullopt: another node, or not known. A FileConstant says it in an attribute.
 std::optional<Shape> ShapeOfSource(const Node& node, size_t port) {
-  constexpr std::array<std::string_view, 4> kSources = {"Data", "RefData", "Const", "Constant"};
-  if (node.type == "FileConstant") return Shape(node.IntsAttr("shape"));
-  if (!Among(kSources, node.type) || port >= node.output_descs.size()) return std::nullopt;
+  if (IsFileConstant(node)) return Shape(node.IntsAttr("shape"));
+  const bool source = IsInputNode(node) || IsWeightNode(node);
+  if (!source || port >= node.output_descs.size()) return std::nullopt;
   return node.output_descs[port].shape;
 }
 

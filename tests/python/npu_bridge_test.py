@@ -29,8 +29,9 @@ config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
 BEFORE = HEAD + """
 before = tf.Session(config=config)
 assert before.run(start) is None
-print("rank", get_rank_id(), "of", get_rank_size(), "local", get_local_rank_id(),
-      "of", get_local_rank_size())
+# One write, because mpirun joins what its ranks write.
+print(f"rank {get_rank_id()} of {get_rank_size()} "
+      f"local {get_local_rank_id()} of {get_local_rank_size()}\n", end="", flush=True)
 before.run(end)
 before.close()
 """
