@@ -31,7 +31,7 @@ before = tf.Session(config=config)
 assert before.run(start) is None
 # One write, because mpirun joins what its ranks write.
 print(f"rank {get_rank_id()} of {get_rank_size()} "
-      f"local {get_local_rank_id()} of {get_local_rank_size()}\n", end="", flush=True)
+      f"local {get_local_rank_id()} of {get_local_rank_size()}\\n", end="", flush=True)
 before.run(end)
 before.close()
 """
@@ -67,7 +67,7 @@ with tf.Session(config=config) as session:
         raise AssertionError("this was to be refused")
     api.destroy_group("turned")
     session.run({{"end": end}})
-print("good")
+print("good\\n", end="", flush=True)
 """
 
 
