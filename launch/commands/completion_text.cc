@@ -56,6 +56,7 @@ _npumesh() {
   local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   local command=npumesh words='' positional=none kind=none choices='' i
   COMPREPLY=()
+  if [ "$before" = = ]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi  # --bind=c is three words
   for ((i = 1; i < COMP_CWORD; ++i)); do
     if [ "${COMP_WORDS[i]}" = -- ]; then command=npumesh; continue; fi
     case "$command ${COMP_WORDS[i]}" in

@@ -157,6 +157,8 @@ TEST_F(Completion, OffersWhatComesNext) {
   EXPECT_THAT(Offers("npumesh run --bind \"\"", 3), ElementsAre("core", "numa", "none"));
   EXPECT_THAT(Offers("npumesh run m", 2), testing::UnorderedElementsAre("mp", "model.air"));
   EXPECT_THAT(Offers("npumesh run --inputs m", 3), ElementsAre("mp"));
+  EXPECT_THAT(Offers("npumesh run --bind = n", 4), ElementsAre("numa", "none"));
+  EXPECT_THAT(Offers("npumesh run --bind =", 3), ElementsAre("core", "numa", "none"));
   EXPECT_THAT(Offers("npumesh run --steps \"\"", 3), ElementsAre());
   EXPECT_THAT(Offers("npumesh launch -n 4 -- dump compare --mod", 7), ElementsAre("--model"));
   EXPECT_THAT(Offers("npumesh completion \"\"", 2), Contains("--help"));
