@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import threading
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
 
 from . import tensors
 from ._library import check, encode, library
 from .dtypes import DType
 from .errors import InvalidArgumentError
+from .handle import Handle
 
 if TYPE_CHECKING:
     from .world import World
@@ -20,7 +19,7 @@ __all__ = ["Group"]
 _REDUCTIONS = {"sum": 0, "prod": 1, "max": 2, "min": 3}
 
 
-class Group:
+class Group(Handle):
     """Some ranks in an order. `World.group` makes it; `close`, `with` or the world ends it.
 
     All methods but `close` are collective over the group and return when the arrays are the
@@ -30,12 +29,11 @@ class Group:
     stays failed. Arrays of `World.alloc` spare a copy.
     """
 
+    _kind = "group"
+    _ender = "npumesh_close_group"
+
     def __init__(self, world: World, ranks: Optional[Sequence[int]], name: str) -> None:
-        self._world = world
-        self._handle: Optional[int] = None
-        self._process = os.getpid()
-        self._turn = threading.RLock()
-        self.name = name
+        super().__init__(world, name)
         members = (ctypes.c_int32 * len(ranks))(*ranks) if ranks else None
         if ranks is not None and not ranks:
             raise InvalidArgumentError(f"group {name}: it has no ranks")
@@ -46,10 +44,6 @@ class Group:
         rank, size = ctypes.c_int32(), ctypes.c_int32()
         check(library().npumesh_get_group(handle, ctypes.byref(rank), ctypes.byref(size)))
         self.rank, self.size = rank.value, size.value
-
-    @property
-    def is_open(self) -> bool:
-        return self._handle is not None and self._world.is_open
 
     # ---- collectives ----
 
@@ -141,31 +135,8 @@ class Group:
         operand.finish()
         return out
 
-    # ---- the end ----
-
-    def close(self) -> None:
-        """Local. Again is nothing. Errors: a mismatch that only shows now; the group is gone."""
-        with self._world._turn, self._turn:
-            handle, self._handle = self._handle, None
-            if handle is None or not self._world.is_open:
-                return
-            check(library().npumesh_close_group(handle), self._label())
-
-    def __enter__(self) -> Group:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        # As with sessions: the world closes it at a quiet moment.
-        handle = getattr(self, "_handle", None)
-        if handle is not None and self._process == os.getpid():
-            self._world._dropped_groups.append(handle)
-
     def __repr__(self) -> str:
-        state = "" if self._handle is not None else ", closed"
-        return f"<npumesh.Group {self.name}: rank {self.rank} of {self.size}{state}>"
+        return f"<npumesh.Group {self.name}: rank {self.rank} of {self.size}{self._state()}>"
 
     # ---- parts ----
 
@@ -174,9 +145,7 @@ class Group:
 
     def _call(self, name: str, *arguments: Any) -> None:
         with self._turn:
-            if not self.is_open:
-                raise InvalidArgumentError(f"{self._label()}: the group is closed")
-            check(getattr(library(), "npumesh_" + name)(self._handle, *arguments))
+            check(getattr(library(), "npumesh_" + name)(self._open(), *arguments))
 
     def _read(self, array: Any) -> tensors.Operand:
         return tensors.read(array, None, self._label())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import threading
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from typing import Union
 
@@ -12,6 +10,7 @@ from . import tensors
 from ._library import CPort, CSessionStats, CTensor, check, dims_of, library
 from .dtypes import DType, bytes_of
 from .errors import InvalidArgumentError
+from .handle import Handle
 
 if TYPE_CHECKING:
     from .world import World
@@ -47,19 +46,19 @@ class SessionStats(NamedTuple):
     collective_seconds: float
 
 
-class Session:
+class Session(Handle):
     """One model on one rank. `World.load` makes it; `close`, `with` or the world ends it.
 
     Calls from several threads come one after the other. `run` and `prepare` are collective over the
     ranks whose graphs communicate.
     """
 
+    _kind = "session"
+    _ender = "npumesh_close"
+
     def __init__(self, world: World, handle: int, name: str) -> None:
-        self._world = world
-        self._handle: Optional[int] = handle
-        self._process = os.getpid()
-        self._turn = threading.RLock()
-        self.name = name
+        super().__init__(world, name)
+        self._handle = handle
         inputs, outputs = ctypes.c_size_t(), ctypes.c_size_t()
         check(library().npumesh_count_ports(handle, ctypes.byref(inputs), ctypes.byref(outputs)))
         self._input_count, self._output_count = inputs.value, outputs.value
@@ -169,43 +168,11 @@ class Session:
                   self.name)
             return content
 
-    # ---- the end ----
-
-    def close(self) -> None:
-        """Ends the session: its dump is complete, its memory is given back. Again is nothing.
-
-        Errors: those of the dump; the session is gone all the same.
-        """
-        with self._world._turn, self._turn:
-            handle, self._handle = self._handle, None
-            if handle is None or self._process != os.getpid() or not self._world.is_open:
-                return
-            check(library().npumesh_close(handle), self.name)
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        # A collector may run this in the middle of any call, so the world closes it at a quiet
-        # moment.
-        handle = getattr(self, "_handle", None)
-        if handle is not None and self._process == os.getpid():
-            self._world._dropped.append(handle)
-
     def __repr__(self) -> str:
-        state = "" if self._handle is not None else ", closed"
         return f"<npumesh.Session {self.name}: {self._input_count} inputs, " \
-               f"{self._output_count} outputs{state}>"
+               f"{self._output_count} outputs{self._state()}>"
 
     # ---- parts ----
-
-    def _open(self) -> int:
-        if self._handle is None or not self._world.is_open:
-            raise InvalidArgumentError(f"{self.name}: the session is closed")
-        return self._handle
 
     def _port(self, kind: str, at: int) -> Port:
         told = CPort()

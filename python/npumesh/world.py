@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from typing import Any, Deque, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Deque, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import tensors
 from ._library import CWorldInfo, check, encode, library, option_array
@@ -71,8 +71,8 @@ class World:
         self._turn = threading.RLock()  # making and closing come one at a time
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._groups: weakref.WeakSet[Group] = weakref.WeakSet()
-        self._dropped: Deque[int] = collections.deque()  # handles of sessions that nobody has
-        self._dropped_groups: Deque[int] = collections.deque()
+        # Handles of sessions and groups that nobody has, each with the function that ends it.
+        self._dropped: Deque[Tuple[str, int]] = collections.deque()
         self._all: Optional[Group] = None
         self._process = os.getpid()
         pairs = flatten(options) + _world_keywords(keywords)
@@ -269,9 +269,8 @@ class World:
         to."""
         self._open()
         while self._dropped:
-            library().npumesh_close(self._dropped.popleft())
-        while self._dropped_groups:
-            library().npumesh_close_group(self._dropped_groups.popleft())
+            ender, handle = self._dropped.popleft()
+            getattr(library(), ender)(handle)
 
     def __enter__(self) -> World:
         return self
