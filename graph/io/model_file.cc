@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/io/foreign_file.h"
 #include "graph/io/model_codec.h"
 #include "graph/io/wire.h"
 #include "runtime/base/mapped_file.h"
@@ -103,6 +104,7 @@ Result<Model> ParseTextModel(std::string_view text, const std::string& path) {
 
 Result<Model> ParseAnyForm(std::string_view bytes, const std::string& path) {
   if (bytes.empty()) return Error(Code::kCorrupt, "not a model: the file is empty");
+  NPUMESH_RETURN_IF_ERROR(RefuseForeignFile(bytes));
   pb::ModelDef model;
   const Status binary = ParseWire(bytes, &model);
   if (binary.ok() && model.graph_size() > 0) return DecodeModel(model, path);

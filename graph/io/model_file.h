@@ -18,7 +18,8 @@
 
 namespace npumesh {
 
-// Loads by content, not by extension. The result is verified (Graph::Verify on every graph).
+// Loads by content, not by extension; what another tool wrote is refused by its name (kUnsupported,
+// foreign_file.h). The result is verified (Graph::Verify on every graph).
 Result<Model> LoadModel(const std::string& path);
 
 // Parses bytes in memory; `path` is used in messages and to look for files beside it.

@@ -11,7 +11,7 @@
 namespace npumesh {
 
 // The ONNX model in a file. Errors: as ReadOnnx and ImportOnnx; kNotFound, kIo; kCorrupt for a file
-// that is no ONNX model.
+// that is no ONNX model, kUnsupported for a file of another tool (graph/io/foreign_file.h).
 Result<Model> LoadOnnx(const std::string& path, const OpRegistry& registry,
                        const OnnxImportOptions& options = {});
 

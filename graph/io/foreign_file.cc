@@ -1,0 +1,135 @@
+#include "graph/io/foreign_file.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace npumesh {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::string_view kExportTorch =
+    "export the model with torch.onnx.export, or with TorchAir's dynamo_export";
+constexpr std::string_view kUnpack = "unpack it first";
+
+// A kind that is told by bytes at a fixed place.
+struct Mark {
+  size_t at;
+  std::string_view bytes;
+  std::string_view kind;
+  std::string_view advice;
+};
+
+constexpr Mark kMarks[] = {
+    {0, "IMOD"sv, "an offline model (.om), compiled for one kind of NPU",
+     "give the AIR or ONNX file that atc made it of"},
+    {4, "TFL3"sv, "a TensorFlow Lite model", "convert the model to ONNX with tf2onnx"},
+    {4, "ORTM"sv, "a model in ONNX Runtime's own format",
+     "give the .onnx file that it was made of"},
+    {0, "GGUF"sv, "a file of weights (GGUF)", kExportTorch},
+    {0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file, as Keras writes it",
+     "convert the model to ONNX with tf2onnx"},
+    {0, "\x93NUMPY"sv, "an array of NumPy", "give it as one of --inputs"},
+    {0, "\x1f\x8b"sv, "a file compressed with gzip", kUnpack},
+    {0, "\xfd\x37zXZ\0"sv, "a file compressed with xz", kUnpack},
+    {0, "\x28\xb5\x2f\xfd"sv, "a file compressed with zstd", kUnpack},
+    {0, "BZh"sv, "a file compressed with bzip2", kUnpack},
+    {257, "ustar"sv, "a tar archive", kUnpack},
+    {0,
+     "\x7f"
+     "ELF"sv,
+     "a program or shared library", "operator libraries are given with --op-library"},
+    {0, "version https://git-lfs"sv, "a pointer of Git LFS in place of the file",
+     "fetch the file with git lfs pull"},
+    {0, "<!DOCTYPE"sv, "a web page", "download the file itself"},
+    {0, "<html"sv, "a web page", "download the file itself"},
+};
+
+Status Foreign(std::string_view kind, std::string_view advice) {
+  return Error(Code::kUnsupported, "this is {}, not a graph; {}", kind, advice);
+}
+
+bool Has(std::string_view bytes, std::string_view part) {
+  return bytes.find(part) != std::string_view::npos;
+}
+
+Status RefuseZip(std::string_view bytes) {
+  if (!bytes.starts_with("PK\x03\x04")) return Status();
+  if (Has(bytes, "/code/__torch__")) return Foreign("a TorchScript archive", kExportTorch);
+  if (Has(bytes, "data.pkl")) return Foreign("an archive of torch.save", kExportTorch);
+  if (Has(bytes, "archive_format")) return Foreign("an archive of torch.export", kExportTorch);
+  return Foreign("a zip archive", kUnpack);
+}
+
+Status RefusePickle(std::string_view bytes) {
+  constexpr char kOldest = 2, kNewest = 5;  // protocols with a mark
+  const bool pickle = bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= kOldest &&
+                      bytes[1] <= kNewest && bytes.back() == '.';
+  return pickle ? Foreign("a pickle of Python", kExportTorch) : Status();
+}
+
+// A length of eight bytes, then a JSON object of that length.
+Status RefuseSafetensors(std::string_view bytes) {
+  constexpr size_t kLength = 8;
+  if (bytes.size() < kLength + 2 || bytes.substr(kLength, 1) != "{") return Status();
+  uint64_t length = 0;
+  for (size_t i = kLength; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);
+  if (length < 2 || length > bytes.size() - kLength) return Status();
+  const std::string_view header = bytes.substr(kLength, length);
+  const size_t last = header.find_last_not_of(' ');  // padded to a multiple of eight
+  if (last == std::string_view::npos || header[last] != '}') return Status();
+  return Foreign("a file of weights (safetensors)", kExportTorch);
+}
+
+// What is left of a message after a field of number 1 with a length; nullopt: there is none.
+std::optional<std::string_view> InsideField(std::string_view bytes, char tag) {
+  if (!bytes.starts_with(tag)) return std::nullopt;
+  uint64_t length = 0;
+  for (size_t i = 1; i < bytes.size() && i <= 5; ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    length |= static_cast<uint64_t>(byte & 0x7f) << (7 * (i - 1));
+    if (byte < 0x80) {
+      const std::string_view rest = bytes.substr(i + 1);
+      return length <= rest.size() ? std::optional(rest.substr(0, length)) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+// GraphDef: nodes, which begin with their names; SavedModel: version 1, then graphs, which begin
+// with a message. In a graph of ours and in ONNX a text stands there, and no text begins with the
+// byte of a field.
+Status RefuseTensorFlow(std::string_view bytes) {
+  constexpr std::string_view kVersion = "\x08\x01";
+  constexpr char kField1 = '\x0a', kField2 = '\x12';
+  constexpr std::string_view kAdvice = "convert the model to ONNX with tf2onnx";
+  if (bytes.starts_with(kVersion)) {
+    const auto graph = InsideField(bytes.substr(kVersion.size()), kField2);
+    if (graph && InsideField(*graph, kField1)) {
+      return Foreign("a SavedModel of TensorFlow", kAdvice);
+    }
+    return Status();
+  }
+  const auto node = InsideField(bytes, kField1);
+  const auto name = node ? InsideField(*node, kField1) : std::nullopt;
+  if (!name) return Status();
+  const std::string_view behind = node->substr(static_cast<size_t>(name->end() - node->begin()));
+  return InsideField(behind, kField2) ? Foreign("a GraphDef of TensorFlow", kAdvice) : Status();
+}
+
+}  // namespace
+
+Status RefuseForeignFile(std::string_view bytes) {
+  for (const Mark& mark : kMarks) {
+    if (bytes.size() >= mark.at && bytes.substr(mark.at).starts_with(mark.bytes)) {
+      return Foreign(mark.kind, mark.advice);
+    }
+  }
+  NPUMESH_RETURN_IF_ERROR(RefuseZip(bytes));
+  NPUMESH_RETURN_IF_ERROR(RefusePickle(bytes));
+  NPUMESH_RETURN_IF_ERROR(RefuseSafetensors(bytes));
+  return RefuseTensorFlow(bytes);
+}
+
+}  // namespace npumesh
