@@ -14,8 +14,11 @@ ScatterPlan PlanScatterElements(const OpContext& op, Check& check) {
   ScatterPlan plan;
   const int axis = check.Axis("axis", data.rank());
   if (!op.attr_string("reduction").empty()) {
-    plan.join = check.Meaning<Join>(
-        "reduction", {{"none", Join::kSet}, {"add", Join::kAdd}, {"mul", Join::kMul}});
+    plan.join = check.Meaning<Join>("reduction", {{"none", Join::kSet},
+                                                  {"add", Join::kAdd},
+                                                  {"mul", Join::kMul},
+                                                  {"max", Join::kMax},
+                                                  {"min", Join::kMin}});
   }
   bool inside = indices.rank() == data.rank();
   for (int d = 0; inside && d < data.rank(); ++d) inside = d == axis || indices[d] <= data[d];

@@ -80,12 +80,13 @@ bool DrawScatterElements(GraphWriter& w) {
   for (int64_t i = 0; i < indices.count(); ++i) {
     indices.at(i) = static_cast<Number>((i % last + shift) % last);
   }
+  constexpr const char* kReductions[] = {"none", "add", "max", "min"};
   return w.Emit("ScatterElements",
                 {{"data", x->value},
                  {"indices", w.AddConst(indices).value},
                  {"updates", Operand(w, x->now.dtype, x->now.dims)}},
                 {{"axis", AttrValue::Int(x->now.rank() - 1)},
-                 {"reduction", AttrValue::String(w.dice().Chance(50) ? "add" : "none")}});
+                 {"reduction", AttrValue::String(kReductions[w.dice().Below(4)])}});
 }
 
 bool DrawScatterNd(GraphWriter& w) {

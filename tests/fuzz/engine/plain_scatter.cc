@@ -1,6 +1,9 @@
 // Writes to places that indices choose, in place and into copies.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <string>
 
 #include "tests/fuzz/engine/plain_ops.h"
 
@@ -20,6 +23,9 @@ Number Minus(Number held, Number given) {
 }
 Number Larger(Number held, Number given) {
   return std::max(held, given);
+}
+Number Smaller(Number held, Number given) {
+  return std::min(held, given);
 }
 
 // Places of `var` that `updates` is written to, by element of updates.
@@ -104,8 +110,11 @@ std::optional<PlainTensors> ScatterElements(const PlainCall& call) {
     targets.push_back(OffsetOf(at, strides));
   });
   if (!legal) return std::nullopt;
-  const bool adds = call.node.StringAttr("reduction", "none") == "add";
-  return Written(data, targets, updates, adds ? Plus : Set);
+  const std::map<std::string, Join, std::less<>> joins = {
+      {"none", Set}, {"add", Plus}, {"max", Larger}, {"min", Smaller}};
+  const auto join = joins.find(call.node.StringAttr("reduction", "none"));
+  if (join == joins.end()) return std::nullopt;
+  return Written(data, targets, updates, join->second);
 }
 
 std::optional<PlainTensors> InplaceIndexAdd(const PlainCall& call) {
