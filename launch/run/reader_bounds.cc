@@ -13,10 +13,7 @@
 namespace npumesh {
 namespace {
 
-// They pass the values of their first input on.
-constexpr std::array<std::string_view, 8> kPassOn = {
-    "Cast", "Identity", "Reshape", "ExpandDims", "Unsqueeze", "Squeeze", "Flatten", "Transpose"};
-// And these its shape as well.
+// They pass the values and the shape of their first input on.
 constexpr std::array<std::string_view, 2> kKeepShape = {"Cast", "Identity"};
 
 template <typename Things, typename Thing>
@@ -68,13 +65,20 @@ bool IsInteger(const Node& data) {
   return !data.output_descs.empty() && Among(kIntegers, data.output_descs[0].dtype);
 }
 
+// Whether output 0 has the values of input 0, in whatever order and shape.
+bool PassesOn(const OpRegistry& registry, const Node& node) {
+  if (Among(kKeepShape, node.type)) return true;
+  const Operator* const op = registry.Find(node.type);
+  return op != nullptr && ((op->view && !op->retypes) || !op->permutation.empty());
+}
+
 // `data` and what only passes it on.
-std::vector<Value> SameValues(const Graph& graph, NodeId data) {
+std::vector<Value> SameValues(const Graph& graph, const OpRegistry& registry, NodeId data) {
   std::vector<Value> same = {{data, 0}};
   for (size_t i = 0; i < same.size(); ++i) {
     for (const Node& node : graph.nodes()) {
       const bool reads = !node.removed && !node.inputs.empty() && node.inputs[0] == same[i];
-      if (reads && Among(kPassOn, node.type)) same.push_back({node.id, 0});
+      if (reads && PassesOn(registry, node)) same.push_back({node.id, 0});
     }
   }
   return same;
@@ -82,13 +86,13 @@ std::vector<Value> SameValues(const Graph& graph, NodeId data) {
 
 }  // namespace
 
-std::map<int64_t, int64_t> ReaderBounds(const Model& model) {
+std::map<int64_t, int64_t> ReaderBounds(const Model& model, const OpRegistry& registry) {
   std::map<int64_t, int64_t> bounds;
   const Graph& graph = model.graph;
   for (const NodeId data : graph.DataNodes()) {
     if (!IsInteger(graph.node(data))) continue;
     const int64_t index = graph.node(data).IntAttr("index", 0);
-    for (const Value value : SameValues(graph, data)) {
+    for (const Value value : SameValues(graph, registry, data)) {
       for (const Node& node : graph.nodes()) {
         if (node.removed) continue;
         const std::optional<int64_t> bound = BoundOf(graph, node, value);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "graph/ir/graph.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 
@@ -13,7 +14,7 @@ namespace npumesh {
 // (Gather, Scatter and their like), also through casts and views: the least dimension of that
 // tensor, which every position is below, whatever the axis is. Several readers: the least of all.
 // Tensors are weights or inputs whose shapes the graph says; others bound nothing.
-std::map<int64_t, int64_t> ReaderBounds(const Model& model);
+std::map<int64_t, int64_t> ReaderBounds(const Model& model, const OpRegistry& registry);
 
 }  // namespace npumesh
 

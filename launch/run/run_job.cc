@@ -154,7 +154,7 @@ Status RunJob::LoadGraph(SessionOptions session) {
   NPUMESH_INFO("{} is loaded: graph \"{}\", {} nodes", file_, model.graph.name(),
                model.graph.nodes().size());
   NPUMESH_ASSIGN_OR_RETURN(warnings_, CheckWeightPlaces(model, {options_.allow_outside}));
-  if (options_.inputs.empty()) reader_bounds_ = ReaderBounds(model);
+  if (options_.inputs.empty()) reader_bounds_ = ReaderBounds(model, *registry_);
   const NodeId output = model.graph.NetOutput();
   if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
   session.compile.threads = Threads();

@@ -8,6 +8,7 @@
 #include "launch/commands/command.h"
 #include "launch/commands/help_text.h"
 #include "launch/commands/option_facts.h"
+#include "launch/mpirun/child_process.h"
 #include "launch/screen/fold.h"
 #include "runtime/base/strings.h"
 
@@ -129,15 +130,15 @@ class Completion : public EveryCommand {
   ~Completion() override { std::filesystem::remove_all(folder_); }
 
   std::vector<std::string> Offers(const std::string& words, int at) const {
-    const std::string command = fmt::format(
-        "cd '{}' && bash -c '. ./script; COMP_WORDS=({}); COMP_CWORD={}; _npumesh; "
-        "printf \"%s\\n\" \"${{COMPREPLY[@]}}\"'",
+    const std::string script = fmt::format(
+        "cd '{}' && . ./script && COMP_WORDS=({}) COMP_CWORD={} && _npumesh && "
+        "printf '%s\\n' \"${{COMPREPLY[@]}}\"",
         folder_.string(), words, at);
-    std::FILE* const pipe = popen(command.c_str(), "r");
-    std::string out;
-    char bytes[256];
-    while (std::fgets(bytes, sizeof bytes, pipe) != nullptr) out += bytes;
-    EXPECT_EQ(pclose(pipe), 0) << command;
+    std::string out, errors;
+    const Result<int> code = RunChild(
+        {"/bin/bash", "-c", script}, [&](std::string_view bytes) { out += bytes; },
+        [&](std::string_view bytes) { errors += bytes; });
+    EXPECT_TRUE(code.ok() && *code == 0) << script << "\n" << errors;
     std::vector<std::string> offers;
     for (const std::string_view line : Split(out, "\n")) {
       if (!line.empty()) offers.emplace_back(line);

@@ -20,7 +20,7 @@ const TensorType kTable = {DataType::kFloat, {5, 32}};
 std::map<int64_t, int64_t> BoundsOf(GraphBuilder& g) {
   const Result<Model> model = g.Build();
   EXPECT_TRUE(model.ok()) << model.status().message();
-  return model.ok() ? ReaderBounds(*model) : std::map<int64_t, int64_t>();
+  return model.ok() ? ReaderBounds(*model, BuiltinOps()) : std::map<int64_t, int64_t>();
 }
 
 bool HasInput(const Operator& op, std::string_view name) {
@@ -56,6 +56,17 @@ TEST(ReaderBounds, FollowCastsAndViews) {
   const Value same = g.Op("Identity", {{"x", cache}});
   g.Output({g.Op("ScatterNdUpdate", {{"var", same}, {"indices", column}, {"updates", x}})});
   EXPECT_THAT(BoundsOf(g), ElementsAre(Pair(1, 3)));
+}
+
+// Whatever the registry calls a view or a permutation, also operators that no list here names.
+TEST(ReaderBounds, FollowPermutations) {
+  GraphBuilder g("lookup");
+  const Value ids = g.Data("ids", {DataType::kInt64, {4, 2}});
+  const Value turned =
+      g.Op("TransposeD", {{"x", ids}}, {{"perm", AttrValue::Ints(std::vector<int64_t>{1, 0})}});
+  const Value table = g.FileConstant("table", kTable, "w");
+  g.Output({g.Op("Gather", {{"x", table}, {"indices", turned}})});
+  EXPECT_THAT(BoundsOf(g), ElementsAre(Pair(0, 5)));
 }
 
 TEST(ReaderBounds, AreTheLeastOfSeveralReaders) {
