@@ -31,9 +31,9 @@ int64_t AttrOr(const OpContext& op, std::string_view name, int64_t otherwise) {
 // Only the first interface has these.
 void RefuseUnsupported(const OpContext& op, Check& check) {
   if (!HasPort(op, "dequant_scale_query")) return;
-  check.NotFed({"dequant_scale_query", "key_rope_antiquant_scale", "q_start_idx", "kv_start_idx"});
+  check.NotFed({"dequant_scale_query", "key_rope_antiquant_scale"});
   check.Only("query_quant_mode", 0);
-  check.Only("pse_type", 0);
+  check.Only("pse_type", 0);  // only types 2 and 3 read q_start_idx and kv_start_idx
 }
 
 // Where the factor of an element lies. `first` and `count` cut K's or V's part out of a tensor that

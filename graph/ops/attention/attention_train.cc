@@ -46,7 +46,7 @@ void ReadDropout(const OpContext& op, Check& check, AttentionPlan& plan) {
 // of the position shift.
 AttentionPlan PlanTraining(const OpContext& op, std::string_view shift, Check& check) {
   AttentionPlan plan;
-  check.NotFed({"q_start_idx", "kv_start_idx", "d_scale_q", "d_scale_k", "d_scale_v", "p_scale"});
+  check.NotFed({"d_scale_q", "d_scale_k", "d_scale_v", "p_scale"});
   const Layouts layouts = LayoutsOf(op, check);
   plan.who = op.Who();
   plan.threads = op.threads();
@@ -54,6 +54,7 @@ AttentionPlan PlanTraining(const OpContext& op, std::string_view shift, Check& c
   plan.scale = op.attr_float("scale_value");
   // The attribute came with a later interface, whose default is 1; its absence means the formula
   // of the earlier one, which is that of 0.
+  // Types 2 and 3 make the shift of slopes; only they read q_start_idx and kv_start_idx.
   plan.scales_pse = check.Among("pse_type", {0, 1}) == 1;
   if (!check.ok()) return plan;
   const HeadTensor query = HeadsOf(op, op.slot("query"), layouts.in, plan.heads, check);

@@ -149,6 +149,19 @@ TEST(FlashAttentionScoreGrad, ByShiftAndSink) {
   }
 }
 
+TEST(FlashAttentionScoreGrad, ReadsStartsForSlopesOnly) {
+  OpCall call = Gradient(Case());
+  ExpectStartsChangeNothing(call);
+  call.inputs.push_back({"pse_shift", InLayout(kF32, "BNSD", Noise(kF32, 2, 4, 3, 5, 5))});
+  call.attrs.push_back({"pse_type", AttrValue::Int(1)});
+  ExpectStartsChangeNothing(call);
+  for (const int64_t type : {2, 3}) {
+    call.attrs.back().second = AttrValue::Int(type);
+    ExpectFails(AttentionRegistry(), WithStarts(call), Code::kUnsupported,
+                {fmt::format("pse_type is {}", type), "expected 0 or 1"});
+  }
+}
+
 // A vector in two pieces has its gradient in two pieces.
 TEST(FlashAttentionScoreGrad, ByRopeParts) {
   Case test;

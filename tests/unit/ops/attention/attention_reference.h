@@ -190,6 +190,26 @@ inline void ExpectHeads(const Tensor& got, const std::string& letters, const Hea
   }
 }
 
+// The call with both starts, which TorchAir feeds to every FlashAttentionScore, as scalars.
+inline OpCall WithStarts(OpCall call) {
+  call.inputs.push_back({"q_start_idx", Make<int64_t>(DataType::kInt64, {}, {3})});
+  call.inputs.push_back({"kv_start_idx", Make<int64_t>(DataType::kInt64, {}, {1})});
+  return call;
+}
+
+// The outputs of the call have the same bits with starts and without.
+inline void ExpectStartsChangeNothing(const OpCall& call) {
+  const Result<std::vector<Tensor>> without = RunOp(AttentionRegistry(), call);
+  const Result<std::vector<Tensor>> with = RunOp(AttentionRegistry(), WithStarts(call));
+  ASSERT_TRUE(without.ok()) << without.status().ToString();
+  ASSERT_TRUE(with.ok()) << with.status().ToString();
+  ASSERT_GT((*without)[0].elements(), 0);
+  ASSERT_EQ(with->size(), without->size());
+  for (size_t i = 0; i < with->size(); ++i) {
+    EXPECT_TRUE(SameBytes((*with)[i], (*without)[i])) << call.type << ", output " << i;
+  }
+}
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_TESTS_UNIT_OPS_ATTENTION_ATTENTION_REFERENCE_H_

@@ -325,6 +325,19 @@ TEST(Attention, PaddingMovesTheRows) {
   ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"kv_padding_size", "4"});
 }
 
+TEST(Attention, ReadsStartsForSlopesOnly) {
+  const DataType dtype = DataType::kFloat16;
+  const Tensor k = InLayout(dtype, "BNSD", Noise(dtype, 1, 2, 4, 8, 2));
+  OpCall call =
+      Fused(InLayout(dtype, "BNSD", Noise(dtype, 1, 2, 3, 8, 1)), k, k, Sizes(2, 2, "BNSD"));
+  ExpectStartsChangeNothing(call);
+  call.inputs.push_back({"pse_shift", InLayout(dtype, "BNSD", Noise(dtype, 1, 2, 3, 4, 3))});
+  ExpectStartsChangeNothing(call);
+  call.attrs.push_back({"pse_type", AttrValue::Int(2)});
+  ExpectFails(AttentionRegistry(), WithStarts(call), Code::kUnsupported,
+              {"pse_type is 2", "expected 0"});
+}
+
 // ---- errors ----
 
 TEST(Attention, RefusesWhatDoesNotFit) {
@@ -353,8 +366,8 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   mask.inputs.back().value = Tensor::Allocate({DataType::kInt4, {2, 2}});
   ExpectFails(AttentionRegistry(), mask, Code::kInvalidArgument, {"atten_mask", "int4[2,2]"});
   OpCall unsupported = call({1, 2, 8}, {1, 2, 8}, "BSH");
-  unsupported.inputs.push_back({"q_start_idx", MakeInts({0})});
-  ExpectFails(AttentionRegistry(), unsupported, Code::kUnsupported, {"q_start_idx"});
+  unsupported.inputs.push_back({"dequant_scale_query", FromDoubles(DataType::kFloat, {1}, {1})});
+  ExpectFails(AttentionRegistry(), unsupported, Code::kUnsupported, {"dequant_scale_query"});
   OpCall doubles = call({1, 2, 8}, {1, 2, 8}, "BSH");
   doubles.inputs[0].value = Pattern(DataType::kDouble, {1, 2, 8});
   ExpectFails(AttentionRegistry(), doubles, Code::kUnsupported, {"float64"});

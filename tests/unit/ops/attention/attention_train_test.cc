@@ -57,6 +57,23 @@ TEST(FlashAttentionScore, ShiftIsScaledOrNot) {
   }
 }
 
+TEST(FlashAttentionScore, ReadsStartsForSlopesOnly) {
+  const Heads q = Noise(kType, 1, 2, 3, 8, 1);
+  const Heads k = Noise(kType, 1, 2, 4, 8, 2);
+  OpCall call = Score("BNSD", InLayout(kType, "BNSD", q), InLayout(kType, "BNSD", k),
+                      InLayout(kType, "BNSD", k), 2);
+  ExpectStartsChangeNothing(call);
+  call.inputs.push_back({"real_shift", InLayout(kType, "BNSD", Noise(kType, 1, 2, 3, 4, 3))});
+  ExpectStartsChangeNothing(call);
+  call.attrs.push_back({"pse_type", AttrValue::Int(1)});
+  ExpectStartsChangeNothing(call);
+  for (const int64_t type : {2, 3}) {
+    call.attrs.back().second = AttrValue::Int(type);
+    ExpectFails(AttentionRegistry(), WithStarts(call), Code::kUnsupported,
+                {fmt::format("pse_type is {}", type), "expected 0 or 1"});
+  }
+}
+
 TEST(FlashAttentionScore, DropsWhereTheBitIsZero) {
   const Heads q = Noise(kType, 2, 2, 3, 8, 1);
   const Heads k = Noise(kType, 2, 2, 5, 8, 2);
