@@ -20,8 +20,8 @@ struct KindName {
 constexpr KindName kKinds[] = {
     {"int", Required::kInt},       {"float", Required::kFloat}, {"bool", Required::kBool},
     {"string", Required::kString}, {"type", Required::kType},   {"ints", Required::kInts},
-    {"floats", Required::kFloats}, {"bools", std::nullopt},     {"tensor", Required::kTensor},
-    {"any", Required::kAny},
+    {"floats", Required::kFloats}, {"bools", std::nullopt},     {"strings", std::nullopt},
+    {"tensor", Required::kTensor}, {"any", Required::kAny},
 };
 
 bool IsNameChar(char c) {
@@ -144,11 +144,17 @@ class SignatureReader {
   }
 
   Result<AttrValue> ReadString() {
+    NPUMESH_ASSIGN_OR_RETURN(const std::string_view body, Quoted());
+    return AttrValue::String(std::string(body));
+  }
+
+  // What stands in quotes, the first of which is here.
+  Result<std::string_view> Quoted() {
     const size_t end = text_.find('"', ++at_);
     if (end == std::string_view::npos) return Objection("a closing quote");
     const std::string_view body = text_.substr(at_, end - at_);
     at_ = end + 1;
-    return AttrValue::String(std::string(body));
+    return body;
   }
 
   std::string_view ScalarWord() {
@@ -177,6 +183,8 @@ class SignatureReader {
 
   Result<AttrValue> ReadList(std::string_view kind) {
     ++at_;
+    SkipSpaces();
+    if (Here() == '"' && (kind.empty() || kind == "strings")) return ReadStrings();
     std::vector<std::string_view> words;
     while (!Take("]")) {
       if (!words.empty()) NPUMESH_RETURN_IF_ERROR(Expect(","));
@@ -186,12 +194,28 @@ class SignatureReader {
     return ListOf(kind.empty() && !words.empty() ? KindOf(words[0]) : kind, words);
   }
 
+  // The elements of a list of strings, the first of which is here, and its end.
+  Result<AttrValue> ReadStrings() {
+    std::vector<std::string> texts;
+    do {
+      SkipSpaces();
+      if (Here() != '"') return Objection("an opening quote");
+      NPUMESH_ASSIGN_OR_RETURN(const std::string_view text, Quoted());
+      texts.emplace_back(text);
+    } while (Take(","));
+    NPUMESH_RETURN_IF_ERROR(Expect("]"));
+    return AttrValue::Strings(std::move(texts));
+  }
+
   static std::string_view KindOf(std::string_view word) {
     if (word == "true" || word == "false") return "bools";
     return LooksLikeFloat(word) ? "floats" : "ints";
   }
 
   Result<AttrValue> ListOf(std::string_view kind, const std::vector<std::string_view>& words) {
+    if (kind == "strings") {
+      return words.empty() ? Result<AttrValue>(AttrValue::Strings({})) : Objection("strings");
+    }
     std::vector<int64_t> ints;
     std::vector<float> floats;
     std::vector<bool> bools;
@@ -235,6 +259,7 @@ std::string_view KindWord(const AttrValue& value) {
   const auto* list = value.get<ListAttr>();
   if (list == nullptr) return value.kind();
   if (list->kind == ListKind::kFloat) return "floats";
+  if (list->kind == ListKind::kString) return "strings";
   return list->kind == ListKind::kBool ? "bools" : "ints";
 }
 
@@ -242,7 +267,8 @@ std::string_view KindWord(const AttrValue& value) {
 bool NeedsKind(const AttrValue& value) {
   if (value.get<DataTypeAttr>() != nullptr) return true;
   const auto* list = value.get<ListAttr>();
-  return list != nullptr && list->kind != ListKind::kInt && list->f.empty() && list->b.empty();
+  return list != nullptr && list->kind != ListKind::kInt && list->f.empty() && list->b.empty() &&
+         list->s.empty();
 }
 
 std::string AttrText(const AttrSpec& attr) {

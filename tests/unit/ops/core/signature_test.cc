@@ -45,6 +45,27 @@ TEST(Signature, SaysPortsAndAttributes) {
   EXPECT_EQ(SignatureText(schema), text);
 }
 
+// Operator libraries declare such attributes; the lists called them ints.
+TEST(Signature, SaysListsOfStrings) {
+  const std::string_view text = "Op(x; one=[\"a\"], two=[\"a, b\",\"]\"], none:strings=[]) -> y";
+  const OpSchema schema = Signature(text);
+  const std::vector<std::vector<std::string>> expected = {{"a"}, {"a, b", "]"}, {}};
+  ASSERT_EQ(schema.attrs.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto* list = schema.attrs[i].fallback->get<ListAttr>();
+    ASSERT_NE(list, nullptr);
+    EXPECT_EQ(list->kind, ListKind::kString);
+    EXPECT_EQ(list->s, expected[i]);
+  }
+  EXPECT_EQ(SignatureText(schema), text);
+  EXPECT_EQ(SignatureText(Signature("Op(x; s:strings=[ \"a\" , \"b\" ]) -> y")),
+            "Op(x; s=[\"a\",\"b\"]) -> y");
+  const OpSchema made{
+      .type = "Op",
+      .attrs = {AttrSpec("s", AttrValue::Strings({})), AttrSpec("t", AttrValue::Strings({"a"}))}};
+  EXPECT_EQ(SignatureText(made), "Op(; s:strings=[], t=[\"a\"]) -> ");
+}
+
 TEST(Signature, WithoutInputsOrOutputs) {
   EXPECT_EQ(SignatureText(Signature("Const(; value:tensor) -> y")), "Const(; value:tensor) -> y");
   EXPECT_EQ(SignatureText(Signature("NoOp() -> ")), "NoOp() -> ");
@@ -67,6 +88,12 @@ TEST(Signature, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(objection("Op(x; s=\"open) -> y"), HasSubstr("expected a closing quote"));
   EXPECT_THAT(objection("Op(x; l=[1,) -> y"), HasSubstr("expected an element"));
   EXPECT_THAT(objection("Op(x; l=[a]) -> y"), HasSubstr("expected numbers"));
+  EXPECT_THAT(objection("Op(x; l:strings=[1]) -> y"), HasSubstr("expected strings"));
+  EXPECT_THAT(objection("Op(x; l:ints=[\"a\"]) -> y"), HasSubstr("expected numbers"));
+  EXPECT_THAT(objection("Op(x; l=[\"a\",1]) -> y"), HasSubstr("expected an opening quote"));
+  EXPECT_THAT(objection("Op(x; l=[\"a\" \"b\"]) -> y"), HasSubstr("expected \"]\""));
+  EXPECT_THAT(objection("Op(x; l=[\"a) -> y"), HasSubstr("expected a closing quote"));
+  EXPECT_THAT(objection("Op(x; l:strings) -> y"), HasSubstr("expected \":kind\" or"));
   EXPECT_THAT(objection("Op(x) -> y z"), HasSubstr("expected the end"));
 }
 
