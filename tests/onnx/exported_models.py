@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Writes models as exporters of frameworks do and compares what `npumesh run` computes with numpy.
+
+    exported_models.py NPUMESH [NAME]...
+
+Each model is written in the operator sets 11, 13 and 17 and run once: every step has inputs of other
+sizes, so that one import serves them all. NAME (bert, bert_11) picks models. What KNOWN lists has to
+fail with those words, and fails the test as soon as it passes. Exit code 77 (skipped) without
+Debian's python3-onnx.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+try:
+    import numpy
+    # ONNX 1.12 uses names that numpy 1.24 dropped.
+    for old, plain_type in (('bool', bool), ('object', object), ('int', int), ('float', float)):
+        if old not in numpy.__dict__:
+            setattr(numpy, old, plain_type)
+    import onnx
+except ImportError as missing:
+    print(f'skipped: {missing} (Debian: python3-onnx, python3-numpy)')
+    sys.exit(SKIPPED)
+
+import exported_language
+from export_writer import OPERATOR_SETS
+
+MODELS = {
+    'bert': exported_language.bert,
+    'gpt2': exported_language.gpt2,
+}
+# name: words of the reason for which it fails.
+KNOWN = {}
+RTOL, ATOL, SECONDS = 1e-4, 2e-5, 50
+
+
+def write(exported, folder):
+    onnx.save(exported.model, os.path.join(folder, 'model.onnx'))
+    for number, step in enumerate(exported.steps):
+        place = os.path.join(folder, 'in', f'step_{number}', 'rank_0')
+        os.makedirs(place)
+        for index, name in enumerate(exported.inputs):
+            numpy.save(os.path.join(place, f'{index}.npy'), step[name])
+
+
+def run(program, exported, folder):
+    """Why it cannot be run; empty if it can."""
+    words = [program, 'run', 'model.onnx', '--inputs', 'in', '--outputs', 'out', '--no-progress',
+             '--steps', str(len(exported.steps)), '--threads', '1']
+    result = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, timeout=SECONDS, check=False)
+    return '' if result.returncode == 0 else f'exit code {result.returncode}: {result.stdout.strip()}'
+
+
+def difference(seen, expected):
+    """How an output differs; empty if it does not."""
+    if seen.shape != expected.shape:
+        return f'is {seen.shape}, expected {expected.shape}'
+    if seen.dtype.kind != expected.dtype.kind:
+        return f'is of {seen.dtype}, expected {expected.dtype}'
+    bound = ATOL + RTOL * numpy.abs(expected)
+    wrong = ~(numpy.abs(seen - expected) <= bound)
+    if not wrong.any():
+        return ''
+    worst = tuple(int(i) for i in numpy.argwhere(wrong)[0])
+    return f'has {wrong.sum()} wrong elements, first {worst}: {seen[worst]}, expected {expected[worst]}'
+
+
+def compare(exported, folder):
+    for step in range(len(exported.steps)):
+        expected = exported.expected(step)
+        for index, name in enumerate(exported.outputs):
+            file = os.path.join(folder, 'out', f'step_{step}', 'rank_0', f'{index}.npy')
+            why = difference(numpy.load(file), numpy.asarray(expected[name]))
+            if why:
+                return f'step {step}: {name} {why}'
+    return ''
+
+
+def failure(program, build, opset):
+    exported = build(opset)
+    # Weights are float32; the reference computes in float64.
+    exported.weights = {name: values.astype(numpy.float64) if values.dtype.kind == 'f' else values
+                        for name, values in exported.weights.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        write(exported, folder)
+        return run(program, exported, folder) or compare(exported, folder)
+
+
+def verdict(name, why):
+    """Whether the outcome is the one that is known, which is said."""
+    if name not in KNOWN:
+        print(f'FAIL {name}: {why}' if why else f'pass {name}', flush=True)
+        return not why
+    if KNOWN[name] in why:
+        print(f'known {name}: {KNOWN[name]}', flush=True)
+        return True
+    print(f'FAIL {name}: ' + (f'another reason than is known: {why}' if why else
+                              'is known to fail, but passes; take it off the list'), flush=True)
+    return False
+
+
+def main():
+    program, picked = sys.argv[1], sys.argv[2:]
+    right, count = 0, 0
+    for name, build in MODELS.items():
+        for opset in OPERATOR_SETS:
+            case = f'{name}_{opset}'
+            if picked and name not in picked and case not in picked:
+                continue
+            right += verdict(case, failure(program, build, opset))
+            count += 1
+    print(f'{right} of {count} models as expected')
+    return 0 if right == count and count > 0 else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
