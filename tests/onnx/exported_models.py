@@ -27,11 +27,14 @@ except ImportError as missing:
     sys.exit(SKIPPED)
 
 import exported_language
+import exported_llama
 from export_writer import OPERATOR_SETS
 
 MODELS = {
     'bert': exported_language.bert,
     'gpt2': exported_language.gpt2,
+    'llama': exported_llama.llama,
+    'mixture': exported_llama.mixture,
 }
 # name: words of the reason for which it fails.
 KNOWN = {}
