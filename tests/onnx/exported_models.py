@@ -28,6 +28,7 @@ except ImportError as missing:
 
 import exported_language
 import exported_llama
+import exported_vision
 from export_writer import OPERATOR_SETS
 
 MODELS = {
@@ -35,6 +36,7 @@ MODELS = {
     'gpt2': exported_language.gpt2,
     'llama': exported_llama.llama,
     'mixture': exported_llama.mixture,
+    'resnet': exported_vision.resnet,
 }
 # name: words of the reason for which it fails.
 KNOWN = {}
