@@ -1,6 +1,7 @@
 #include "graph/engine/beside_steps.h"
 
 #include "graph/passes/analysis/node_error.h"
+#include "runtime/base/running_step.h"
 
 namespace npumesh {
 
@@ -45,6 +46,7 @@ void BesideSteps::Run(Task& task) {
   Step& step = model_.steps()[task.step];
   StepSpan& span = spans_[task.step];
   span.start = Clock::now();
+  const InStep here({step.name.c_str(), step.type.c_str(), task.step, model_.steps().size()});
   const Status status = step.kernel->Run(*task.args);
   span.end = Clock::now();
   if (status.ok()) return profile_.RanBeside(task.step, span.start, span.end);

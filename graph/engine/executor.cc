@@ -5,6 +5,7 @@
 
 #include "graph/engine/beside_steps.h"
 #include "graph/passes/analysis/node_error.h"
+#include "runtime/base/running_step.h"
 
 namespace npumesh {
 namespace {
@@ -180,6 +181,7 @@ Status Executor::RunInOrder(RunStats& stats) {
 Result<Clock::time_point> Executor::RunStep(size_t index, Clock::time_point start,
                                             RunStats& stats) {
   Step& step = model_.steps()[index];
+  const InStep here({step.name.c_str(), step.type.c_str(), index, args_.size()});
   const Status status = step.kernel->Run(args_[index]);
   const Clock::time_point end = Clock::now();
   if (!status.ok()) return AtNode(step.name, step.type, status);

@@ -10,6 +10,7 @@
 #include "launch/commands/versions.h"
 #include "launch/pages/environment.h"
 #include "launch/ranks/agreement.h"
+#include "launch/run/crash_line.h"
 #include "launch/run/dim_bindings.h"
 #include "launch/run/int_ranges.h"
 #include "launch/run/run_job.h"
@@ -189,6 +190,7 @@ int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
   const Result<std::unique_ptr<RankCircle>> circle = RankCircle::Create(world);
   if (!circle.ok()) return FailAlone(options, Outcome::From(circle.status()));
   if (world.rank() == 0) WarnAboutProcess();
+  const CrashLine crash_line(world.rank(), world.size());
   Agreement agreement(**circle, [](std::string_view line) { PrintFailure("run", line); });
   RunJob job(world, options);
   RunStory story;

@@ -1,5 +1,6 @@
 // Operators of a user's own, from a shared library, in every command that takes one.
 #include <gmock/gmock.h>
+#include <signal.h>
 
 #include "graph/io/model_file.h"
 #include "tests/mpi/cli/run_command.h"
@@ -21,6 +22,29 @@ void PutPolynomial(const TestFolder& folder) {
   const Result<Model> model = g.Build();
   ASSERT_TRUE(model.ok()) << model.status().ToString();
   ASSERT_TRUE(SaveAir(*model, folder / "m.air").ok());
+}
+
+// y = allreduce(crash(x)) for x float32[4], with a step before the crash.
+void PutCrash(const TestFolder& folder) {
+  GraphBuilder g("crash");
+  const Value x = g.Data("x", {DataType::kFloat, {4}});
+  const Value same = g.Op("Crash", {{"x", x}}, {}, "first");
+  const Value sum = g.Op(
+      "HcomAllReduce", {{"x", same}},
+      {{"reduction", AttrValue::String("sum")}, {"group", AttrValue::String("hccl_world_group")}});
+  g.Output({sum});
+  const Result<Model> model = g.Build();
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  ASSERT_TRUE(SaveAir(*model, folder / "m.air").ok());
+}
+
+// Of lines on standard error those that name a step.
+std::vector<std::string> CrashLines(const CommandRun& run) {
+  std::vector<std::string> lines;
+  for (const std::string& line : run.FailureLines()) {
+    if (line.find(" in operator ") != std::string::npos) lines.push_back(line);
+  }
+  return lines;
 }
 
 void ExpectFailure(const CommandRun& run, int code, const std::string& text) {
@@ -77,6 +101,39 @@ TEST(CliLibrary, WhatIsNoLibraryIsSaidOnce) {
   ExpectFailure(RunAlone({"run", folder / "m.air", "--op-library", folder / "m.air"}), 3,
                 "cannot be loaded as a shared library");
   ExpectFailure(RunAlone({"ops", "--op-library", "absent.so"}), 3, "absent.so");
+}
+
+class CliCrash : public testing::TestWithParam<std::pair<int, std::string>> {};
+
+TEST_P(CliCrash, NamesRankOperatorAndStepAndDiesOfTheSignal) {
+  const auto& [signal, name] = GetParam();
+  const TestFolder folder;
+  PutCrash(folder);
+  folder.PutTensor("in", 0, 0);
+  folder.PutTensor("in", 1, static_cast<float>(signal));
+  const CommandRun run = RunRanksOf(
+      2, {"run", folder / "m.air", "--op-library", CRASHING_LIBRARY, "--inputs", folder / "in"});
+  EXPECT_EQ(run.code, 128 + signal) << run.err;
+  EXPECT_THAT(CrashLines(run),
+              testing::ElementsAre("npumesh run: rank 1 of 2: " + name +
+                                   " in operator Crash, node \"first\", step 0 of 2 of the graph"))
+      << run.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, CliCrash,
+                         testing::Values(std::pair(SIGSEGV, "SIGSEGV"), std::pair(SIGBUS, "SIGBUS"),
+                                         std::pair(SIGFPE, "SIGFPE"), std::pair(SIGILL, "SIGILL"),
+                                         std::pair(SIGABRT, "SIGABRT")),
+                         [](const auto& test) { return test.param.second; });
+
+TEST(CliLibrary, AnOperatorThatDoesNotCrashSaysNothing) {
+  const TestFolder folder;
+  PutCrash(folder);
+  for (int rank = 0; rank < 2; ++rank) folder.PutTensor("in", rank, 0);
+  const CommandRun run = RunRanksOf(
+      2, {"run", folder / "m.air", "--op-library", CRASHING_LIBRARY, "--inputs", folder / "in"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(CrashLines(run), testing::IsEmpty());
 }
 
 }  // namespace
