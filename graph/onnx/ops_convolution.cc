@@ -91,6 +91,28 @@ Value SizeOperand(Lowering& at, Value x, int64_t channels, const std::vector<int
   return at.Ints(rest);
 }
 
+// Whether the sizes of the outputs follow from sizes of the image that are open. Pads that an
+// output_shape or auto_pad asks for need known ones.
+bool HasOpenSizes(Lowering& at, Value x, const SlidingWindow& window) {
+  if (window.same || at.has_attr("output_shape") || at.Rank(x) != window.dims() + 2) return false;
+  const std::vector<int64_t>& dims = at.shape(x).dims();
+  return std::any_of(dims.begin() + 2, dims.end(), [](int64_t dim) { return dim < 0; });
+}
+
+// [N, channels, sizes...], computed from the shape of x while the model runs.
+Value OpenSizeOperand(Lowering& at, Value x, int64_t channels, const SlidingWindow& window,
+                      const std::vector<int64_t>& extra) {
+  std::vector<Value> images;
+  std::vector<int64_t> added;  // output = image * stride + added
+  for (size_t d = 0; d < window.size(); ++d) {
+    images.push_back(at.DimOf(x, static_cast<int64_t>(d) + 2));
+    added.push_back(window.extent(d) + extra[d] - window.strides[d] - window.before[d] -
+                    window.behind[d]);
+  }
+  const Value sizes = at.Add(at.Mul(at.Concat(images, 0), at.Ints(window.strides)), at.Ints(added));
+  return at.Concat({at.DimOf(x, 0), at.Ints({channels}), sizes}, 0);
+}
+
 void LowerConvTranspose(Lowering& at) {
   Value x = at.in(0), filter = at.in(1);
   SlidingWindow window = WindowFrom(at, KernelOf(at, filter));
@@ -98,7 +120,14 @@ void LowerConvTranspose(Lowering& at) {
   if (at.Rank(x) < 3 || !SupportedImage(at, window.dims())) return;
   std::vector<int64_t> extra = at.IntList("output_padding");
   if (extra.empty()) extra.assign(window.size(), 0);
-  std::vector<int64_t> sizes = OutputSizes(at, x, window, extra);
+  if (extra.size() != window.size()) {
+    at.Fail(Code::kCorrupt, "\"output_padding\" has {} entries, expected {}", extra.size(),
+            window.size());
+    return;
+  }
+  const bool open = HasOpenSizes(at, x, window);
+  std::vector<int64_t> sizes;
+  if (!open) sizes = OutputSizes(at, x, window, extra);
   const bool row = window.dims() == 1;
   if (row) {
     AddRow(window);
@@ -107,8 +136,9 @@ void LowerConvTranspose(Lowering& at) {
     x = at.Unsqueeze(x, {2});
     filter = at.Unsqueeze(filter, {2});
   }
-  Lowering::Inputs inputs = {
-      {"input_size", SizeOperand(at, x, channels, sizes)}, {"x", x}, {"filter", filter}};
+  const Value size =
+      open ? OpenSizeOperand(at, x, channels, window, extra) : SizeOperand(at, x, channels, sizes);
+  Lowering::Inputs inputs = {{"input_size", size}, {"x", x}, {"filter", filter}};
   if (at.has(2)) inputs.emplace_back("bias", at.in(2));
   Lowering::Attrs attrs = ConvolutionAttrs(at, window);
   std::vector<int64_t> padding = {0, 0};
@@ -116,6 +146,10 @@ void LowerConvTranspose(Lowering& at) {
   attrs.emplace_back("output_padding", AttrValue::Ints(padding));
   const std::string type = window.dims() == 3 ? "Conv3DTranspose" : "Conv2DTranspose";
   const Value y = row ? at.Op(type, inputs, attrs) : at.Node(type, inputs, attrs);
+  if (open) {
+    const std::vector<int64_t> shape(static_cast<size_t>(at.Rank(x)), kUnknownDim);
+    at.emitter().Hint(y, {at.dtype(x), Shape(shape)});
+  }
   at.Out(0, row ? at.Squeeze(y, {2}) : y);
 }
 

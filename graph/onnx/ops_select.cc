@@ -43,6 +43,7 @@ SortedBoxes SortBoxes(Lowering& at, Value boxes, Value order) {
   const Value p[] = {part(0), part(1), part(2), part(3)};
   const auto sorted = [&](Value border) {
     const Value all = at.Broadcast(at.Unsqueeze(border, {1}), at.ShapeOf(order));
+    at.emitter().Hint(all, {at.dtype(boxes), Shape({kUnknownDim, kUnknownDim, kUnknownDim})});
     return at.Op("GatherElements", {{"x", all}, {"index", order}}, {{"dim", AttrValue::Int(2)}});
   };
   if (at.Int("center_point_box", 0) != 0) {  // x, y of the middle, width, height
