@@ -293,7 +293,9 @@ void LowerTrilu(Lowering& at) {
   const Value columns = at.Range(zero, count(rank - 1), one);
   if (at.has(1)) rows = at.Add(rows, at.Reshape(at.in(1), {}));
   const Value keep = at.Binary(upper ? "LessEqual" : "GreaterEqual", rows, columns);
-  at.Out(0, at.Select(keep, x, at.Like(0, x)));
+  const Value y = at.Select(keep, x, at.Like(0, x));
+  at.emitter().Hint(y, {at.dtype(x), at.shape(x)});  // open extents leave the ranges unknown
+  at.Out(0, y);
 }
 
 }  // namespace

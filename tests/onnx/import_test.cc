@@ -59,6 +59,34 @@ TEST(OnnxImport, KeepsNamesAndTypesOfInputs) {
   EXPECT_NE(model->graph.Find("sum"), kNoNode);
 }
 
+// Was: a decoder whose causal mask Trilu makes was refused, because "the rank of an operand is not
+// known" at the node that reads the mask.
+TEST(OnnxImport, TriluOfOpenDimensionsHasTheRankOfItsOperand) {
+  OnnxModelBuilder g;
+  g.Input("x", FloatType({-1, -1})).Output("y", FloatType({-1, -1}));
+  SetInt(g.Node("Trilu", {"x"}, {"upper"}), "upper", 1);
+  g.Node("Transpose", {"upper"}, {"y"});  // reverses all axes, so it asks how many there are
+  const Result<Model> model = ImportBytes(g.Bytes());
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  constexpr int64_t kColumns = 3;
+  for (const int64_t rows : {2, 4}) {
+    std::vector<float> values, expected;
+    for (int64_t i = 0; i < rows * kColumns; ++i) values.push_back(static_cast<float>(i + 1));
+    for (int64_t column = 0; column < kColumns; ++column) {
+      for (int64_t row = 0; row < rows; ++row) {
+        const float value = values[static_cast<size_t>(row * kColumns + column)];
+        expected.push_back(row <= column ? value : 0);
+      }
+    }
+    const auto outputs = RunOnce(*model, {FloatTensor({rows, kColumns}, values)});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().ToString();
+    EXPECT_EQ((*outputs)[0].shape(), Shape({kColumns, rows}));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ((*outputs)[0].as<float>()[i], expected[i]) << "element " << i;
+    }
+  }
+}
+
 // One import serves every size of an open dimension.
 TEST(OnnxImport, OpenDimensionsTakeAnySize) {
   OnnxModelBuilder g;
