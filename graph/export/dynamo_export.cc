@@ -112,7 +112,9 @@ Status Exporter::Prepare(std::vector<ExportWeight> weights) {
                            WeightPlan::Take(&model_, options_, layout_, rank, std::move(weights)));
   DeclareOutputs(trace_.outputs, &model_.graph);
   NPUMESH_RETURN_IF_ERROR(MakeRefData(registry(), &model_.graph));
-  NPUMESH_RETURN_IF_ERROR(OpenDimensions(options_.dynamic, &model_.graph));
+  if (!options_.keeps_open || options_.dynamic) {
+    NPUMESH_RETURN_IF_ERROR(OpenDimensions(options_.dynamic, &model_.graph));
+  }
   NumberInputs(&model_.graph);
   if (options_.dynamic) {
     OfflineGroups groups = OfflineGroups::InWorld(options_.groups, rank, world_.size());

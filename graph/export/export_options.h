@@ -55,6 +55,8 @@ struct ExportOptions {
   // dimensions of outputs that depend on one. Dimensions 0 and 1 stay, as PyTorch specialises them.
   // False: an input with an open dimension is an error.
   bool dynamic = false;
+  // Dimensions that are open stay open, where `dynamic` is false, instead of being an error.
+  bool keeps_open = false;
   // Write model_relation_config.json and numa_config.json when a collective names a group.
   bool auto_atc_config_generated = false;
   // The two files as TorchAir writes them: all ranks in node 0 at 127.0.0.1.

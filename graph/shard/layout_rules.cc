@@ -1,122 +1,268 @@
 #include "graph/shard/layout_rules.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "graph/ops/split_facts.h"
+#include <algorithm>
+#include <numeric>
 
 namespace npumesh {
 namespace {
 
-using Answer = std::optional<RuleAnswer>;
+using Outcome = RuleOutcome;
+
+Outcome Whole(std::string why) {
+  return {std::nullopt, std::nullopt, std::move(why)};
+}
 
 bool IsSplit(const RuleInput& input) {
-  return input.connected && input.layout.spread == Spread::kSplit;
+  return input.connected && input.layout.split();
 }
 
-// All inputs and outputs replicated.
 RuleAnswer AllReplicated(const RuleQuestion& question) {
-  return {std::vector<Layout>(question.inputs.size()),
-          std::vector<Layout>(question.outputs.size())};
-}
-
-// NumPy's rule: axes count from the last one.
-Answer ElementwiseRule(const RuleQuestion& question) {
-  const int rank = question.outputs[0].shape.rank();
-  std::optional<int> from_end;
-  for (const RuleInput& input : question.inputs) {
-    if (!IsSplit(input)) continue;
-    const int distance = input.type.shape.rank() - input.layout.axis;
-    if (from_end && *from_end != distance) return std::nullopt;
-    from_end = distance;
-  }
-  RuleAnswer answer = AllReplicated(question);
-  const int64_t size = question.outputs[0].shape[rank - *from_end];
-  for (size_t i = 0; i < question.inputs.size(); ++i) {
-    const RuleInput& input = question.inputs[i];
-    if (!input.connected) continue;
-    const int axis = input.type.shape.rank() - *from_end;
-    if (axis < 0 || input.type.shape[axis] == 1) continue;  // broadcast along the split axis
-    if (input.type.shape[axis] != size) return std::nullopt;
-    if (!IsSplit(input) && input.known == nullptr) return std::nullopt;
-    answer.inputs[i] = Layout::Split(axis);
-  }
-  for (size_t i = 0; i < question.outputs.size(); ++i) {
-    if (question.outputs[i].shape != question.outputs[0].shape) return std::nullopt;
-    answer.outputs[i] = Layout::Split(rank - *from_end);
-  }
+  RuleAnswer answer;
+  answer.inputs.resize(question.inputs.size());
+  answer.outputs.resize(question.outputs.size());
   return answer;
 }
 
+// What the split inputs have in common, with axes that count from the last one.
+struct Common {
+  int from_end = 0;
+  int pieces = 1;
+  std::vector<int64_t> blocks;
+};
+
+// Nullopt: no input is split, or they are split along several axes or in other blocks.
+std::optional<Common> CommonSplit(const RuleQuestion& question) {
+  std::optional<Common> common;
+  for (const RuleInput& input : question.inputs) {
+    if (!IsSplit(input)) continue;
+    const int from_end = input.type.shape.rank() - input.layout.axis;
+    if (!common) {
+      common = Common{from_end, input.layout.pieces, input.layout.blocks};
+      continue;
+    }
+    if (common->from_end != from_end || common->blocks != input.layout.blocks) return std::nullopt;
+    const bool same = common->pieces == input.layout.pieces;
+    if (!same && !common->blocks.empty()) return std::nullopt;
+    common->pieces = std::lcm(common->pieces, input.layout.pieces);
+  }
+  return common;
+}
+
+// Position in Node::inputs of a port; none: it is not fed.
+std::optional<size_t> InputAt(const RuleQuestion& question, std::string_view port) {
+  const std::vector<PortSpec>& ports = question.context.schema().inputs;
+  const bool has =
+      std::any_of(ports.begin(), ports.end(), [&](const PortSpec& p) { return p.name == port; });
+  if (!has || !question.context.has(port)) return std::nullopt;
+  return static_cast<size_t>(question.context.input_index(question.context.slot(port)));
+}
+
+// Integers of an attribute, one or several, with the default of the schema.
+std::optional<std::vector<int64_t>> IntsOfAttr(const RuleQuestion& question,
+                                               std::string_view name) {
+  const std::vector<AttrSpec>& attrs = question.context.schema().attrs;
+  const auto spec =
+      std::find_if(attrs.begin(), attrs.end(), [&](const AttrSpec& a) { return a.name == name; });
+  if (spec == attrs.end()) return std::nullopt;
+  Node holder;
+  const AttrValue* given = question.node.FindAttr(name);
+  if (given != nullptr) {
+    holder.attrs[std::string(name)] = *given;
+  } else if (spec->fallback) {
+    holder.attrs[std::string(name)] = *spec->fallback;
+  } else {
+    return std::nullopt;
+  }
+  std::vector<int64_t> ints = holder.IntsAttr(name);
+  constexpr int64_t kAbsent = std::numeric_limits<int64_t>::min();
+  if (ints.empty() && holder.IntAttr(name, kAbsent) != kAbsent) {
+    ints.push_back(holder.IntAttr(name, kAbsent));
+  }
+  return ints;
+}
+
+// Integers of a port or an attribute. Nullopt: not known, or a port whose value the inputs of the
+// graph decide.
+std::optional<std::vector<int64_t>> IntsAt(const RuleQuestion& question, std::string_view name) {
+  const std::vector<PortSpec>& ports = question.context.schema().inputs;
+  const bool port =
+      std::any_of(ports.begin(), ports.end(), [&](const PortSpec& p) { return p.name == name; });
+  if (!port) return IntsOfAttr(question, name);
+  const std::optional<size_t> input = InputAt(question, name);
+  if (!input || !question.inputs[*input].known) return std::nullopt;
+  Result<std::vector<int64_t>> ints = question.context.Ints(name);
+  if (!ints.ok()) return std::nullopt;
+  return *std::move(ints);
+}
+
+// The axes that the trait forbids, in [0, rank). Nullopt: they are not known.
+std::optional<std::vector<int>> WorkedAxes(const RuleQuestion& question, const SplitTrait& trait,
+                                           int rank) {
+  std::vector<int> worked;
+  int last = trait.last;
+  if (!trait.trailing.empty()) {
+    const std::optional<size_t> input = InputAt(question, trait.trailing);
+    if (!input) return std::nullopt;
+    last = question.inputs[*input].type.shape.rank();
+  }
+  for (int i = std::max(0, rank - last); i < rank; ++i) worked.push_back(i);
+  if (trait.axes.empty()) return worked;
+  const auto axes = IntsAt(question, trait.axes);
+  if (!axes) return std::nullopt;
+  for (const int64_t axis : *axes) {
+    worked.push_back(static_cast<int>(axis < 0 ? axis + rank : axis));
+  }
+  return worked;
+}
+
+bool Has(const std::vector<int>& axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+// `input` in pieces along `axis`; nullopt: it cannot be had so.
+std::optional<Layout> AsPieces(const RuleInput& input, int axis, const Common& common) {
+  const Layout wanted = Layout::Split(axis, common.pieces, common.blocks);
+  if (input.known || input.layout == wanted) return wanted;
+  if (!common.blocks.empty()) return std::nullopt;
+  if (input.layout.split() && (input.layout.axis != axis || !input.layout.blocks.empty())) {
+    return std::nullopt;
+  }
+  return wanted;
+}
+
+// ---- element by element, with NumPy's broadcasting ----
+
+Outcome ElementwiseRule(const RuleQuestion& question, const SplitTrait& trait) {
+  const std::optional<Common> common = CommonSplit(question);
+  if (!common) return Whole("its operands are split in different ways");
+  const Shape& to = question.outputs[0].shape;
+  const int out_axis = to.rank() - common->from_end;
+  const auto worked = WorkedAxes(question, trait, to.rank());
+  if (out_axis < 0 || !worked || Has(*worked, out_axis)) return Whole("it works along that axis");
+  const int64_t size = to[out_axis];
+  if (size % common->pieces != 0) return Whole("unequal pieces");
+  RuleAnswer answer = AllReplicated(question);
+  for (size_t i = 0; i < question.inputs.size(); ++i) {
+    const RuleInput& input = question.inputs[i];
+    const int axis = input.type.shape.rank() - common->from_end;
+    if (!input.connected || axis < 0 || input.type.shape[axis] == 1) continue;
+    if (input.type.shape[axis] != size) return Whole("its operands have other sizes");
+    const std::optional<Layout> layout = AsPieces(input, axis, *common);
+    if (!layout) return Whole("its operands are split in different ways");
+    answer.inputs[i] = *layout;
+  }
+  for (size_t i = 0; i < question.outputs.size(); ++i) {
+    if (question.outputs[i].shape != to) return Whole("its outputs have other sizes");
+    answer.outputs[i] = Layout::Split(out_axis, common->pieces, common->blocks);
+  }
+  return {answer, {}, {}};
+}
+
+// Operators that say no more than that they are element-wise: without broadcasting.
+bool PlainElementwise(const RuleQuestion& question) {
+  if (!question.op.elementwise) return false;
+  return std::all_of(question.inputs.begin(), question.inputs.end(), [&](const RuleInput& input) {
+    return !input.connected || input.type.shape == question.outputs[0].shape ||
+           input.type.shape.elements() == 1;
+  });
+}
+
+// ---- views ----
+
+// Divides element `axis` of an input with sizes.
+ScaledSizes SizesOfPiece(size_t input, int rank, int axis, int pieces) {
+  ScaledSizes sizes{input, std::vector<int64_t>(static_cast<size_t>(rank), 1)};
+  sizes.divisors[static_cast<size_t>(axis)] = pieces;
+  return sizes;
+}
+
 // The axis of `to` that begins with the elements of `axis` of `from`, where both are one row of
-// bytes; nullopt: none does, because axes before it are merged with it.
+// elements; nullopt: none does, because axes before it are merged with it.
 std::optional<int> AxisOfView(const Shape& from, int axis, const Shape& to) {
   int64_t before = 1;
   for (int i = 0; i < axis; ++i) before *= from[i];
   int64_t passed = 1;
-  for (int i = 0; i < to.rank(); ++i) {
+  for (int i = 0; before != 0 && i < to.rank(); ++i) {
     if (passed == before && to[i] != 1) return i;
     passed *= to[i];
   }
   return std::nullopt;
 }
 
-Result<Answer> ViewRule(const RuleQuestion& question) {
+// Adds the sizes that the view is told, if it is told them. False: they cannot be changed.
+bool ScaleSizes(const RuleQuestion& question, int axis, int pieces, RuleAnswer* answer) {
+  if (!question.op.split || question.op.split->sizes.empty()) return true;
+  const std::optional<size_t> at = InputAt(question, question.op.split->sizes);
+  if (!at) return false;
+  const Shape& sizes = question.inputs[*at].type.shape;
+  const int rank = question.outputs[0].shape.rank();
+  if (sizes.rank() != 1 || sizes[0] != rank) return false;
+  answer->sizes = SizesOfPiece(*at, rank, axis, pieces);
+  return true;
+}
+
+Outcome ViewRule(const RuleQuestion& question) {
   const RuleInput& input = question.inputs[0];
-  if (!IsSplit(input) || question.op.retypes) return Answer();
+  if (!IsSplit(input) || question.op.retypes) return Whole("it is a view of bytes");
+  const Shape& from = input.type.shape;
   const Shape& to = question.outputs[0].shape;
-  const std::optional<int> axis = AxisOfView(input.type.shape, input.layout.axis, to);
-  if (!axis) return Answer();
-  if (to[*axis] % question.ranks != 0) {
-    return Error(Code::kUnsupported,
-                 "node \"{}\" ({}): the split axis {} of {} becomes axis {} of {}, whose {} parts "
-                 "(heads) do not fall into {} equal pieces; needed: a number of ranks that divides "
-                 "{}",
-                 question.node.name, question.node.type, input.layout.axis, input.type.shape, *axis,
-                 to, to[*axis], question.ranks, to[*axis]);
+  const Layout& layout = input.layout;
+  const std::optional<int> begins = AxisOfView(from, layout.axis, to);
+  if (!begins) return Whole(fmt::format("axis {} of {} is merged in {}", layout.axis, from, to));
+  int axis = *begins;
+  const int64_t size = from[layout.axis];
+  const auto count = static_cast<int64_t>(layout.blocks.size());
+  std::vector<int64_t> blocks = layout.blocks;
+  if (!blocks.empty() && to[axis] != size) {
+    const bool equal = std::all_of(blocks.begin(), blocks.end(),
+                                   [&](int64_t block) { return block == blocks.front(); });
+    if (!equal || to[axis] != count || axis + 1 >= to.rank()) {
+      return {{}, Wish{0, 1, {}, fmt::format("{} becomes {}", from, to)}, "blocks"};
+    }
+    ++axis;
+    blocks.clear();
+  }
+  if (blocks.empty() && to[axis] % layout.pieces != 0) {
+    const auto few = static_cast<int>(std::gcd<int64_t>(to[axis], layout.pieces));
+    const bool blocks_help = few == 1 && axis + 1 < to.rank() && size % to[axis] == 0 &&
+                             to[axis + 1] % layout.pieces == 0 && to[axis] <= 3;
+    Wish wish{
+        0,
+        few,
+        {},
+        fmt::format("{} parts (heads) do not fall into {} equal pieces", to[axis], layout.pieces)};
+    if (blocks_help) {
+      wish.pieces = 0;
+      wish.blocks.assign(static_cast<size_t>(to[axis]), size / to[axis]);
+    }
+    return {{}, wish, wish.reason};
   }
   RuleAnswer answer = AllReplicated(question);
-  answer.inputs[0] = input.layout;
-  answer.outputs[0] = Layout::Split(*axis);
-  return Answer(answer);
+  answer.inputs[0] = layout;
+  answer.outputs[0] = Layout::Split(axis, layout.pieces, blocks);
+  if (!ScaleSizes(question, axis, layout.pieces, &answer)) return Whole("its sizes are not known");
+  return {answer, {}, {}};
 }
 
-std::vector<int64_t> IntsOf(const Tensor& tensor) {
-  if (tensor.dtype() == DataType::kInt64) {
-    const auto values = tensor.as<int64_t>();
-    return {values.begin(), values.end()};
-  }
-  if (tensor.dtype() != DataType::kInt32) return {};
-  const auto values = tensor.as<int32_t>();
-  return {values.begin(), values.end()};
-}
-
-// Integers at a port, whose value must be known, or of an attribute.
-std::optional<std::vector<int64_t>> IntsAt(const RuleQuestion& question, std::string_view port,
-                                           std::string_view attr, int64_t fallback) {
-  const int at = question.node.FindInput(port);
-  if (at >= 0) {
-    const Tensor* known = question.inputs[static_cast<size_t>(at)].known;
-    if (known == nullptr) return std::nullopt;
-    return IntsOf(*known);
-  }
-  std::vector<int64_t> ints = question.node.IntsAttr(attr);
-  if (ints.empty()) ints.push_back(question.node.IntAttr(attr, fallback));
-  return ints;
-}
-
-Answer PermutationRule(const RuleQuestion& question) {
-  const auto order = IntsAt(question, question.op.permutation, question.op.permutation, 0);
+Outcome PermutationRule(const RuleQuestion& question) {
+  const auto order = IntsAt(question, question.op.permutation);
   const RuleInput& input = question.inputs[0];
-  if (!IsSplit(input) || !order) return std::nullopt;
+  if (!IsSplit(input) || !order) return Whole("its permutation is not known");
+  const int rank = input.type.shape.rank();
   for (size_t i = 0; i < order->size(); ++i) {
-    if ((*order)[i] != input.layout.axis) continue;
+    if (((*order)[i] + rank) % rank != input.layout.axis) continue;
     RuleAnswer answer = AllReplicated(question);
     answer.inputs[0] = input.layout;
-    answer.outputs[0] = Layout::Split(static_cast<int>(i));
-    return answer;
+    answer.outputs[0] = input.layout;
+    answer.outputs[0].axis = static_cast<int>(i);
+    return {answer, {}, {}};
   }
-  return std::nullopt;
+  return Whole("its permutation is not known");
 }
+
+// ---- products ----
 
 // The operands of a product and what a split of each of their last two axes means.
 struct Product {
@@ -131,14 +277,14 @@ struct Product {
 
 std::optional<Product> ProductOf(const RuleQuestion& question) {
   const ProductTrait& trait = *question.op.product;
-  const int left = question.node.FindInput(trait.left);
-  const int right = question.node.FindInput(trait.right);
-  if (left < 0 || right < 0) return std::nullopt;
+  const std::optional<size_t> left = InputAt(question, trait.left);
+  const std::optional<size_t> right = InputAt(question, trait.right);
+  if (!left || !right) return std::nullopt;
   Product product;
-  product.left = static_cast<size_t>(left);
-  product.right = static_cast<size_t>(right);
-  const int left_rank = question.inputs[product.left].type.shape.rank();
-  const int right_rank = question.inputs[product.right].type.shape.rank();
+  product.left = *left;
+  product.right = *right;
+  const int left_rank = question.inputs[*left].type.shape.rank();
+  const int right_rank = question.inputs[*right].type.shape.rank();
   if (left_rank < 2 || right_rank < 2) return std::nullopt;
   const bool left_turned = question.node.BoolAttr(trait.left_transposed, false);
   const bool right_turned = question.node.BoolAttr(trait.right_transposed, false);
@@ -146,147 +292,364 @@ std::optional<Product> ProductOf(const RuleQuestion& question) {
   product.right_terms = right_rank - (right_turned ? 1 : 2);
   product.columns = right_rank - (right_turned ? 2 : 1);
   product.rank = question.outputs[0].shape.rank();
-  const int bias = trait.bias.empty() ? -1 : question.node.FindInput(trait.bias);
-  if (bias >= 0 && question.inputs[static_cast<size_t>(bias)].connected) {
-    product.bias = static_cast<size_t>(bias);
+  if (!trait.bias.empty()) product.bias = InputAt(question, trait.bias);
+  for (size_t i = 0; i < question.inputs.size(); ++i) {
+    const bool mine = i == *left || i == *right || (product.bias && i == *product.bias);
+    if (question.inputs[i].connected && !mine) return std::nullopt;
   }
   return product;
 }
 
 // Megatron's columns: each rank computes some columns of the result.
-Answer ColumnRule(const RuleQuestion& question, const Product& product) {
-  const RuleInput& weight = question.inputs[product.right];
-  if (weight.type.shape[product.columns] % question.ranks != 0) return std::nullopt;
+Outcome Columns(const RuleQuestion& question, const Product& product, const Layout& columns) {
   RuleAnswer answer = AllReplicated(question);
-  answer.inputs[product.right] = Layout::Split(product.columns);
+  answer.inputs[product.right] = columns;
+  answer.outputs[0] = columns;
+  answer.outputs[0].axis = product.rank - 1;
   if (product.bias) {
     const RuleInput& bias = question.inputs[*product.bias];
-    if (bias.known == nullptr) return std::nullopt;
-    answer.inputs[*product.bias] = Layout::Split(bias.type.shape.rank() - 1);
+    if (!bias.known && !columns.blocks.empty()) return Whole("its bias is not known");
+    answer.inputs[*product.bias] = columns;
+    answer.inputs[*product.bias].axis = bias.type.shape.rank() - 1;
   }
-  answer.outputs[0] = Layout::Split(product.rank - 1);
-  return answer;
+  return {answer, {}, {}};
+}
+
+// A product of whole values and a weight.
+Outcome ColumnsOfWeight(const RuleQuestion& question, const Product& product) {
+  const RuleInput& weight = question.inputs[product.right];
+  const int pieces = question.wished_pieces == 0 ? question.ranks : question.wished_pieces;
+  Outcome whole{AllReplicated(question), {}, {}};
+  if (pieces == 1) return whole;
+  const int64_t columns = weight.type.shape[product.columns];
+  if (columns % pieces != 0) {
+    whole.why = fmt::format("{} columns do not fall into {} equal pieces", columns, pieces);
+    return whole;
+  }
+  return Columns(question, product, Layout::Split(product.columns, pieces, question.wished_blocks));
 }
 
 // Megatron's rows: each rank has some terms of every sum.
-Answer RowRule(const RuleQuestion& question, const Product& product) {
+Outcome RowRule(const RuleQuestion& question, const Product& product) {
+  const RuleInput& left = question.inputs[product.left];
+  const RuleInput& right = question.inputs[product.right];
+  const int64_t terms = left.type.shape[product.left_terms];
+  std::vector<int64_t> blocks;
+  for (const RuleInput* side : {&left, &right}) {
+    if (IsSplit(*side) && !side->layout.blocks.empty()) blocks = side->layout.blocks;
+  }
+  const Common common{0, question.ranks, blocks};
+  const std::optional<Layout> left_pieces = AsPieces(left, product.left_terms, common);
+  const std::optional<Layout> right_pieces = AsPieces(right, product.right_terms, common);
+  if (terms % question.ranks != 0 || !left_pieces || !right_pieces) {
+    return Whole(fmt::format("{} terms do not fall into {} equal pieces", terms, question.ranks));
+  }
   RuleAnswer answer = AllReplicated(question);
-  answer.inputs[product.left] = Layout::Split(product.left_terms);
-  answer.inputs[product.right] = Layout::Split(product.right_terms);
+  answer.inputs[product.left] = *left_pieces;
+  answer.inputs[product.right] = *right_pieces;
   if (product.bias) {
-    if (question.inputs[*product.bias].known == nullptr) return std::nullopt;
+    if (!question.inputs[*product.bias].known) return Whole("its bias is not known");
     answer.inputs[*product.bias] = Layout::Partial();
   }
   answer.outputs[0] = Layout::Partial();
-  return answer;
+  return {answer, {}, {}};
 }
 
 // Axes before the last two: heads, for the products of attention.
-Answer BatchRule(const RuleQuestion& question, const Product& product, int from_end) {
+Outcome BatchRule(const RuleQuestion& question, const Product& product, Common common) {
+  const int out_axis = product.rank - common.from_end;
+  const int64_t size = question.outputs[0].shape[out_axis];
+  if (common.blocks.empty() && size % question.ranks == 0) common.pieces = question.ranks;
   RuleAnswer answer = AllReplicated(question);
   for (const size_t side : {product.left, product.right}) {
     const RuleInput& input = question.inputs[side];
-    const int axis = input.type.shape.rank() - from_end;
+    const int axis = input.type.shape.rank() - common.from_end;
     if (axis < 0 || input.type.shape[axis] == 1) continue;
-    if (!IsSplit(input) && input.known == nullptr) return std::nullopt;
-    if (IsSplit(input) && input.layout.axis != axis) return std::nullopt;
-    answer.inputs[side] = Layout::Split(axis);
+    const std::optional<Layout> layout = AsPieces(input, axis, common);
+    if (!layout) return Whole("its operands are split in different ways");
+    answer.inputs[side] = *layout;
   }
-  answer.outputs[0] = Layout::Split(product.rank - from_end);
-  return answer;
+  answer.outputs[0] = Layout::Split(out_axis, common.pieces, common.blocks);
+  return {answer, {}, {}};
 }
 
-Answer ProductRule(const RuleQuestion& question) {
+Outcome ProductRule(const RuleQuestion& question) {
   const std::optional<Product> product = ProductOf(question);
-  if (!product) return std::nullopt;
+  const bool any = std::any_of(question.inputs.begin(), question.inputs.end(), IsSplit);
+  if (!product)
+    return any ? Whole("it is a product of a rare form") : Outcome{AllReplicated(question), {}, {}};
   const RuleInput& left = question.inputs[product->left];
   const RuleInput& right = question.inputs[product->right];
-  if (!IsSplit(left) && !IsSplit(right)) {
-    return right.known == nullptr || left.known != nullptr ? std::nullopt
-                                                           : ColumnRule(question, *product);
+  if (!any) {
+    return right.known && !left.known ? ColumnsOfWeight(question, *product)
+                                      : Outcome{AllReplicated(question), {}, {}};
   }
-  const RuleInput& split = IsSplit(left) ? left : right;
-  const int from_end = split.type.shape.rank() - split.layout.axis;
-  if (from_end > 2) return BatchRule(question, *product, from_end);
-  const bool left_fits =
-      left.known != nullptr || (IsSplit(left) && left.layout.axis == product->left_terms);
-  const bool right_fits =
-      right.known != nullptr || (IsSplit(right) && right.layout.axis == product->right_terms);
-  return left_fits && right_fits ? RowRule(question, *product) : std::nullopt;
+  const bool left_terms = IsSplit(left) && left.layout.axis == product->left_terms;
+  const bool right_terms = IsSplit(right) && right.layout.axis == product->right_terms;
+  if (left_terms || right_terms) return RowRule(question, *product);
+  const std::optional<Common> common = CommonSplit(question);
+  if (common && common->from_end > 2) return BatchRule(question, *product, *common);
+  if (IsSplit(left) && IsSplit(right)) return Whole("its operands are split in different ways");
+  if (IsSplit(right)) return Columns(question, *product, right.layout);
+  if (!IsSplit(left)) return Whole("only its bias is split");
+  RuleAnswer answer = AllReplicated(question);  // rows of the result
+  answer.inputs[product->left] = left.layout;
+  answer.outputs[0] = left.layout;
+  answer.outputs[0].axis = product->rank - 2;
+  return {answer, {}, {}};
 }
+
+// ---- what split traits say ----
 
 // A slice with a negative stride keeps the size of an axis and not its order.
 bool Reverses(const RuleQuestion& question) {
-  const int at = question.node.FindInput("strides");
-  if (at < 0 || !question.inputs[static_cast<size_t>(at)].connected) return false;
-  const Tensor* known = question.inputs[static_cast<size_t>(at)].known;
-  if (known == nullptr) return true;
-  const std::vector<int64_t> strides = IntsOf(*known);
-  return std::any_of(strides.begin(), strides.end(), [](int64_t stride) { return stride < 1; });
+  if (question.node.FindInput("strides") < 0) return false;
+  const auto strides = IntsAt(question, "strides");
+  return !strides ||
+         std::any_of(strides->begin(), strides->end(), [](int64_t stride) { return stride < 1; });
 }
 
 // Operators that work along some axes: the split one must be another.
-Answer AlongRule(const RuleQuestion& question, const SplitFacts& facts) {
+Outcome AlongRule(const RuleQuestion& question, const SplitTrait& trait) {
   const RuleInput& data = question.inputs[0];
-  if (!IsSplit(data)) return std::nullopt;
-  const int rank = data.type.shape.rank();
+  const std::optional<Common> common = CommonSplit(question);
+  if (!IsSplit(data) || !common) return Whole("its operands are split in different ways");
   const int axis = data.layout.axis;
-  std::vector<int64_t> worked;
-  if (!facts.axes_port.empty() || !facts.axes_attr.empty()) {
-    const auto axes = IntsAt(question, facts.axes_port, facts.axes_attr, facts.default_axis);
-    if (!axes) return std::nullopt;
-    worked = *axes;
+  const auto worked = WorkedAxes(question, trait, data.type.shape.rank());
+  if (!worked || Has(*worked, axis)) return Whole(fmt::format("it works along axis {}", axis));
+  const bool drops = trait.reduces && !question.node.BoolAttr("keep_dims", false);
+  if (trait.reduces && worked->empty()) return Whole("its axes are not known");
+  const auto before =
+      std::count_if(worked->begin(), worked->end(), [&](int at) { return at < axis; });
+  const int out_axis = axis - (drops ? static_cast<int>(before) : 0);
+  if (Reverses(question)) return Whole("it turns the order");
+  RuleAnswer answer = AllReplicated(question);
+  for (size_t i = 0; i < question.inputs.size(); ++i) {
+    const RuleInput& input = question.inputs[i];
+    if (!input.connected || input.type.shape != data.type.shape) continue;
+    const std::optional<Layout> layout = AsPieces(input, axis, *common);
+    if (!layout) return Whole("its operands are split in different ways");
+    answer.inputs[i] = *layout;
   }
-  int removed = 0;
-  const bool keeps = !facts.reduces || question.node.BoolAttr("keep_dims", false);
-  for (const int64_t given : worked) {
-    const int64_t at = given < 0 ? given + rank : given;
-    if (at == axis) return std::nullopt;
-    if (!keeps && at < axis) ++removed;
+  for (size_t i = 0; i < question.outputs.size(); ++i) {
+    const Shape& to = question.outputs[i].shape;
+    const bool ranks_fit = drops || to.rank() == data.type.shape.rank();
+    if (!ranks_fit || out_axis >= to.rank() || to[out_axis] != data.type.shape[axis]) {
+      return Whole(fmt::format("it works along axis {}", axis));
+    }
+    answer.outputs[i] = Layout::Split(out_axis, common->pieces, common->blocks);
   }
+  if (!ScaleSizes(question, axis, common->pieces, &answer)) return Whole("its sizes are not known");
+  return {answer, {}, {}};
+}
+
+Outcome JoinRule(const RuleQuestion& question, const SplitTrait& trait) {
+  const std::optional<Common> common = CommonSplit(question);
+  if (!common) return Whole("its operands are split in different ways");
   const Shape& to = question.outputs[0].shape;
-  int out_axis = axis - removed;
-  if (worked.empty()) out_axis = to.rank() - (rank - axis);  // sizes count from the last one
-  if (out_axis < 0 || out_axis >= to.rank() || Reverses(question)) return std::nullopt;
-  if (to[out_axis] != data.type.shape[axis]) return std::nullopt;
+  const int axis = to.rank() - common->from_end;
+  const auto worked = WorkedAxes(question, trait, to.rank());
+  if (!worked || Has(*worked, axis)) return Whole(fmt::format("it joins along axis {}", axis));
+  const std::optional<size_t> axis_port = InputAt(question, trait.axes);
+  RuleAnswer answer = AllReplicated(question);
+  for (size_t i = 0; i < question.inputs.size(); ++i) {
+    const RuleInput& input = question.inputs[i];
+    if (!input.connected || (axis_port && i == *axis_port)) continue;
+    const std::optional<Layout> layout = AsPieces(input, axis, *common);
+    if (!layout || input.type.shape[axis] != to[axis]) {
+      return Whole("its operands are split in different ways");
+    }
+    answer.inputs[i] = *layout;
+  }
+  answer.outputs[0] = Layout::Split(axis, common->pieces, common->blocks);
+  return {answer, {}, {}};
+}
+
+// The layout of each output of a cut along the split axis, whose blocks are the parts or smaller;
+// empty: they are not.
+std::vector<Layout> LayoutsOfParts(const RuleQuestion& question, const Layout& data,
+                                   const std::vector<int64_t>& parts) {
+  std::vector<Layout> layouts;
+  size_t block = 0;
+  for (const int64_t part : parts) {
+    std::vector<int64_t> inside;
+    int64_t sum = 0;
+    while (sum < part && block < data.blocks.size()) {
+      inside.push_back(data.blocks[block]);
+      sum += data.blocks[block++];
+    }
+    if (sum != part) return {};
+    if (inside.size() < 2) inside.clear();
+    layouts.push_back(Layout::Split(data.axis, data.pieces, std::move(inside)));
+  }
+  return block == data.blocks.size() && layouts.size() == question.outputs.size()
+             ? layouts
+             : std::vector<Layout>();
+}
+
+Outcome PartsRule(const RuleQuestion& question, const SplitTrait& trait) {
+  const std::optional<size_t> at = InputAt(question, trait.data);
+  if (!at || !IsSplit(question.inputs[*at])) return Whole("its sizes are not known");
+  const RuleInput& data = question.inputs[*at];
+  const int axis = data.layout.axis;
+  const auto worked = WorkedAxes(question, trait, data.type.shape.rank());
+  if (!worked) return Whole("its axis is not known");
+  RuleAnswer answer = AllReplicated(question);
+  answer.inputs[*at] = data.layout;
+  if (!Has(*worked, axis)) {
+    std::fill(answer.outputs.begin(), answer.outputs.end(), data.layout);
+    return {answer, {}, {}};
+  }
+  std::vector<int64_t> parts;
+  for (const TensorType& output : question.outputs) parts.push_back(output.shape[axis]);
+  answer.outputs = LayoutsOfParts(question, data.layout, parts);
+  if (data.layout.blocks.empty() || answer.outputs.empty()) {
+    return {{}, Wish{*at, 0, parts, "it is cut into parts"}, "it cuts the split axis"};
+  }
+  const std::optional<size_t> sizes = InputAt(question, trait.sizes);
+  if (!trait.sizes.empty()) {
+    if (!sizes) return Whole("its sizes are not known");
+    answer.sizes = ScaledSizes{*sizes, std::vector<int64_t>(parts.size(), data.layout.pieces)};
+  }
+  return {answer, {}, {}};
+}
+
+Outcome HalvesRule(const RuleQuestion& question, const SplitTrait& trait) {
+  const RuleInput& data = question.inputs[0];
+  const auto worked = WorkedAxes(question, trait, data.type.shape.rank());
+  if (!IsSplit(data) || !worked) return Whole("its axis is not known");
   RuleAnswer answer = AllReplicated(question);
   answer.inputs[0] = data.layout;
-  const int axes_at = facts.axes_port.empty() ? -1 : question.node.FindInput(facts.axes_port);
-  for (size_t i = 1; i < question.inputs.size(); ++i) {
-    const RuleInput& input = question.inputs[i];
-    const bool piece = facts.many && static_cast<int>(i) != axes_at;
-    if (!piece && IsSplit(input)) return std::nullopt;
-    if (!piece || !input.connected) continue;
-    if (input.known == nullptr && input.layout != data.layout) return std::nullopt;
-    answer.inputs[i] = data.layout;
+  answer.outputs[0] = data.layout;
+  if (!Has(*worked, data.layout.axis)) return {answer, {}, {}};
+  const std::vector<int64_t> halves(2, data.type.shape[data.layout.axis] / 2);
+  if (data.layout.blocks != halves) {
+    return {{}, Wish{0, 0, halves, "it combines two halves"}, "it combines two halves"};
   }
-  answer.outputs[0] = Layout::Split(out_axis);
-  return answer;
+  answer.outputs[0].blocks.clear();
+  return {answer, {}, {}};
+}
+
+// Vocabulary: each rank has some rows of the table.
+Outcome TableRule(const RuleQuestion& question, size_t table) {
+  RuleAnswer answer = AllReplicated(question);
+  answer.inputs[table] = Layout::Split(0, question.ranks);
+  answer.outputs[0] = Layout::Partial();
+  answer.rows_of_table = true;
+  return {answer, {}, {}};
+}
+
+Outcome LookupRule(const RuleQuestion& question, const SplitTrait& trait) {
+  const std::optional<size_t> table = InputAt(question, trait.data);
+  const std::optional<size_t> positions = InputAt(question, trait.positions);
+  if (!table || !positions || question.node.IntAttr(trait.batch, 0) != 0) {
+    return Whole("it is a lookup of a rare form");
+  }
+  const RuleInput& data = question.inputs[*table];
+  const RuleInput& at = question.inputs[*positions];
+  const auto axes = trait.axes.empty() ? std::vector<int64_t>{0} : IntsAt(question, trait.axes);
+  if (!axes || axes->size() != 1) return Whole("its axis is not known");
+  const int rank = data.type.shape.rank();
+  const int axis = static_cast<int>((*axes)[0] < 0 ? (*axes)[0] + rank : (*axes)[0]);
+  const int more = at.type.shape.rank() - 1;
+  RuleAnswer answer = AllReplicated(question);
+  if (!IsSplit(data) && !IsSplit(at)) {
+    const bool table_of_words = data.known && !at.known && axis == 0 && rank == 2 && more >= 0 &&
+                                data.type.shape[0] == question.vocabulary;
+    if (!table_of_words) return {answer, {}, {}};
+    if (question.vocabulary % question.ranks == 0) return TableRule(question, *table);
+    return {answer,
+            {},
+            fmt::format("{} rows do not fall into {} equal pieces", question.vocabulary,
+                        question.ranks)};
+  }
+  if (IsSplit(data) && IsSplit(at)) return Whole("its operands are split in different ways");
+  if (IsSplit(at)) {
+    answer.inputs[*positions] = at.layout;
+    answer.outputs[0] = at.layout;
+    answer.outputs[0].axis += axis;
+    return {answer, {}, {}};
+  }
+  if (data.layout.axis == axis) {
+    const int64_t size = data.type.shape[axis];
+    if (at.known && size <= 3 && data.layout.blocks.empty()) {
+      return {{},
+              Wish{*table, 0, std::vector<int64_t>(static_cast<size_t>(size), 1), "parts"},
+              "it takes parts of the split axis"};
+    }
+    return Whole(fmt::format("it looks up along axis {}", axis));
+  }
+  answer.inputs[*table] = data.layout;
+  answer.outputs[0] = data.layout;
+  if (data.layout.axis > axis) answer.outputs[0].axis += more;
+  return {answer, {}, {}};
+}
+
+Outcome ShapeRule(const RuleQuestion& question) {
+  const RuleInput& input = question.inputs[0];
+  RuleAnswer answer = AllReplicated(question);
+  answer.inputs[0] = input.layout;
+  answer.growth.assign(static_cast<size_t>(input.type.shape.rank()), 1);
+  answer.growth[static_cast<size_t>(input.layout.axis)] = input.layout.pieces;
+  return {answer, {}, {}};
+}
+
+Outcome BroadcastRule(const RuleQuestion& question) {
+  const RuleInput& input = question.inputs[0];
+  if (!IsSplit(input)) return Whole("its sizes are not known");
+  const Shape& to = question.outputs[0].shape;
+  const int axis = to.rank() - (input.type.shape.rank() - input.layout.axis);
+  if (axis < 0 || to[axis] != input.type.shape[input.layout.axis]) return Whole("other sizes");
+  RuleAnswer answer = AllReplicated(question);
+  answer.inputs[0] = input.layout;
+  answer.outputs[0] = input.layout;
+  answer.outputs[0].axis = axis;
+  if (!ScaleSizes(question, axis, input.layout.pieces, &answer)) return Whole("unknown sizes");
+  return {answer, {}, {}};
+}
+
+Outcome TraitRule(const RuleQuestion& question, const SplitTrait& trait) {
+  switch (trait.form) {
+    case SplitForm::kElementwise:
+      return ElementwiseRule(question, trait);
+    case SplitForm::kAlong:
+      return AlongRule(question, trait);
+    case SplitForm::kJoin:
+      return JoinRule(question, trait);
+    case SplitForm::kParts:
+      return PartsRule(question, trait);
+    case SplitForm::kHalves:
+      return HalvesRule(question, trait);
+    case SplitForm::kLookup:
+      return LookupRule(question, trait);
+    case SplitForm::kShape:
+      return ShapeRule(question);
+    case SplitForm::kBroadcast:
+      return BroadcastRule(question);
+    case SplitForm::kFill:
+    case SplitForm::kHeads:
+      break;
+  }
+  return Whole("npumesh does not know how it carries pieces");
 }
 
 }  // namespace
 
-std::string ToText(const Layout& layout) {
-  switch (layout.spread) {
-    case Spread::kReplicated:
-      return "replicated";
-    case Spread::kSplit:
-      return fmt::format("split along axis {}", layout.axis);
-    case Spread::kPartial:
-      return "partial sum";
-  }
-  return "";
-}
-
-Result<std::optional<RuleAnswer>> ApplyRule(const RuleQuestion& question) {
+RuleOutcome ApplyRule(const RuleQuestion& question) {
   if (question.op.product) return ProductRule(question);
   const bool any = std::any_of(question.inputs.begin(), question.inputs.end(), IsSplit);
-  if (!any) return Answer(AllReplicated(question));
+  const std::optional<SplitTrait>& trait = question.op.split;
+  if (!any && !(trait && trait->form == SplitForm::kLookup))
+    return {AllReplicated(question), {}, {}};
+  const bool whole_bytes = std::all_of(
+      question.outputs.begin(), question.outputs.end(),
+      [](const TensorType& type) { return BitsOf(type.dtype) % 8 == 0 && type.shape.is_static(); });
+  if (!whole_bytes) return Whole("its outputs have no whole bytes or open sizes");
   if (question.op.view) return ViewRule(question);
-  if (question.op.elementwise) return ElementwiseRule(question);
   if (!question.op.permutation.empty()) return PermutationRule(question);
-  const SplitFacts* facts = SplitFactsOf(question.node.type);
-  return facts == nullptr ? Answer() : AlongRule(question, *facts);
+  if (trait) return TraitRule(question, *trait);
+  if (PlainElementwise(question)) return ElementwiseRule(question, SplitTrait());
+  return Whole("npumesh does not know how it carries pieces");
 }
 
 }  // namespace npumesh

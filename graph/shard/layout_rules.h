@@ -1,4 +1,5 @@
-// How an operator carries tensors that are split over ranks along one axis.
+// How an operator carries tensors that are split over ranks. What operators say of themselves is in
+// their traits (graph/ops/core/operator.h, split_trait.h); here is what follows from it.
 //
 // Thread-safety: all functions may be called from several threads.
 #ifndef NPUMESH_GRAPH_SHARD_LAYOUT_RULES_H_
@@ -6,62 +7,73 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "graph/ir/graph.h"
-#include "graph/ir/tensor.h"
 #include "graph/ops/core/operator.h"
+#include "graph/shard/layout.h"
 
 namespace npumesh {
-
-// Where the pieces of a tensor lie.
-enum class Spread : uint8_t {
-  kReplicated,  // each rank has all of it
-  kSplit,       // rank r has the r-th of N equal pieces along `axis`
-  kPartial,     // the tensor is the sum of what the ranks have
-};
-
-struct Layout {
-  Spread spread = Spread::kReplicated;
-  int axis = 0;  // of kSplit
-  bool operator==(const Layout&) const = default;
-  static Layout Replicated() { return {}; }
-  static Layout Split(int axis) { return {Spread::kSplit, axis}; }
-  static Layout Partial() { return {Spread::kPartial, 0}; }
-};
-
-// "replicated", "split along axis 2", "partial sum".
-std::string ToText(const Layout& layout);
 
 // One input of a node, by its position in Node::inputs.
 struct RuleInput {
   bool connected = false;
-  TensorType type;                // of the whole tensor
-  const Tensor* known = nullptr;  // its value, where it is known before the graph runs
-  Layout layout;                  // of a known input: replicated; it may be sliced freely
+  TensorType type;  // of the whole tensor, static
+  // Its value is known whatever the inputs of the graph are: any piece of it may be asked for.
+  bool known = false;
+  Layout layout;
 };
 
 struct RuleQuestion {
   const Node& node;
   const Operator& op;
+  const OpContext& context;  // with the values that are known for these types
   std::vector<RuleInput> inputs;
   std::vector<TensorType> outputs;  // of the whole tensors
   int ranks = 1;
+  // Of a product with a known weight: into how many pieces its columns are to be split (0: as many
+  // as ranks, 1: not), and in which blocks.
+  int wished_pieces = 0;
+  std::vector<int64_t> wished_blocks;
+  // Rows of the tables that are split by rows when positions are looked up in them.
+  int64_t vocabulary = 0;
+};
+
+// An input with sizes, of which those of a piece are made.
+struct ScaledSizes {
+  size_t input = 0;
+  std::vector<int64_t> divisors;  // by element
 };
 
 struct RuleAnswer {
-  // The layouts in which the node takes its inputs. A known input that is asked for as kPartial
-  // is itself on rank 0 and zero on the others.
+  // The layouts in which the node takes its inputs and leaves its outputs.
   std::vector<Layout> inputs;
   std::vector<Layout> outputs;
+  std::optional<ScaledSizes> sizes;
+  // Output 0 has the sizes of a piece; times these they are those of the whole.
+  std::vector<int64_t> growth;
+  // Attributes with other values on the ranks.
+  std::vector<std::pair<std::string, int64_t>> attrs;
+  // Input 0 is a table of which a rank has some rows: rows that it does not have count as zeros.
+  bool rows_of_table = false;
 };
 
-// What the node makes of its inputs, whose layouts are kept. nullopt: it cannot carry them, and the
-// split ones have to be gathered before. A product of replicated values and a weight is split along
-// the columns of the weight. Error (kUnsupported): a split that the node has to carry, but whose
-// axis does not fall into equal pieces (heads that N does not divide); names node, operator and
-// what is needed.
-Result<std::optional<RuleAnswer>> ApplyRule(const RuleQuestion& question);
+// How the value of an input would have to be split so that the node can carry it.
+struct Wish {
+  size_t input = 0;
+  int pieces = 0;               // 0: as it is; 1: not at all
+  std::vector<int64_t> blocks;  // of the split axis
+  std::string reason;
+};
+
+struct RuleOutcome {
+  // None: the node takes everything whole.
+  std::optional<RuleAnswer> answer;
+  std::optional<Wish> wish;
+  std::string why;  // there is no answer; or a product with a weight is not split
+};
+
+RuleOutcome ApplyRule(const RuleQuestion& question);
 
 }  // namespace npumesh
 

@@ -1,192 +1,35 @@
 #include "graph/shard/shard_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <map>
 #include <numeric>
 
 #include "graph/engine/graph_analysis.h"
-#include "graph/ops/split_facts.h"
-#include "graph/shard/layout_rules.h"
+#include "graph/ir/node_kind.h"
+#include "graph/ops/shard_nodes.h"
+#include "graph/shard/layout_plan.h"
 
 namespace npumesh {
 namespace {
 
 constexpr std::string_view kGroup = "hccl_world_group";
-
-// Piece `piece` of `pieces` along `axis`. REQUIRES: the axis falls into equal pieces.
-Tensor SliceOf(const Tensor& whole, int axis, int piece, int pieces) {
-  TensorType type = whole.type();
-  type.shape[axis] /= pieces;
-  Tensor slice = Tensor::Allocate(type);
-  int64_t rows = 1;
-  for (int i = 0; i < axis; ++i) rows *= type.shape[i];
-  if (rows == 0 || type.bytes() == 0) return slice;
-  const size_t bytes = type.bytes() / static_cast<size_t>(rows);
-  const size_t step = bytes * static_cast<size_t>(pieces);
-  for (size_t row = 0; row < static_cast<size_t>(rows); ++row) {
-    std::memcpy(slice.mutable_data() + row * bytes,
-                whole.data() + row * step + static_cast<size_t>(piece) * bytes, bytes);
-  }
-  return slice;
-}
+// Constants of more elements are weights: one stays one, however often and through whatever
+// transposition it is read.
+constexpr int64_t kSmallConstant = 64;
 
 Tensor Int64s(const std::vector<int64_t>& values) {
   return Tensor::FromVector({DataType::kInt64, Shape({static_cast<int64_t>(values.size())})},
                             values);
 }
 
-// The layouts of all values, decided once for all ranks.
-class LayoutPlan {
- public:
-  LayoutPlan(const GraphAnalysis& analysis, int ranks) : analysis_(analysis), ranks_(ranks) {}
-
-  // Errors as ShardModel.
-  Status Decide();
-
-  const Graph& graph() const { return analysis_.graph(); }
-  int ranks() const { return ranks_; }
-  const Inference& inference() const { return analysis_.inference(); }
-  // Nodes that the graphs of the ranks need, in execution order, without inputs and weights.
-  const std::vector<NodeId>& order() const { return order_; }
-  // How the node takes its inputs and leaves its outputs; null: it takes everything replicated.
-  const RuleAnswer* answer(NodeId id) const {
-    const auto found = answers_.find(id);
-    return found == answers_.end() ? nullptr : &found->second;
-  }
-  // Of a value after its sum over all ranks, if it needs one.
-  Layout layout(Value value) const {
-    const auto found = layouts_.find(value);
-    return found == layouts_.end() ? Layout() : found->second;
-  }
-  const std::vector<ShardNote>& notes() const { return notes_; }
-  // A node that the ranks have under its own name.
-  bool NameOfKeptNode(const std::string& name) const {
-    const NodeId id = graph().Find(name);
-    return id != kNoNode && std::find(order_.begin(), order_.end(), id) != order_.end();
-  }
-
- private:
-  Status CheckNode(const Node& node, const Operator& op) const;
-  RuleQuestion QuestionOf(const Node& node, const Operator& op) const;
-  Status DecideNode(const Node& node);
-  bool ShapeIsKnown(const Node& node) const;
-  void NoteGathers(const Node& node);
-  void NoteNode(const Node& node, const RuleAnswer& answer);
-  Status NothingSplit() const;
-
-  const GraphAnalysis& analysis_;
-  int ranks_;
-  std::vector<NodeId> order_;
-  std::map<NodeId, RuleAnswer> answers_;
-  std::map<Value, Layout> layouts_;  // those that are split
-  std::vector<ShardNote> notes_;
-};
-
-Status LayoutPlan::CheckNode(const Node& node, const Operator& op) const {
-  const auto refuse = [&](std::string_view what, std::string_view needed) {
-    return Error(Code::kUnsupported, "node \"{}\" ({}): {}; needed: {}", node.name, node.type, what,
-                 needed);
-  };
-  if (op.collective) return refuse("talks to other ranks already", "the graph of one card");
-  if (!node.subgraphs.empty()) {
-    return refuse("runs subgraphs, which cannot be sharded", "a graph without control flow");
-  }
-  if (!op.pure) {
-    return refuse("gives each rank other random numbers", "a graph for inference, without it");
-  }
-  return Status();
-}
-
-RuleQuestion LayoutPlan::QuestionOf(const Node& node, const Operator& op) const {
-  RuleQuestion question{node, op, {}, inference().types(node.id), ranks_};
-  for (const std::optional<Value>& value : node.inputs) {
-    RuleInput& input = question.inputs.emplace_back();
-    if (!value) continue;
-    input = {true, inference().type(*value), inference().constant(*value), layout(*value)};
-  }
-  return question;
-}
-
-// An operator that is told its output shape is told that of a piece.
-bool LayoutPlan::ShapeIsKnown(const Node& node) const {
-  const int at = node.FindInput("shape");
-  if (at < 0 || !node.inputs[static_cast<size_t>(at)]) return true;
-  return inference().constant(*node.inputs[static_cast<size_t>(at)]) != nullptr;
-}
-
-void LayoutPlan::NoteGathers(const Node& node) {
-  for (const std::optional<Value>& value : node.inputs) {
-    if (!value || layout(*value) == Layout()) continue;
-    notes_.push_back({ShardFate::kGathered, graph().node(value->node).name,
-                      graph().node(value->node).type,
-                      fmt::format("gathered for {}, which does not carry a value that is {}",
-                                  node.name, ToText(layout(*value)))});
-  }
-}
-
-void LayoutPlan::NoteNode(const Node& node, const RuleAnswer& answer) {
-  ShardNote note{ShardFate::kReplicated, node.name, node.type, ""};
-  for (const Layout& layout : answer.outputs) {
-    if (layout.spread == Spread::kReplicated) continue;
-    const bool partial = layout.spread == Spread::kPartial;
-    note.fate = partial ? ShardFate::kReduced : ShardFate::kSharded;
-    note.text = partial ? "rows of the weight; summed over all ranks" : "output " + ToText(layout);
-    break;
-  }
-  notes_.push_back(std::move(note));
-}
-
-Status LayoutPlan::DecideNode(const Node& node) {
-  const Operator* op = analysis_.bound().op(node.id);
-  if (op == nullptr) {  // an end of the graph
-    NoteGathers(node);
-    return Status();
-  }
-  NPUMESH_RETURN_IF_ERROR(CheckNode(node, *op));
-  NPUMESH_ASSIGN_OR_RETURN(std::optional<RuleAnswer> answer, ApplyRule(QuestionOf(node, *op)));
-  if (!answer || !ShapeIsKnown(node)) {
-    NoteGathers(node);
-    notes_.push_back({ShardFate::kReplicated, node.name, node.type, ""});
-    return Status();
-  }
-  NoteNode(node, *answer);
-  for (size_t port = 0; port < answer->outputs.size(); ++port) {
-    if (answer->outputs[port].spread != Spread::kSplit) continue;
-    layouts_[{node.id, static_cast<int>(port)}] = answer->outputs[port];
-  }
-  answers_[node.id] = *std::move(answer);
-  return Status();
-}
-
-Status LayoutPlan::NothingSplit() const {
-  for (const NodeId id : order_) {
-    const Node& node = graph().node(id);
-    const Operator* op = analysis_.bound().op(id);
-    if (op == nullptr || !op->product) continue;
-    return Error(Code::kUnsupported,
-                 "node \"{}\" ({}): no axis of its operands falls into {} equal pieces, nor one of "
-                 "another product; needed: a weight whose columns {} divides",
-                 node.name, node.type, ranks_, ranks_);
-  }
-  return Error(Code::kUnsupported,
-               "graph \"{}\": nothing to shard; needed: a product with a weight (MatMul)",
-               graph().name());
-}
-
-Status LayoutPlan::Decide() {
-  for (const NodeId id : analysis_.order()) {
-    const Node& node = graph().node(id);
-    if (IsInputNode(node) || IsWeightNode(node) || IsNetOutput(node)) continue;
-    if (analysis_.bound().op(id) != nullptr && inference().folded(id)) continue;
-    order_.push_back(id);
-    NPUMESH_RETURN_IF_ERROR(DecideNode(node));
-  }
-  if (layouts_.empty()) return NothingSplit();
-  const NodeId sink = graph().NetOutput();
-  if (sink == kNoNode) return Status();
-  order_.push_back(sink);
-  return DecideNode(graph().node(sink));
+// Integers of the type that a port with sizes has.
+Tensor IntegersOf(DataType dtype, const std::vector<int64_t>& values) {
+  if (dtype != DataType::kInt32) return Int64s(values);
+  return Tensor::FromVector({DataType::kInt32, Shape({static_cast<int64_t>(values.size())})},
+                            std::vector<int32_t>(values.begin(), values.end()));
 }
 
 // Writes the graph of one rank.
@@ -195,31 +38,43 @@ class RankWriter {
   RankWriter(const LayoutPlan& plan, int rank) : plan_(plan), rank_(rank) {}
 
   Result<Graph> Write();
+  // The value of this graph that stands for one of the whole graph. REQUIRES: a node of the plan.
+  Value PartOf(Value value) const { return values_.at(value); }
 
  private:
+  using Wanted = std::pair<Value, std::string>;
+
   Result<Value> Add(Node node);
   Result<Value> AddConst(const std::string& name, const Tensor& tensor);
-  Result<Value> Known(Value value, const Tensor& known, const Layout& wanted);
+  Result<Value> Known(Value value, const Layout& wanted);
+  Result<Value> MakeKnown(Value value, const Layout& wanted);
+  Result<std::optional<Value>> KnownThrough(Value value, const Layout& wanted);
   Result<Value> Gathered(Value value);
+  Result<Value> Cut(Value value, const Layout& wanted);
+  Result<Value> SliceOf(Value piece, const std::string& name, int axis, int64_t first,
+                        int64_t count);
+  Result<Value> Filled(Value value, const Layout& wanted);
   Result<Value> Input(Value value, const Layout& wanted);
-  Result<Value> LocalShape(const Node& node, const Layout& layout);
-  Status AddNode(const Node& node);
+  Result<Value> Scaled(Value value, const std::vector<int64_t>& divisors);
+  Result<Node> Adapted(const Node& whole, const RuleAnswer* answer);
+  Status AddNode(const Node& whole);
+  Status AddInput(const Node& whole);
+  Result<Value> LookedUp(const Node& whole, Node node);
   std::string Unique(const std::string& base) const;
+  int Piece(const Layout& layout) const { return PieceOf(rank_, layout.pieces, plan_.ranks()); }
 
   const LayoutPlan& plan_;
   int rank_;
   Graph graph_;
   std::map<Value, Value> values_;    // of the whole graph, in this one
   std::map<Value, Value> gathered_;  // by values of the whole graph
+  std::map<Wanted, Value> knowns_;   // by value and layout
   std::map<NodeId, NodeId> nodes_;
 };
 
 std::string RankWriter::Unique(const std::string& base) const {
-  const auto taken = [&](const std::string& name) {
-    return graph_.Find(name) != kNoNode || plan_.NameOfKeptNode(name);
-  };
   std::string name = base;
-  for (int i = 1; taken(name); ++i) name = fmt::format("{}_part{}", base, i);
+  for (int i = 1; graph_.Find(name) != kNoNode; ++i) name = fmt::format("{}_part{}", base, i);
   return name;
 }
 
@@ -233,30 +88,115 @@ Result<Value> RankWriter::AddConst(const std::string& name, const Tensor& tensor
   return Add(ConstNode(name, tensor));
 }
 
-// A value that is known before the graph runs becomes a constant.
-Result<Value> RankWriter::Known(Value value, const Tensor& known, const Layout& wanted) {
-  const std::string& name = plan_.graph().node(value.node).name;
-  if (wanted.spread == Spread::kSplit) {
-    return AddConst(name, SliceOf(known, wanted.axis, rank_, plan_.ranks()));
+// A value that is known before the graph runs: constants become their pieces, and what transposes a
+// weight or views it does so with the piece.
+Result<Value> RankWriter::Known(Value value, const Layout& wanted) {
+  const Wanted key{value, ToText(wanted, 0)};
+  if (const auto found = knowns_.find(key); found != knowns_.end()) return found->second;
+  NPUMESH_ASSIGN_OR_RETURN(const Value made, MakeKnown(value, wanted));
+  knowns_[key] = made;
+  return made;
+}
+
+Result<Value> RankWriter::MakeKnown(Value value, const Layout& wanted) {
+  const Tensor& tensor = *plan_.inference().constant(value);
+  const Node& node = plan_.graph().node(value.node);
+  if (!IsWeightNode(node) && tensor.elements() > kSmallConstant) {
+    NPUMESH_ASSIGN_OR_RETURN(const std::optional<Value> through, KnownThrough(value, wanted));
+    if (through) return *through;
   }
-  const bool zero = wanted.spread == Spread::kPartial && rank_ != 0;
-  return AddConst(name, zero ? Tensor::Allocate(known.type()) : known);
+  return AddConst(node.name, PieceOf(tensor, wanted, rank_, plan_.ranks()));
+}
+
+Result<std::optional<Value>> RankWriter::KnownThrough(Value value, const Layout& wanted) {
+  const Node& whole = plan_.graph().node(value.node);
+  const Operator& op = *plan_.analysis().bound().op(value.node);
+  const bool moves = (op.view && !op.retypes) || !op.permutation.empty();
+  if (!moves || !whole.inputs[0] || !plan_.known(*whole.inputs[0])) return std::optional<Value>();
+  RuleQuestion question = plan_.QuestionOf(whole, op);
+  const int rank = question.inputs[0].type.shape.rank();
+  for (int axis = wanted.split() ? 0 : rank; axis <= rank; ++axis) {
+    RuleAnswer answer;
+    answer.inputs.resize(whole.inputs.size());
+    if (axis < rank) {
+      const int64_t size = question.inputs[0].type.shape[axis];
+      if (size % wanted.pieces != 0) continue;
+      question.inputs[0].layout = Layout::Split(axis, wanted.pieces, wanted.blocks);
+      RuleOutcome outcome = ApplyRule(question);
+      if (!outcome.answer || outcome.answer->outputs[0] != wanted) continue;
+      answer = *std::move(outcome.answer);
+    } else if (wanted.spread != Spreading::kReplicated) {
+      return std::optional<Value>();
+    }
+    NPUMESH_ASSIGN_OR_RETURN(Node node, Adapted(whole, &answer));
+    NPUMESH_ASSIGN_OR_RETURN(const Value made, Add(std::move(node)));
+    return std::optional<Value>(made);
+  }
+  return std::optional<Value>();
+}
+
+Result<Value> RankWriter::SliceOf(Value piece, const std::string& name, int axis, int64_t first,
+                                  int64_t count) {
+  NPUMESH_ASSIGN_OR_RETURN(const Value begin, AddConst(name + "_begin", Int64s({first})));
+  NPUMESH_ASSIGN_OR_RETURN(const Value end, AddConst(name + "_end", Int64s({first + count})));
+  NPUMESH_ASSIGN_OR_RETURN(const Value axes, AddConst(name + "_axis", Int64s({axis})));
+  return Add(SliceNode(name, piece, begin, end, axes));
+}
+
+// A piece of what this rank has: of the whole, or of a larger piece.
+Result<Value> RankWriter::Cut(Value value, const Layout& wanted) {
+  const Wanted key{value, "cut " + ToText(wanted, 0)};
+  if (const auto found = knowns_.find(key); found != knowns_.end()) return found->second;
+  const Layout& have = plan_.layout(value);
+  const int64_t size = plan_.inference().type(value).shape[wanted.axis];
+  const int64_t count = size / wanted.pieces;
+  int64_t first = Piece(wanted) * count;
+  if (have.split()) first -= Piece(have) * (size / have.pieces);
+  const std::string name = plan_.graph().node(value.node).name + "_piece";
+  NPUMESH_ASSIGN_OR_RETURN(const Value cut,
+                           SliceOf(values_.at(value), name, wanted.axis, first, count));
+  knowns_[key] = cut;
+  return cut;
+}
+
+// A piece of a tensor whose elements are all equal.
+Result<Value> RankWriter::Filled(Value value, const Layout& wanted) {
+  const Node& whole = plan_.graph().node(value.node);
+  const Operator& op = *plan_.analysis().bound().op(value.node);
+  const OpContext& context = plan_.inference().context(value.node);
+  RuleAnswer answer;
+  answer.inputs.resize(whole.inputs.size());
+  const int rank = plan_.inference().type(value).shape.rank();
+  ScaledSizes sizes{static_cast<size_t>(context.input_index(context.slot(op.split->sizes))),
+                    std::vector<int64_t>(static_cast<size_t>(rank), 1)};
+  sizes.divisors[static_cast<size_t>(wanted.axis)] = wanted.pieces;
+  answer.sizes = sizes;
+  NPUMESH_ASSIGN_OR_RETURN(Node node, Adapted(whole, &answer));
+  node.name += "_piece";
+  return Add(std::move(node));
 }
 
 Result<Value> RankWriter::Gathered(Value value) {
   if (const auto found = gathered_.find(value); found != gathered_.end()) return found->second;
-  const int axis = plan_.layout(value).axis;
+  const Layout& have = plan_.layout(value);
+  const int axis = have.axis;
   const std::string name = plan_.graph().node(value.node).name + "_gather";
   std::vector<int64_t> order(static_cast<size_t>(plan_.inference().type(value).shape.rank()));
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[0], order[static_cast<size_t>(axis)]);  // its own inverse
   Value piece = values_.at(value);
+  if (have.pieces != plan_.ranks()) {
+    NPUMESH_ASSIGN_OR_RETURN(piece, Cut(value, Layout::Split(axis, plan_.ranks())));
+  }
   Value permutation;
   if (axis != 0) {
     NPUMESH_ASSIGN_OR_RETURN(permutation, AddConst(name + "_axes", Int64s(order)));
     NPUMESH_ASSIGN_OR_RETURN(piece, Add(TransposeNode(name + "_before", piece, permutation)));
   }
-  NPUMESH_ASSIGN_OR_RETURN(Value whole, Add(AllGatherNode(name, piece, kGroup, plan_.ranks())));
+  Node gather = AllGatherNode(name, piece, kGroup, plan_.ranks());
+  gather.attrs[std::string(kShardAttr)] =
+      AttrValue::String("gathered: " + ToText(have, plan_.ranks()));
+  NPUMESH_ASSIGN_OR_RETURN(Value whole, Add(std::move(gather)));
   if (axis != 0) {
     NPUMESH_ASSIGN_OR_RETURN(whole, Add(TransposeNode(name + "_after", whole, permutation)));
   }
@@ -265,120 +205,225 @@ Result<Value> RankWriter::Gathered(Value value) {
 }
 
 Result<Value> RankWriter::Input(Value value, const Layout& wanted) {
-  const Tensor* known = plan_.inference().constant(value);
-  if (known != nullptr) return Known(value, *known, wanted);
-  if (plan_.layout(value) == wanted) return values_.at(value);
-  return Gathered(value);
+  if (plan_.known(value)) return Known(value, wanted);
+  const Layout& have = plan_.layout(value);
+  if (have == wanted) return values_.at(value);
+  if (!wanted.split()) return Gathered(value);
+  const Operator* op = plan_.analysis().bound().op(value.node);
+  const bool fill = op != nullptr && op->split && op->split->form == SplitForm::kFill;
+  return fill && !have.split() ? Filled(value, wanted) : Cut(value, wanted);
 }
 
-Result<Value> RankWriter::LocalShape(const Node& node, const Layout& layout) {
-  Shape shape = plan_.inference().types(node.id)[0].shape;
-  shape[layout.axis] /= plan_.ranks();
-  return AddConst(node.name + "_shape", Int64s(shape.dims()));
+// The sizes of a piece.
+Result<Value> RankWriter::Scaled(Value value, const std::vector<int64_t>& divisors) {
+  const std::string name = plan_.graph().node(value.node).name + "_of_piece";
+  const DataType dtype = plan_.inference().type(value).dtype;
+  if (!plan_.known(value)) {
+    NPUMESH_ASSIGN_OR_RETURN(const Value by, AddConst(name + "_by", IntegersOf(dtype, divisors)));
+    return Add(DivideDownNode(name, values_.at(value), by));
+  }
+  const Tensor& known = *plan_.inference().constant(value);
+  std::vector<int64_t> sizes;
+  for (int64_t i = 0; i < known.elements(); ++i) {
+    const int64_t size = dtype == DataType::kInt32 ? known.as<int32_t>()[static_cast<size_t>(i)]
+                                                   : known.as<int64_t>()[static_cast<size_t>(i)];
+    sizes.push_back(size > 0 ? size / divisors[static_cast<size_t>(i)] : size);
+  }
+  return AddConst(name, IntegersOf(dtype, sizes));
 }
 
-Status RankWriter::AddNode(const Node& whole) {
+// The node as this rank has it, with its inputs connected.
+Result<Node> RankWriter::Adapted(const Node& whole, const RuleAnswer* answer) {
   Node node = whole;
-  const RuleAnswer* answer = plan_.answer(whole.id);
-  const Layout output =
-      answer == nullptr || answer->outputs.empty() ? Layout() : answer->outputs[0];
-  const int shape_at = whole.FindInput("shape");
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.inputs[i]) continue;
-    if (static_cast<int>(i) == shape_at && output.spread == Spread::kSplit) {
-      NPUMESH_ASSIGN_OR_RETURN(node.inputs[i], LocalShape(whole, output));
+    if (answer != nullptr && answer->sizes && answer->sizes->input == i) {
+      NPUMESH_ASSIGN_OR_RETURN(node.inputs[i], Scaled(*whole.inputs[i], answer->sizes->divisors));
       continue;
     }
     const Layout wanted = answer == nullptr ? Layout() : answer->inputs[i];
     NPUMESH_ASSIGN_OR_RETURN(node.inputs[i], Input(*whole.inputs[i], wanted));
     if (wanted != Layout()) node.input_descs[i].shape.reset();
   }
-  if (answer != nullptr && output != Layout()) {
+  if (answer != nullptr) {
     for (TensorDesc& desc : node.output_descs) desc.shape.reset();
+    for (const auto& [name, number] : answer->attrs) node.attrs[name] = AttrValue::Int(number);
+    const Layout output = answer->outputs.empty() ? Layout() : answer->outputs[0];
+    if (output != Layout()) {
+      const bool partial = output.spread == Spreading::kPartial;
+      node.attrs[std::string(kShardAttr)] = AttrValue::String(
+          partial ? "reduced: partial sums" : "sharded: " + ToText(output, plan_.ranks()));
+    }
   }
   node.controls.clear();
   for (const NodeId control : whole.controls) {
     if (nodes_.contains(control)) node.controls.push_back(nodes_.at(control));
   }
-  const size_t ports = node.output_descs.size();
+  return node;
+}
+
+Result<Value> RankWriter::LookedUp(const Node& whole, Node node) {
+  const Operator& op = *plan_.analysis().bound().op(whole.id);
+  const OpContext& context = plan_.inference().context(whole.id);
+  const int at = context.input_index(context.slot(op.split->positions));
+  const TensorType& table = context.in(op.split->data);
+  const TensorType& positions = context.in(op.split->positions);
+  TableRows rows;
+  rows.total = table.shape[0];
+  rows.count = rows.total / plan_.ranks();
+  rows.first = rows.count * rank_;
+  rows.positions_rank = positions.shape.rank();
+  rows.positions_type = positions.dtype;
+  rows.row_type = {table.dtype, Shape()};
+  rows.wraps = whole.BoolAttr("negative_index_support", false);
+  return LookUpRows([this](Node each) { return Add(std::move(each)); }, std::move(node), at, rows);
+}
+
+Status RankWriter::AddInput(const Node& whole) {
+  Node node = whole;
+  const Layout& layout = plan_.layout({whole.id, 0});
+  if (layout.split()) {
+    for (TensorDesc& desc : node.output_descs) {
+      if (desc.shape) desc.shape = PieceShape(*desc.shape, layout);
+    }
+    for (TensorDesc& desc : node.input_descs) {
+      if (desc.shape) desc.shape = PieceShape(*desc.shape, layout);
+    }
+    node.attrs[std::string(kShardAttr)] =
+        AttrValue::String("sharded: " + ToText(layout, plan_.ranks()));
+  }
+  node.controls.clear();
   NPUMESH_ASSIGN_OR_RETURN(const NodeId id, graph_.Add(std::move(node)));
   nodes_[whole.id] = id;
-  for (size_t port = 0; port < ports; ++port) {
-    const int at = static_cast<int>(port);
-    values_[{whole.id, at}] = {id, at};
+  values_[{whole.id, 0}] = {id, 0};
+  return Status();
+}
+
+Status RankWriter::AddNode(const Node& whole) {
+  const RuleAnswer* answer = plan_.answer(whole.id);
+  NPUMESH_ASSIGN_OR_RETURN(Node node, Adapted(whole, answer));
+  const size_t ports = node.output_descs.size();
+  Value made;
+  if (answer != nullptr && answer->rows_of_table) {
+    NPUMESH_ASSIGN_OR_RETURN(made, LookedUp(whole, std::move(node)));
+  } else {
+    NPUMESH_ASSIGN_OR_RETURN(const NodeId id, graph_.Add(std::move(node)));
+    made = {id, 0};
   }
-  if (output.spread != Spread::kPartial) return Status();
-  NPUMESH_ASSIGN_OR_RETURN(const Value sum,
-                           Add(AllReduceNode(whole.name + "_sum", {id, 0}, kGroup)));
-  values_[{whole.id, 0}] = sum;
+  nodes_[whole.id] = made.node;
+  for (int port = 0; port < static_cast<int>(ports); ++port) {
+    values_[{whole.id, port}] = {made.node, port};
+  }
+  if (answer == nullptr || answer->outputs.empty()) return Status();
+  if (!answer->growth.empty()) {
+    const DataType dtype = plan_.inference().types(whole.id)[0].dtype;
+    NPUMESH_ASSIGN_OR_RETURN(const Value by,
+                             AddConst(whole.name + "_by", IntegersOf(dtype, answer->growth)));
+    NPUMESH_ASSIGN_OR_RETURN(const Value all, Add(MultiplyNode(whole.name + "_whole", made, by)));
+    values_[{whole.id, 0}] = all;
+  }
+  if (answer->outputs[0].spread != Spreading::kPartial) return Status();
+  Node sum = AllReduceNode(whole.name + "_sum", made, kGroup);
+  sum.attrs[std::string(kShardAttr)] = AttrValue::String("reduced: summed over all ranks");
+  NPUMESH_ASSIGN_OR_RETURN(const Value all, Add(std::move(sum)));
+  values_[{whole.id, 0}] = all;
   return Status();
 }
 
 Result<Graph> RankWriter::Write() {
-  graph_.set_name(plan_.graph().name());
-  graph_.attrs() = plan_.graph().attrs();
-  for (const NodeId id : plan_.graph().DataNodes()) {
-    NPUMESH_RETURN_IF_ERROR(AddNode(plan_.graph().node(id)));
+  const Graph& whole = plan_.graph();
+  graph_.set_name(whole.name());
+  graph_.attrs() = whole.attrs();
+  for (const NodeId id : whole.DataNodes()) NPUMESH_RETURN_IF_ERROR(AddInput(whole.node(id)));
+  for (const NodeId id : plan_.order()) NPUMESH_RETURN_IF_ERROR(AddNode(whole.node(id)));
+  const NodeId sink = whole.NetOutput();
+  if (sink != kNoNode) {
+    RuleAnswer ends;
+    for (const std::optional<Value>& value : whole.node(sink).inputs) {
+      ends.inputs.push_back(value ? plan_.LayoutOfOutput(*value) : Layout());
+    }
+    NPUMESH_ASSIGN_OR_RETURN(Node node, Adapted(whole.node(sink), &ends));
+    NPUMESH_RETURN_IF_ERROR(graph_.Add(std::move(node)).status());
   }
-  for (const NodeId id : plan_.order()) NPUMESH_RETURN_IF_ERROR(AddNode(plan_.graph().node(id)));
   NPUMESH_RETURN_IF_ERROR(graph_.Verify());
   return std::move(graph_);
 }
 
-Result<std::vector<TensorType>> StaticInputs(const Model& model) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<InputSpec> inputs, InputsOf(model));
-  std::vector<TensorType> types;
-  for (const InputSpec& input : inputs) {
-    if (!input.declared.shape.is_static()) {
-      return Error(Code::kInvalidArgument,
-                   "input \"{}\": its shape {} has open dimensions; needed: a graph with static "
-                   "shapes",
-                   input.name, input.declared.shape);
+// `written`: the graph of the writer.
+std::vector<ShardedValue> ValuesOf(const LayoutPlan& plan, const RankWriter& writer,
+                                   const Graph& written) {
+  std::vector<ShardedValue> values;
+  for (const NodeId id : plan.order()) {
+    const Node& node = plan.graph().node(id);
+    for (int port = 0; port < static_cast<int>(node.output_descs.size()); ++port) {
+      const Value value{id, port};
+      const Value part = writer.PartOf(value);
+      values.push_back({node.name, written.node(part.node).name, node.type, port, part.port,
+                        plan.layout(value)});
     }
-    types.push_back(input.declared);
   }
-  return types;
+  return values;
 }
 
 }  // namespace
 
-Result<ShardedModel> ShardModel(const Model& model, const OpRegistry& registry, int ranks) {
+std::string_view Name(ShardFate fate) {
+  constexpr std::array<std::string_view, 4> kNames = {"sharded", "replicated", "reduced",
+                                                      "gathered"};
+  return kNames[static_cast<size_t>(fate)];
+}
+
+Result<ShardedModel> ShardModel(const Model& model, const OpRegistry& registry, int ranks,
+                                const std::vector<Tensor>& sample) {
   if (ranks < 2) {
     return Error(Code::kInvalidArgument, "cannot shard for {} ranks; expected 2 or more", ranks);
   }
   NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<TensorType> types, StaticInputs(model));
+  std::vector<TensorType> types;
+  for (const Tensor& tensor : sample) types.push_back(tensor.type());
   const CompileOptions options;
   GraphAnalysis analysis(model, registry, nullptr, options);
-  NPUMESH_RETURN_IF_ERROR(analysis.TakeInputs(types, {}));
+  NPUMESH_RETURN_IF_ERROR(analysis.TakeInputs(types, sample));
   NPUMESH_RETURN_IF_ERROR(analysis.Infer());
   LayoutPlan plan(analysis, ranks);
   NPUMESH_RETURN_IF_ERROR(plan.Decide());
   ShardedModel sharded;
-  sharded.notes = plan.notes();
+  sharded.notes = plan.Notes();
+  for (const NodeId id : plan.graph().DataNodes()) sharded.inputs.push_back(plan.layout({id, 0}));
+  if (const NodeId sink = plan.graph().NetOutput(); sink != kNoNode) {
+    for (const std::optional<Value>& value : plan.graph().node(sink).inputs) {
+      sharded.outputs.push_back(value ? plan.LayoutOfOutput(*value) : Layout());
+    }
+  }
   for (int rank = 0; rank < ranks; ++rank) {
-    Model& mine = sharded.models.emplace_back();
+    RankWriter writer(plan, rank);
+    NPUMESH_ASSIGN_OR_RETURN(Graph graph, writer.Write());
+    if (rank == 0) sharded.values = ValuesOf(plan, writer, graph);
+    Model mine;
     mine.name = model.name;
     mine.version = model.version;
     mine.custom_version = model.custom_version;
     mine.attrs = model.attrs;
-    NPUMESH_ASSIGN_OR_RETURN(mine.graph, RankWriter(plan, rank).Write());
+    mine.graph = std::move(graph);
+    sharded.models.push_back(std::move(mine));
   }
   return sharded;
 }
 
 std::string ShardNotesAsText(const std::vector<ShardNote>& notes) {
-  constexpr std::string_view kFates[] = {"sharded", "replicated", "reduced", "gathered"};
-  size_t counts[4] = {};
-  size_t widest = 0;
-  for (const ShardNote& note : notes) widest = std::max(widest, note.node.size());
+  size_t name = 4, type = 4;
+  std::array<int, 4> counts = {};
+  for (const ShardNote& note : notes) {
+    ++counts[static_cast<size_t>(note.fate)];
+    name = std::max(name, note.node.size());
+    type = std::max(type, note.type.size());
+  }
   std::string text;
   for (const ShardNote& note : notes) {
-    const size_t fate = static_cast<size_t>(note.fate);
-    ++counts[fate];
-    const std::string line = fmt::format("{:<10}  {:<{}}  {:<16}  {}", kFates[fate], note.node,
-                                         widest, note.type, note.text);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    std::string line = fmt::format("{:<10}  {:<{}}  {:<{}}  {}", Name(note.fate), note.node, name,
+                                   note.type, type, note.text);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
   }
   return text + fmt::format("{} sharded, {} replicated, {} reduced, {} gathered\n", counts[0],
                             counts[1], counts[2], counts[3]);

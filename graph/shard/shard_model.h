@@ -1,9 +1,5 @@
-// ShardModel: a graph of one card becomes the graphs of N ranks (tensor parallelism).
-//
-// Layouts flow from the inputs, which every rank has, to the outputs, which every rank gets. A
-// product with a weight is split along the columns of the weight; the operators after it carry the
-// split (layout_rules.h) up to a product that sums over the split axis, which is split along the
-// rows of its weight and summed over all ranks. What cannot carry a split gets the gathered value.
+// ShardModel: a graph of one card becomes the graphs of N ranks (tensor parallelism); how, is in
+// layout_plan.h and docs/sharding.md.
 #ifndef NPUMESH_GRAPH_SHARD_SHARD_MODEL_H_
 #define NPUMESH_GRAPH_SHARD_SHARD_MODEL_H_
 
@@ -12,31 +8,54 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ops/core/op_registry.h"
+#include "graph/shard/layout.h"
 
 namespace npumesh {
 
 enum class ShardFate : uint8_t { kSharded, kReplicated, kReduced, kGathered };
+// "sharded", "replicated", "reduced", "gathered".
+std::string_view Name(ShardFate fate);
 
-// What became of one node, or of a value that had to be gathered for it.
+// Attribute of a rank's node: what became of it, "sharded: axis 1". Nodes that every rank has whole
+// have none.
+inline constexpr std::string_view kShardAttr = "_npumesh_shard";
+
+// What became of one node, or of a value that had to be gathered for a node.
 struct ShardNote {
   ShardFate fate = ShardFate::kReplicated;
   std::string node;
   std::string type;
-  std::string text;  // "output split along axis 2"
+  std::string text;  // "axis 2; weight w1: axis 1"
+};
+
+// A value that both the whole graph and those of the ranks have.
+struct ShardedValue {
+  std::string whole;  // node
+  std::string part;   // node of a rank's graph
+  std::string type;
+  int port = 0;
+  int part_port = 0;
+  Layout layout;
 };
 
 struct ShardedModel {
   std::vector<Model> models;     // by rank
   std::vector<ShardNote> notes;  // in execution order
+  // By position among the inputs and outputs of the graph.
+  std::vector<Layout> inputs;
+  std::vector<Layout> outputs;
+  std::vector<ShardedValue> values;  // in execution order
 };
 
-// The graphs of `ranks` ranks of the group hccl_world_group, which together compute `model`; all of
-// them have its inputs and outputs. Errors: kInvalidArgument (fewer than 2 ranks; an input with an
-// open dimension), kUnsupported (names the first node that stands in the way, its operator and what
-// is needed), and those of inference. Thread-safety: none.
-Result<ShardedModel> ShardModel(const Model& model, const OpRegistry& registry, int ranks);
+// The graphs of `ranks` ranks of the group hccl_world_group, which together compute `model`.
+// `sample`: one tensor for each input, of the sizes that the split is decided for; which axes are
+// split does not depend on sizes that are open. Errors: kInvalidArgument (fewer than 2 ranks),
+// kUnsupported (names the first node that stands in the way, its operator and what is needed), and
+// those of inference. Thread-safety: none.
+Result<ShardedModel> ShardModel(const Model& model, const OpRegistry& registry, int ranks,
+                                const std::vector<Tensor>& sample);
 
-// One line for each node: "sharded     MatMul_1  MatMul  output split along axis 1", then the sums.
+// A table of all nodes whose columns are two blanks apart, then a line with the sums.
 std::string ShardNotesAsText(const std::vector<ShardNote>& notes);
 
 }  // namespace npumesh

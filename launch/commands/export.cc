@@ -4,8 +4,10 @@
 
 #include "graph/config/config_reader.h"
 #include "graph/export/export_config.h"
+#include "graph/ops/builtin_ops.h"
 #include "launch/commands/command.h"
 #include "launch/commands/fail_together.h"
+#include "launch/commands/shard_words.h"
 #include "launch/export/export_job.h"
 #include "launch/pages/environment.h"
 #include "runtime/base/parse.h"
@@ -69,6 +71,7 @@ struct ExportWords {
   std::string weight_limit;
   bool distributed = false;
   bool quiet = false;
+  ShardJobOptions shard;
 };
 
 // What --config and -o say.
@@ -97,6 +100,14 @@ Result<ExportJobOptions> JobOf(const ExportWords& words, const ExportOptions& co
   return job;
 }
 
+int ExportSharded(const ExportJobOptions& job, const ShardJobOptions& shard) {
+  if (job.paths.size() != 1) {
+    return Fail("export", Error(Code::kInvalidArgument, "--tp splits one graph; {} were named",
+                                job.paths.size()));
+  }
+  return ShardFile("export", job.paths[0], BuiltinOps(), shard, job.options);
+}
+
 int RunCommand(const ExportJobOptions& job) {
   const Result<Env> env = ReadEnvironment();
   if (!env.ok()) return FailTogether("export", Outcome::From(env.status()));
@@ -117,6 +128,7 @@ void AddExport(CLI::App& app, Action& action) {
   AddFooter(
       *command, "",
       {"npumesh export mp/ --path mp2 --name mp_rank --auto-atc-config",
+       "npumesh export whole.air --tp 2 --path split --name split_rank",
        "npumesh launch -n 4 -- export mp/ --path mp2 --name mp_rank --auto-atc-config"},
       "Under mpirun each rank exports its graph; without it one process exports the graphs of all "
       "ranks of a folder.\n");
@@ -161,11 +173,13 @@ void AddExport(CLI::App& app, Action& action) {
   command->add_flag("--no-progress", words->quiet,
                     "No progress line; otherwise there is one where standard output is a terminal");
   AddConfigOptions(*command, words->config);
+  AddShardOptions(*command, words->shard);
   command->callback([words, &action] {
     action = [words] {
       const Result<ExportOptions> configured = ConfiguredOptions(words->config);
       if (!configured.ok()) return FailTogether("export", Outcome::From(configured.status()));
       const Result<ExportJobOptions> job = JobOf(*words, *configured);
+      if (job.ok() && words->shard.ranks > 0) return ExportSharded(*job, words->shard);
       if (job.ok()) return RunCommand(*job);
       return FailTogether("export", Outcome::Usage(std::string(job.status().message())));
     };

@@ -6,6 +6,7 @@
 #include "graph/onnx/onnx_file.h"
 #include "graph/ops/builtin_ops.h"
 #include "launch/commands/command.h"
+#include "launch/commands/shard_words.h"
 #include "launch/pages/onnx_table.h"
 #include "runtime/base/parse.h"
 
@@ -20,6 +21,7 @@ struct ImportWords {
   LibraryTrust library_trust = LibraryTrust::kOwner;
   bool ops = false;
   bool markdown = false;
+  ShardJobOptions shard;
 };
 
 // "NAME=N"
@@ -53,17 +55,36 @@ Status ImportFile(const ImportWords& words) {
   return Status();
 }
 
+// A package of several ranks in the folder that -o names.
+int ImportSharded(const ImportWords& words) {
+  const Result<std::shared_ptr<const OpRegistry>> registry =
+      OperatorsWith(words.op_libraries, words.library_trust);
+  if (!registry.ok()) return Fail("import", registry.status());
+  if (words.output.empty()) {
+    return Fail("import",
+                Error(Code::kInvalidArgument, "--tp writes a package; expected -o and its folder"));
+  }
+  ExportOptions package;
+  package.export_path = words.output;
+  package.export_name = std::filesystem::path(words.file).stem().string() + "_rank";
+  return ShardFile("import", words.file, **registry, words.shard, package);
+}
+
 }  // namespace
 
 void AddImport(CLI::App& app, Action& action) {
   auto words = std::make_shared<ImportWords>();
   CLI::App* command = app.add_subcommand("import", "Make a graph of an ONNX model");
-  AddFooter(*command, "", {"npumesh import model.onnx -o imported.air", "npumesh import --ops"});
+  AddFooter(*command, "",
+            {"npumesh import model.onnx -o imported.air",
+             "npumesh import decoder.onnx --tp 2 -o split/ --dim x=8", "npumesh import --ops"});
   CLI::Option* file = command->add_option("file", words->file, "An ONNX model")->type_name("FILE");
   CLI::Option* output =
       command
-          ->add_option("-o,--output", words->output,
-                       "Write the graph as .air; without it the model is checked only")
+          ->add_option(
+              "-o,--output", words->output,
+              "Write the graph as .air, or with --tp the package in this folder; without it the "
+              "model is checked only")
           ->type_name("FILE");
   CLI::Option* sequence = command
                               ->add_option("--sequence", words->sequences,
@@ -71,6 +92,8 @@ void AddImport(CLI::App& app, Action& action) {
                               ->type_name("NAME=N")
                               ->allow_extra_args(false);
   AddOpLibraryOption(*command, words->op_libraries, words->library_trust);
+  AddShardOptions(*command, words->shard);
+  command->get_option("--tp")->excludes(sequence);
   CLI::Option* ops =
       command->add_flag("--ops", words->ops, "List the operators that have a translation");
   ops->excludes(file)->excludes(output)->excludes(sequence);
@@ -84,6 +107,7 @@ void AddImport(CLI::App& app, Action& action) {
         words->markdown ? Print(OnnxOpsAsMarkdown()) : Show(OnnxOpsAsText());
         return 0;
       }
+      if (words->shard.ranks > 0) return ImportSharded(*words);
       const Status status = ImportFile(*words);
       return status.ok() ? 0 : Fail("import", status);
     };

@@ -311,7 +311,13 @@ void RegisterInferAttentionOps(OpRegistry& registry) {
         "quant_offset2?, antiquant_scale?, antiquant_offset?, block_table?, kv_padding_size?; "
         "num_heads:int, scale_value=1.0, input_layout=\"BSH\", num_key_value_heads=1, "
         "block_size=0, inner_precise=1) -> attention_out"}) {
-    registry.Add(Define<attention::PlanInference, attention::RunAttention>(signature));
+    registry.Add(Define<attention::PlanInference, attention::RunAttention>(
+        signature, {.split = SplitTrait{.form = SplitForm::kHeads,
+                                        .data = "query",
+                                        .heads = "num_heads",
+                                        .shared_heads = "num_key_value_heads",
+                                        .arrangement = "input_layout",
+                                        .mixed = "attention_out"}}));
   }
   registry.Add(Define<attention::PlanUpdate, attention::RunUpdate>(
       "AttentionUpdate(lse..., go...; update_type:int, sp:int) -> output, lse_m"));

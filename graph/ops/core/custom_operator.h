@@ -42,7 +42,7 @@ inline constexpr uint32_t kCxx11Strings = _GLIBCXX_USE_CXX11_ABI;
 inline constexpr uint32_t kCxx11Strings = 0;
 #endif
 
-inline constexpr OperatorAbi kOperatorAbi = {.version = 6,
+inline constexpr OperatorAbi kOperatorAbi = {.version = 7,
                                              .cxx11_strings = kCxx11Strings,
                                              .operator_bytes = sizeof(Operator),
                                              .context_bytes = sizeof(OpContext),

@@ -25,6 +25,7 @@
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
 #include "graph/ops/core/choice.h"
+#include "graph/ops/core/split_trait.h"
 #include "graph/ops/core/tuning.h"
 #include "runtime/base/status.h"
 
@@ -343,6 +344,9 @@ struct Operator {
   // It has two implementations and reads which from the attribute kImplMode of its node: what
   // optypelist_for_implmode calls such operators, "Pooling" or "Reduction". Empty: it has one.
   std::string_view implementations = {};
+  // How it carries tensors that are split over ranks; none: as `elementwise`, `view`, `permutation`
+  // and `product` say, and not at all without those.
+  std::optional<SplitTrait> split = std::nullopt;
 
   // Its output types are not known before it ran: plans end here (passes/rewrite/stages.h).
   bool late() const { return evaluate != nullptr || control_flow; }

@@ -175,7 +175,9 @@ void RegisterActivationOps(OpRegistry& registry) {
       {"Swish(x; scale=1.0) -> y", Formula::kSwish},
   };
   RegisterElementwise(registry, specs);
-  registry.Add(Define<PlanSwiGlu, RunSwiGlu>("SwiGlu(x; dim=-1) -> y", {.loop = LoopSwiGlu}));
+  registry.Add(Define<PlanSwiGlu, RunSwiGlu>(
+      "SwiGlu(x; dim=-1) -> y",
+      {.loop = LoopSwiGlu, .split = SplitTrait{.form = SplitForm::kHalves, .axes = "dim"}}));
 }
 
 void RegisterHalvesOps(OpRegistry& registry) {

@@ -85,7 +85,8 @@ Operator DefineSelect(std::string_view signature) {
           .infer = define::Infer<PlanFn>,
           .make_kernel = MakeSelect<kMask, kThen, kElse>,
           .elementwise = true,
-          .loop = LoopSelect<kMask, kThen, kElse>};
+          .loop = LoopSelect<kMask, kThen, kElse>,
+          .split = SplitTrait{.form = SplitForm::kElementwise}};
 }
 
 }  // namespace

@@ -291,6 +291,9 @@ Operator PointwiseOf(const PointwiseSpec& spec) {
   op.elementwise = updates.empty() && op.schema.outputs.size() == 1 &&
                    spec.traits.gathered == Gathered::kElements;
   op.precision = spec.traits.precision;
+  if (op.elementwise && spec.traits.seen_as == nullptr) {
+    op.split = SplitTrait{.form = SplitForm::kElementwise};
+  }
   const auto shared = std::make_shared<const PointwiseSpec>(spec);
   op.infer = [shared](OpContext& context) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const PointwisePlan plan, PlanPointwise(context, *shared));

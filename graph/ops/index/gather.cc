@@ -220,11 +220,17 @@ Status RunPut(const PutPlan& plan, const KernelArgs& args) {
 void RegisterGatherOps(OpRegistry& registry) {
   registry.Add(Define<PlanGather<false>, RunGather>(
       "Gather(x, indices; validate_indices=true, batch_dims=0, is_preprocessed=false, "
-      "negative_index_support=false) -> y"));
+      "negative_index_support=false) -> y",
+      {.split =
+           SplitTrait{.form = SplitForm::kLookup, .positions = "indices", .batch = "batch_dims"}}));
   registry.Add(Define<PlanGather<true>, RunGather>(
       "GatherV2(x, indices, axis; batch_dims=0, is_preprocessed=false, "
       "negative_index_support=false) -> y",
-      {.value_inputs = {"axis"}}));
+      {.value_inputs = {"axis"},
+       .split = SplitTrait{.form = SplitForm::kLookup,
+                           .axes = "axis",
+                           .positions = "indices",
+                           .batch = "batch_dims"}}));
   registry.Add(Define<PlanGatherElements, RunElements>("GatherElements(x, index; dim=0) -> y"));
 }
 

@@ -212,13 +212,17 @@ std::unique_ptr<Kernel> MakeRmsNormKernel(RmsNormPlan plan) {
 }
 
 void RegisterNormOps(OpRegistry& registry) {
+  const SplitTrait rows = {.form = SplitForm::kAlong, .trailing = "gamma"};
   registry.Add(Define<PlanLayerNorm, RunLayerNorm>(
       "LayerNormV4(x, normalized_shape, gamma?, beta?; epsilon=1e-05) -> y, mean, rstd",
-      {.value_inputs = {"normalized_shape"}, .loop = LoopLayerNorm}));
+      {.value_inputs = {"normalized_shape"},
+       .loop = LoopLayerNorm,
+       .split = SplitTrait{.form = SplitForm::kAlong, .trailing = "gamma"}}));
   registry.Add(Define<PlanRmsNorm<false>, RunRmsNorm>("RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd",
-                                                      {.loop = LoopRmsNorm<false>}));
+                                                      {.loop = LoopRmsNorm<false>, .split = rows}));
   registry.Add(Define<PlanRmsNorm<true>, RunRmsNorm>(
-      "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x", {.loop = LoopRmsNorm<true>}));
+      "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x",
+      {.loop = LoopRmsNorm<true>, .split = rows}));
 }
 
 }  // namespace npumesh

@@ -219,6 +219,7 @@ void AddReductions(OpRegistry& registry, std::string_view by_input, std::string_
   Operator op = Define<PlanReduce<kKind, false>, RunReduce>(
       "Reduce(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y");
   if constexpr (kHasLoop<kKind>) op.loop = LoopReduce<kKind>;
+  op.split = SplitTrait{.form = SplitForm::kAlong, .axes = "axes", .reduces = true};
   if constexpr (kAddsUp<kKind>) {
     op.precision = PrecisionClass::kBlack;
     op.implementations = "Reduction";

@@ -125,8 +125,9 @@ void LoopSoftmax(const OpContext& op, LoopBuilder& loop) {
 }  // namespace
 
 void RegisterSoftmaxOps(OpRegistry& registry) {
-  registry.Add(Define<PlanSoftmax, RunSoftmax>("SoftmaxV2(x; axes=[-1], half_to_float=false) -> y",
-                                               {.loop = LoopSoftmax}));
+  registry.Add(Define<PlanSoftmax, RunSoftmax>(
+      "SoftmaxV2(x; axes=[-1], half_to_float=false) -> y",
+      {.loop = LoopSoftmax, .split = SplitTrait{.form = SplitForm::kAlong, .axes = "axes"}}));
 }
 
 }  // namespace npumesh

@@ -35,8 +35,10 @@ Status PrepareCopy(const OpContext& op, CopyPlan* plan);
 Status RunCopy(const CopyPlan& plan, const KernelArgs& args);
 
 template <auto PlanFn>
-Operator DefineCopy(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
-  return Define<PlanFn, RunCopy, PrepareCopy>(signature, {.value_inputs = std::move(value_inputs)});
+Operator DefineCopy(std::string_view signature, std::vector<std::string_view> value_inputs = {},
+                    std::optional<SplitTrait> split = std::nullopt) {
+  return Define<PlanFn, RunCopy, PrepareCopy>(
+      signature, {.value_inputs = std::move(value_inputs), .split = split});
 }
 
 // ---- mapped copies ----

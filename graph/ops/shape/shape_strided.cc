@@ -188,9 +188,12 @@ void RegisterStridedOps(OpRegistry& registry) {
   transpose.permutation = "perm";
   registry.Add(std::move(transpose));
   registry.Add(DefineCopy<PlanTranspose>("Permute(x; order=[0]) -> y"));
-  registry.Add(DefineCopy<PlanBroadcast<false>>("BroadcastTo(x, shape) -> y", {"shape"}));
-  registry.Add(DefineCopy<PlanBroadcast<true>>("Expand(x, shape) -> y", {"shape"}));
-  registry.Add(DefineCopy<PlanTile>("Tile(x, multiples) -> y", {"multiples"}));
+  const SplitTrait broadcast = {.form = SplitForm::kBroadcast, .sizes = "shape"};
+  registry.Add(
+      DefineCopy<PlanBroadcast<false>>("BroadcastTo(x, shape) -> y", {"shape"}, broadcast));
+  registry.Add(DefineCopy<PlanBroadcast<true>>("Expand(x, shape) -> y", {"shape"}, broadcast));
+  registry.Add(DefineCopy<PlanTile>("Tile(x, multiples) -> y", {"multiples"},
+                                    SplitTrait{.form = SplitForm::kAlong}));
   registry.Add(DefineCopy<PlanAsStrided>("AsStrided(x, size, stride, storage_offset) -> y",
                                          {"size", "stride", "storage_offset"}));
   registry.Add(Define<PlanViewCopy, RunViewCopy>(

@@ -144,11 +144,13 @@ Planned PlanFlattenV2(const OpContext& op, Check& check) {
 }
 
 template <auto PlanFn>
-Operator DefineView(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
+Operator DefineView(std::string_view signature, std::vector<std::string_view> value_inputs = {},
+                    std::optional<SplitTrait> split = std::nullopt) {
   return {.schema = Signature(signature),
           .infer = define::Infer<PlanFn>,
           .view = true,
-          .value_inputs = std::move(value_inputs)};
+          .value_inputs = std::move(value_inputs),
+          .split = split};
 }
 
 // ---- Shape, ShapeN, Size, Rank ----
@@ -204,7 +206,8 @@ AnswerPlan PlanRank(const OpContext& op, Check& check) {
 }  // namespace
 
 void RegisterViewOps(OpRegistry& registry) {
-  registry.Add(DefineView<PlanReshape>("Reshape(x, shape; axis=0, num_axes=-1) -> y", {"shape"}));
+  registry.Add(DefineView<PlanReshape>("Reshape(x, shape; axis=0, num_axes=-1) -> y", {"shape"},
+                                       SplitTrait{.sizes = "shape"}));
   registry.Add(DefineView<PlanSqueeze>("Squeeze(x; axis=[]) -> y"));
   registry.Add(DefineView<PlanSqueeze>("SqueezeV2(x; axis=[]) -> y"));
   registry.Add(DefineView<PlanSqueeze>("SqueezeV3(x, axes?) -> y", {"axes"}));
@@ -214,10 +217,12 @@ void RegisterViewOps(OpRegistry& registry) {
   registry.Add(DefineView<PlanFlatten>("Flatten(x; axis=1) -> y"));
   registry.Add(DefineView<PlanFlattenV2>("FlattenV2(x; axis=1, end_axis=-1) -> y"));
   registry.Add(DefineView<PlanExpandDims>("ExpandDims(x, axis) -> y", {"axis"}));
-  for (Operator op : {Define<PlanShapes, RunAnswer>("Shape(x; dtype=3) -> y"),
-                      Define<PlanShapes, RunAnswer>("ShapeN(x...; dtype=3) -> y..."),
-                      Define<PlanSize, RunAnswer>("Size(x; dtype=3) -> y"),
-                      Define<PlanRank, RunAnswer>("Rank(x) -> y")}) {
+  for (Operator op :
+       {Define<PlanShapes, RunAnswer>("Shape(x; dtype=3) -> y",
+                                      {.split = SplitTrait{.form = SplitForm::kShape}}),
+        Define<PlanShapes, RunAnswer>("ShapeN(x...; dtype=3) -> y..."),
+        Define<PlanSize, RunAnswer>("Size(x; dtype=3) -> y"),
+        Define<PlanRank, RunAnswer>("Rank(x) -> y")}) {
     op.shape_query = true;
     registry.Add(std::move(op));
   }

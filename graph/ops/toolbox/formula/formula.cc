@@ -291,7 +291,8 @@ void RegisterElementwise(OpRegistry& registry, std::span<const ElementwiseSpec> 
          .elementwise = spec.rule == ResultRule::kSame || spec.rule == ResultRule::kLogical,
          .loop = [spec](const OpContext& context,
                         LoopBuilder& loop) { LoopElementwise(context, loop, spec); },
-         .precision = precision});
+         .precision = precision,
+         .split = SplitTrait{.form = SplitForm::kElementwise}});
   }
 }
 

@@ -190,9 +190,11 @@ ConvertFn FindConvert(DataType from, DataType to) {
 }
 
 void RegisterCastOp(OpRegistry& registry) {
-  registry.Add(Define<PlanCast, RunCast>(
-      "Cast(x; dst_type:int) -> y",
-      {.elementwise = true, .loop = LoopCast, .precision = PrecisionClass::kKept}));
+  registry.Add(Define<PlanCast, RunCast>("Cast(x; dst_type:int) -> y",
+                                         {.elementwise = true,
+                                          .loop = LoopCast,
+                                          .precision = PrecisionClass::kKept,
+                                          .split = SplitTrait{.form = SplitForm::kElementwise}}));
 }
 
 }  // namespace npumesh

@@ -1,0 +1,447 @@
+#include "graph/shard/layout_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "graph/ir/node_kind.h"
+
+namespace npumesh {
+namespace {
+
+Status Obstacle(const Node& node, std::string_view what, std::string_view needed) {
+  return Error(Code::kUnsupported, "node \"{}\" ({}): {}; needed: {}", node.name, node.type, what,
+               needed);
+}
+
+}  // namespace
+
+LayoutPlan::LayoutPlan(const GraphAnalysis& analysis, int ranks)
+    : analysis_(analysis), ranks_(ranks) {
+  for (const NodeId id : graph().DataNodes()) {
+    const std::optional<Shape>& shape = graph().node(id).output_descs[0].shape;
+    open_ = open_ || !shape || !shape->is_static();
+  }
+  FindKnown();
+  for (const NodeId id : analysis_.order()) {
+    const Node& node = graph().node(id);
+    if (IsInputNode(node) || IsWeightNode(node) || IsNetOutput(node)) continue;
+    const bool folded = analysis_.bound().op(id) != nullptr && known_[static_cast<size_t>(id)] &&
+                        inference().folded(id);
+    if (!folded) order_.push_back(id);
+  }
+  FindVocabulary();
+}
+
+void LayoutPlan::FindKnown() {
+  known_.assign(graph().nodes().size(), false);
+  for (const NodeId id : analysis_.order()) {
+    const Node& node = graph().node(id);
+    const Operator* op = analysis_.bound().op(id);
+    bool known = IsWeightNode(node);
+    if (op != nullptr) {
+      const bool from_known =
+          std::all_of(node.inputs.begin(), node.inputs.end(), [&](const std::optional<Value>& v) {
+            return !v || known_[static_cast<size_t>(v->node)];
+          });
+      known = inference().folded(id) && (from_known || (op->shape_query && !open_));
+    }
+    known_[static_cast<size_t>(id)] = known;
+  }
+}
+
+bool LayoutPlan::known(Value value) const {
+  return known_[static_cast<size_t>(value.node)] && inference().constant(value) != nullptr;
+}
+
+void LayoutPlan::FindVocabulary() {
+  for (const NodeId id : order_) {
+    const Operator* op = analysis_.bound().op(id);
+    if (op == nullptr || !op->split || op->split->form != SplitForm::kLookup) continue;
+    const RuleQuestion question = QuestionOf(graph().node(id), *op);
+    const int at = question.context.input_index(question.context.slot(op->split->data));
+    const RuleInput& table = question.inputs[static_cast<size_t>(at)];
+    if (!table.known || table.type.shape.rank() != 2) continue;
+    vocabulary_ = std::max(vocabulary_, table.type.shape[0]);
+  }
+}
+
+const RuleAnswer* LayoutPlan::answer(NodeId id) const {
+  const auto found = answers_.find(id);
+  return found == answers_.end() ? nullptr : &found->second;
+}
+
+const Layout& LayoutPlan::layout(Value value) const {
+  static const Layout whole;
+  const auto found = layouts_.find(value);
+  return found == layouts_.end() ? whole : found->second;
+}
+
+Layout LayoutPlan::LayoutOfOutput(Value value) const {
+  return of_inputs_.contains(value) ? layout(value) : Layout();
+}
+
+Status LayoutPlan::CheckNode(const Node& node, const Operator& op) const {
+  if (op.collective) return Obstacle(node, "talks to other ranks already", "the graph of one card");
+  if (!node.subgraphs.empty()) {
+    return Obstacle(node, "runs subgraphs, which cannot be sharded",
+                    "a graph without control flow");
+  }
+  if (!op.pure) {
+    return Obstacle(node, "gives each rank other random numbers",
+                    "a graph for inference, without it");
+  }
+  return Status();
+}
+
+// What an operator writes in place has to be its whole tensor.
+Status LayoutPlan::CheckInPlace(const Node& node, const Operator& op) const {
+  if (op.in_place.empty()) return Status();
+  for (const InPlace& place : InPlacesOf(op, inference().context(node.id))) {
+    const int at = inference().context(node.id).input_index(place.slot);
+    if (at < 0 || !node.inputs[static_cast<size_t>(at)]) continue;
+    const Layout& mine = layout(*node.inputs[static_cast<size_t>(at)]);
+    if (!mine.split()) continue;
+    return Obstacle(
+        node, fmt::format("updates a tensor in place that is split ({})", ToText(mine, ranks_)),
+        "an update of a tensor that every rank has whole");
+  }
+  return Status();
+}
+
+RuleQuestion LayoutPlan::QuestionOf(const Node& node, const Operator& op) const {
+  RuleQuestion question{
+      node, op,         inference().context(node.id), {}, inference().types(node.id), ranks_, 0,
+      {},   vocabulary_};
+  for (const std::optional<Value>& value : node.inputs) {
+    RuleInput& input = question.inputs.emplace_back();
+    if (value) input = {true, inference().type(*value), known(*value), layout(*value)};
+  }
+  if (const auto hint = hints_.find(node.id); hint != hints_.end()) {
+    question.wished_pieces = hint->second.pieces;
+    question.wished_blocks = hint->second.blocks;
+  }
+  return question;
+}
+
+// Something like a fill, of which a rank makes its piece at once.
+bool LayoutPlan::MakesAnySize(Value value) const {
+  const Operator* op = analysis_.bound().op(value.node);
+  return op != nullptr && op->split && op->split->form == SplitForm::kFill;
+}
+
+LayoutPlan::Way LayoutPlan::WayTo(Value value, const Layout& wanted) const {
+  const Layout& have = layout(value);
+  if (known(value) || have == wanted) return Way::kAsIs;
+  if (wanted.spread == Spreading::kPartial) return Way::kImpossible;
+  const Shape& shape = inference().type(value).shape;
+  const bool cuts =
+      wanted.split() && wanted.blocks.empty() && shape[wanted.axis] % wanted.pieces == 0;
+  if (!have.split()) return cuts ? Way::kCut : Way::kImpossible;
+  const bool finer =
+      cuts && have.axis == wanted.axis && have.blocks.empty() && wanted.pieces % have.pieces == 0;
+  if (finer) return Way::kCut;
+  const bool gathers = have.blocks.empty() && shape[have.axis] % ranks_ == 0;
+  return gathers && !wanted.split() ? Way::kGather : Way::kImpossible;
+}
+
+// True: a value cannot be had so, and a product will not be split any more.
+bool LayoutPlan::TakeInputs(const Node& node, const std::vector<Layout>& wanted) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i]) continue;
+    const Value value = *node.inputs[i];
+    const Layout want = i < wanted.size() ? wanted[i] : Layout();
+    switch (WayTo(value, want)) {
+      case Way::kAsIs:
+        break;
+      case Way::kCut:
+        if (!MakesAnySize(value) && !layout(value).split()) cuts_.push_back({value, want});
+        break;
+      case Way::kGather:
+        gathers_.emplace_back(node.id, value);
+        break;
+      case Way::kImpossible:
+        return KeepWhole(value, fmt::format("{} ({}) needs all of it", node.name, node.type));
+    }
+  }
+  return false;
+}
+
+bool LayoutPlan::KeepWhole(Value value, const std::string& reason) {
+  bool changed = false;
+  for (const NodeId origin : origins_[value]) {
+    if (input_layouts_.erase(origin) > 0) {
+      changed = true;
+      continue;
+    }
+    Hint& hint = hints_[origin];
+    changed = changed || hint.pieces != 1;
+    hint = {1, {}, reason};
+  }
+  return changed;
+}
+
+// Asks the products behind the value to be split as the node needs it. True: one will be.
+bool LayoutPlan::Grant(const Node& node, const Wish& wish) {
+  const Value value = *node.inputs[wish.input];
+  const Layout& have = layout(value);
+  const int64_t size = inference().type(value).shape[have.axis];
+  const std::string reason = fmt::format("{} ({}): {}", node.name, node.type, wish.reason);
+  bool changed = false;
+  for (const NodeId origin : origins_[value]) {
+    if (input_layouts_.erase(origin) > 0) {
+      changed = true;
+      continue;
+    }
+    const Hint before = hints_[origin];
+    Hint hint = before;
+    const int64_t columns = inference().types(origin)[0].shape.dims().back();
+    int pieces = hint.pieces == 0 ? ranks_ : hint.pieces;
+    if (wish.pieces > 0) pieces = std::gcd(pieces, wish.pieces);
+    if (!wish.blocks.empty()) {
+      const bool again = !hint.blocks.empty() || columns % size != 0;
+      if (again) pieces = 1;
+      hint.blocks.clear();
+      for (const int64_t block : wish.blocks) {
+        hint.blocks.push_back(block * (columns / size));
+        pieces = static_cast<int>(std::gcd<int64_t>(pieces, hint.blocks.back()));
+      }
+    }
+    if (pieces == 1) hint.blocks.clear();
+    hint.pieces = pieces;
+    hint.reason = reason;
+    if (hint.pieces == before.pieces && hint.blocks == before.blocks) hint = {1, {}, reason};
+    changed = changed || hint.pieces != before.pieces || hint.blocks != before.blocks;
+    hints_[origin] = hint;
+  }
+  return changed;
+}
+
+void LayoutPlan::Leave(const Node& node, const Operator& op, RuleAnswer answer) {
+  std::set<NodeId> origins;
+  bool of_inputs = false;
+  for (const std::optional<Value>& value : node.inputs) {
+    if (!value || !layout(*value).split()) continue;
+    origins.insert(origins_[*value].begin(), origins_[*value].end());
+    of_inputs = of_inputs || of_inputs_.contains(*value);
+  }
+  if (op.product && origins.empty()) origins.insert(node.id);
+  for (size_t port = 0; port < answer.outputs.size(); ++port) {
+    if (!answer.outputs[port].split()) continue;
+    const Value value{node.id, static_cast<int>(port)};
+    layouts_[value] = answer.outputs[port];
+    origins_[value] = origins;
+    if (of_inputs && !op.product) of_inputs_.insert(value);
+  }
+  answers_[node.id] = std::move(answer);
+}
+
+Result<bool> LayoutPlan::DecideNode(const Node& node, const Operator& op) {
+  NPUMESH_RETURN_IF_ERROR(CheckNode(node, op));
+  RuleOutcome outcome = ApplyRule(QuestionOf(node, op));
+  if (outcome.wish && Grant(node, *outcome.wish)) return true;
+  if (outcome.answer) {
+    const std::vector<Layout>& wanted = outcome.answer->inputs;
+    bool possible = true;
+    for (size_t i = 0; i < node.inputs.size() && possible; ++i) {
+      possible = !node.inputs[i] || WayTo(*node.inputs[i], wanted[i]) != Way::kImpossible;
+    }
+    if (!possible)
+      outcome = {std::nullopt, std::nullopt, "its operands are split in different ways"};
+  }
+  whys_[node.id] = outcome.why;
+  if (!outcome.answer) {
+    NPUMESH_RETURN_IF_ERROR(CheckInPlace(node, op));
+    return TakeInputs(node, {});
+  }
+  if (!op.in_place.empty()) NPUMESH_RETURN_IF_ERROR(CheckInPlace(node, op));
+  if (TakeInputs(node, outcome.answer->inputs)) return true;
+  Leave(node, op, *std::move(outcome.answer));
+  return false;
+}
+
+Result<bool> LayoutPlan::Walk() {
+  answers_.clear();
+  layouts_.clear();
+  origins_.clear();
+  of_inputs_.clear();
+  whys_.clear();
+  gathers_.clear();
+  cuts_.clear();
+  for (const auto& [input, layout] : input_layouts_) {
+    const Value value{input, 0};
+    layouts_[value] = layout;
+    origins_[value] = {input};
+    of_inputs_.insert(value);
+  }
+  for (const NodeId id : order_) {
+    const Node& node = graph().node(id);
+    const Operator* op = analysis_.bound().op(id);
+    if (op == nullptr) {
+      if (TakeInputs(node, {})) return true;
+      continue;
+    }
+    NPUMESH_ASSIGN_OR_RETURN(const bool again, DecideNode(node, *op));
+    if (again) return true;
+  }
+  const NodeId sink = graph().NetOutput();
+  if (sink == kNoNode) return false;
+  std::vector<Layout> wanted;
+  for (const std::optional<Value>& value : graph().node(sink).inputs) {
+    wanted.push_back(value ? LayoutOfOutput(*value) : Layout());
+  }
+  return TakeInputs(graph().node(sink), wanted);
+}
+
+Status LayoutPlan::WalkToEnd() {
+  const size_t most = 8 * order_.size() + 16;
+  for (size_t i = 0; i < most; ++i) {
+    NPUMESH_ASSIGN_OR_RETURN(const bool again, Walk());
+    if (!again) return Status();
+  }
+  return Error(Code::kUnsupported, "graph \"{}\": no way to split it was found in {} attempts",
+               graph().name(), most);
+}
+
+// Inputs of floating types from which a value is made without a product.
+std::set<NodeId> LayoutPlan::InputsBehind(Value value) const {
+  std::set<NodeId> inputs, seen;
+  std::vector<NodeId> open = {value.node};
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    if (!seen.insert(id).second || known_[static_cast<size_t>(id)]) continue;
+    const Node& node = graph().node(id);
+    const Operator* op = analysis_.bound().op(id);
+    if (IsInputNode(node)) inputs.insert(id);
+    if (op == nullptr || op->product || op->shape_query) continue;
+    for (const std::optional<Value>& input : node.inputs) {
+      if (input) open.push_back(input->node);
+    }
+  }
+  return inputs;
+}
+
+// Keeps the split of an input if fewer whole values are cut and nothing more is gathered.
+Status LayoutPlan::TryInput(NodeId input, const Layout& layout) {
+  const size_t cuts = cuts_.size(), gathers = gathers_.size();
+  const auto hints = hints_;
+  const auto inputs = input_layouts_;
+  input_layouts_[input] = layout;
+  const Status walked = WalkToEnd();
+  const bool kept = walked.ok() && input_layouts_.contains(input) && cuts_.size() < cuts &&
+                    gathers_.size() <= gathers;
+  if (kept) return Status();
+  hints_ = hints;
+  input_layouts_ = inputs;
+  return WalkToEnd();
+}
+
+// Inputs of which ranks only take pieces, caches of keys and values for example, become pieces.
+Status LayoutPlan::SplitInputs() {
+  for (bool found = true; found;) {
+    found = false;
+    const std::vector<Cut> cuts = cuts_;
+    for (const Cut& cut : cuts) {
+      for (const NodeId input : InputsBehind(cut.value)) {
+        if (!tried_.insert(input).second) continue;
+        const TensorType& type = inference().type({input, 0});
+        const std::optional<Shape>& declared = graph().node(input).output_descs[0].shape;
+        if (!declared || declared->rank() != type.shape.rank() || type.shape.rank() < 3) continue;
+        for (int axis = 0; axis < declared->rank() && !input_layouts_.contains(input); ++axis) {
+          const int64_t size = (*declared)[axis];
+          const int64_t wanted = inference().type(cut.value).shape[cut.layout.axis];
+          if (size != wanted || size % cut.layout.pieces != 0) continue;
+          NPUMESH_RETURN_IF_ERROR(TryInput(input, Layout::Split(axis, cut.layout.pieces)));
+        }
+        found = true;
+      }
+      if (found) break;
+    }
+  }
+  return Status();
+}
+
+Status LayoutPlan::NothingSplit() const {
+  for (const NodeId id : order_) {
+    const Node& node = graph().node(id);
+    const Operator* op = analysis_.bound().op(id);
+    if (op == nullptr || !op->product) continue;
+    const auto hint = hints_.find(id);
+    const auto why = whys_.find(id);
+    std::string text = hint != hints_.end() ? hint->second.reason : std::string();
+    if (text.empty() && why != whys_.end()) text = why->second;
+    if (text.empty()) text = "its right operand is no weight";
+    return Obstacle(node,
+                    fmt::format("nothing can be split over {} ranks, first here: {}", ranks_, text),
+                    fmt::format("a weight whose columns, and heads, {} divides", ranks_));
+  }
+  return Error(Code::kUnsupported,
+               "graph \"{}\": nothing to shard; needed: a product of values and a weight",
+               graph().name());
+}
+
+Status LayoutPlan::Decide() {
+  NPUMESH_RETURN_IF_ERROR(WalkToEnd());
+  NPUMESH_RETURN_IF_ERROR(SplitInputs());
+  const bool weights = std::any_of(answers_.begin(), answers_.end(), [](const auto& entry) {
+    const RuleAnswer& answer = entry.second;
+    return answer.rows_of_table ||
+           std::any_of(answer.outputs.begin(), answer.outputs.end(), [](const Layout& layout) {
+             return layout.spread != Spreading::kReplicated;
+           });
+  });
+  return weights ? Status() : NothingSplit();
+}
+
+std::vector<ShardNote> LayoutPlan::Notes() const {
+  std::vector<ShardNote> notes;
+  for (const NodeId id : graph().DataNodes()) {
+    const Node& node = graph().node(id);
+    const Layout& mine = layout({id, 0});
+    notes.push_back({mine.split() ? ShardFate::kSharded : ShardFate::kReplicated, node.name,
+                     node.type, mine.split() ? "each rank is given " + ToText(mine, ranks_) : ""});
+  }
+  std::map<NodeId, std::vector<Value>> gathered;
+  for (const auto& [reader, value] : gathers_) gathered[reader].push_back(value);
+  const auto add_gathers = [&](NodeId id) {
+    for (const Value& value : gathered[id]) {
+      const Node& made = graph().node(value.node);
+      notes.push_back({ShardFate::kGathered, made.name, made.type,
+                       fmt::format("{} gathered for {}", ToText(layout(value), ranks_),
+                                   graph().node(id).name)});
+    }
+  };
+  for (const NodeId id : order_) {
+    add_gathers(id);
+    const Node& node = graph().node(id);
+    const Operator* op = analysis_.bound().op(id);
+    ShardNote note{ShardFate::kReplicated, node.name, node.type, ""};
+    const RuleAnswer* mine = answer(id);
+    if (mine != nullptr && !mine->outputs.empty() &&
+        mine->outputs[0].spread != Spreading::kReplicated) {
+      const bool partial = mine->outputs[0].spread == Spreading::kPartial;
+      note.fate = partial ? ShardFate::kReduced : ShardFate::kSharded;
+      note.text = ToText(mine->outputs[0], ranks_);
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        if (!node.inputs[i] || !known(*node.inputs[i]) || !mine->inputs[i].split()) continue;
+        note.text =
+            fmt::format("{}; weight {}: {}", partial ? "summed over all ranks" : note.text,
+                        graph().node(node.inputs[i]->node).name, ToText(mine->inputs[i], ranks_));
+        break;
+      }
+      if (partial && note.text == "partial sums") note.text = "summed over all ranks";
+    }
+    const auto why = whys_.find(id);
+    const auto hint = hints_.find(id);
+    if (op != nullptr && op->product && hint != hints_.end() && !hint->second.reason.empty()) {
+      note.text += (note.text.empty() ? "" : "; ") + hint->second.reason;
+    } else if (why != whys_.end() && !why->second.empty()) {
+      note.text += (note.text.empty() ? "" : "; ") + why->second;
+    }
+    notes.push_back(std::move(note));
+  }
+  if (graph().NetOutput() != kNoNode) add_gathers(graph().NetOutput());
+  return notes;
+}
+
+}  // namespace npumesh
