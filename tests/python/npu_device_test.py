@@ -1,0 +1,238 @@
+"""torch_npu: the device npu, streams, events, memory, random numbers, captured graphs."""
+
+import io
+import unittest
+import warnings
+
+import npu_case
+from npu_case import torch
+
+if torch is not None:
+    import torch_npu
+
+
+class Device(unittest.TestCase):
+    def test_factories_take_the_device_in_each_spelling(self):
+        for device in ("npu", "npu:0", torch.device("npu"), torch.device("npu", 0)):
+            for tensor in (torch.zeros(2, 3, device=device), torch.tensor([1.0], device=device),
+                           torch.arange(4, device=device), torch.rand(3, device=device),
+                           torch.empty_like(torch.ones(2), device=device),
+                           torch.ones(2).new_zeros(3, device=device),
+                           torch.ones(2).to(device), torch.ones(2).to(device=device)):
+                self.assertEqual(tensor.device.type, "cpu")
+                self.assertTrue(tensor.is_npu)
+
+    def test_to_the_device_keeps_the_memory(self):
+        x = torch.ones(3)
+        self.assertEqual(x.npu().data_ptr(), x.data_ptr())
+        self.assertEqual(x.to("npu").data_ptr(), x.data_ptr())
+        self.assertEqual(x.to("npu", torch.float16).dtype, torch.float16)
+        self.assertEqual(x.to(torch.device("npu:0"), torch.float64, True).dtype, torch.float64)
+
+    def test_modules_move(self):
+        layer = torch.nn.Linear(3, 2, device="npu").npu().to("npu:0").to(torch.bfloat16)
+        self.assertEqual(layer.weight.dtype, torch.bfloat16)
+        self.assertEqual(layer(torch.ones(1, 3, dtype=torch.bfloat16)).shape, (1, 2))
+
+    def test_default_devices(self):
+        with torch.device("npu"):
+            self.assertEqual(torch.zeros(2).device.type, "cpu")
+        torch.set_default_device("npu")
+        try:
+            self.assertEqual(torch.ones(2).device.type, "cpu")
+        finally:
+            torch.set_default_device(None)
+
+    def test_saved_tensors_load_onto_the_device(self):
+        for place in ("npu", "npu:0", torch.device("npu"), {"cpu": "npu:0"}):
+            buffer = io.BytesIO()
+            torch.save({"w": torch.arange(3.0)}, buffer)
+            buffer.seek(0)
+            loaded = torch.load(buffer, map_location=place)
+            self.assertEqual(loaded["w"].tolist(), [0, 1, 2])
+
+    def test_autocast_is_that_of_the_cpu(self):
+        with torch.autocast("npu", dtype=torch.bfloat16):
+            self.assertEqual((torch.ones(2, 2) @ torch.ones(2, 2)).dtype, torch.bfloat16)
+        with torch.npu.amp.autocast(dtype=torch.bfloat16):
+            self.assertEqual((torch.ones(2, 2) @ torch.ones(2, 2)).dtype, torch.bfloat16)
+
+    def test_another_device_is_refused_with_a_word(self):
+        self.assertTrue(torch.npu.is_available())
+        self.assertEqual((torch.npu.device_count(), torch.npu.current_device()), (1, 0))
+        torch.npu.set_device("npu:0")
+        for wrong in (1, "npu:7"):
+            with self.assertRaisesRegex(RuntimeError, "from 0 to 0"):
+                torch.npu.set_device(wrong)
+        with self.assertRaisesRegex(ValueError, "device of npu"):
+            torch.npu.set_device("meta")
+
+    def test_other_devices_stay(self):
+        self.assertEqual(torch.zeros(2, device="meta").device.type, "meta")
+        self.assertEqual(torch.ones(2).to("meta").device.type, "meta")
+
+    def test_training_steps_equal_those_on_the_cpu(self):
+        def trained(device):
+            torch.manual_seed(3)
+            model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(),
+                                        torch.nn.Linear(8, 1)).to(device)
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+            x = torch.randn(16, 4, device=device)
+            for _ in range(5):
+                optimizer.zero_grad()
+                loss = (model(x) - x.sum(-1, keepdim=True)).square().mean()
+                loss.backward()
+                optimizer.step()
+            return [each.detach() for each in model.parameters()]
+
+        for ours, theirs in zip(trained("npu"), trained("cpu")):
+            self.assertTrue(torch.equal(ours, theirs))
+
+
+class Random(unittest.TestCase):
+    def test_a_seed_repeats_numbers(self):
+        drawn = []
+        for _ in range(2):
+            torch.npu.manual_seed(7)
+            drawn.append(torch.randn(4, device="npu"))
+        self.assertTrue(torch.equal(*drawn))
+        self.assertEqual(torch.npu.initial_seed(), 7)
+
+    def test_generators_and_states(self):
+        first = torch.Generator(device="npu").manual_seed(1)
+        second = torch.Generator("npu:0").manual_seed(1)
+        self.assertIsInstance(first, torch.Generator)
+        self.assertTrue(torch.equal(torch.rand(3, generator=first, device="npu"),
+                                    torch.rand(3, generator=second, device="npu")))
+        state = torch.npu.get_rng_state()
+        x = torch.rand(3)
+        torch.npu.set_rng_state(state)
+        self.assertTrue(torch.equal(x, torch.rand(3)))
+
+
+class Streams(unittest.TestCase):
+    def test_a_stream_is_current_inside_its_block(self):
+        outside = torch.npu.current_stream()
+        stream = torch.npu.Stream()
+        self.assertNotEqual(stream, outside)
+        with torch.npu.stream(stream):
+            self.assertEqual(torch.npu.current_stream(), stream)
+        self.assertEqual(torch.npu.current_stream(), outside)
+        self.assertEqual(outside, torch.npu.default_stream())
+        stream.wait_stream(outside)
+        stream.synchronize()
+        self.assertTrue(stream.query())
+
+    def test_events_tell_time(self):
+        first, last = (torch.npu.Event(enable_timing=True) for _ in range(2))
+        with self.assertRaisesRegex(RuntimeError, "recorded"):
+            first.elapsed_time(last)
+        first.record()
+        torch.npu.synchronize()
+        torch.npu.current_stream().record_event(last)
+        self.assertGreaterEqual(first.elapsed_time(last), 0)
+        with self.assertRaisesRegex(RuntimeError, "enable_timing"):
+            torch.npu.Event().elapsed_time(last)
+
+
+class Memory(unittest.TestCase):
+    def test_memory_is_that_of_the_simulated_device(self):
+        torch_npu.npu_rms_norm(torch.ones(4, 8), torch.ones(8))
+        free, total = torch.npu.mem_get_info()
+        self.assertTrue(0 < free <= total)
+        self.assertEqual(torch.npu.get_device_properties().total_memory, total)
+        self.assertGreaterEqual(torch.npu.max_memory_allocated(), torch.npu.memory_allocated())
+        self.assertIn("allocated_bytes.all.peak", torch.npu.memory_stats())
+
+    def test_empty_cache_drops_kept_graphs(self):
+        from torch_npu import _engine
+
+        torch_npu.npu_rms_norm(torch.ones(4, 8), torch.ones(8))
+        self.assertGreater(_engine.program_count(), 0)
+        torch.npu.empty_cache()
+        self.assertEqual(_engine.program_count(), 0)
+        torch_npu.npu_rms_norm(torch.ones(4, 8), torch.ones(8))
+
+
+class Graphs(unittest.TestCase):
+    def test_a_replay_computes_with_the_inputs_of_now(self):
+        x, gamma = torch.zeros(2, 8), torch.rand(8)
+        graph = torch.npu.NPUGraph()
+        with torch.npu.graph(graph):
+            self.assertTrue(torch.npu.is_current_stream_capturing())
+            y = torch_npu.npu_rms_norm(x * 2, gamma)[0].view(-1) + 1
+            x_sum = x.t().sum(0)
+        self.assertFalse(torch.npu.is_current_stream_capturing())
+        for _ in range(3):
+            x.normal_()
+            graph.replay()
+            self.assertTrue(torch.equal(y, torch_npu.npu_rms_norm(x * 2, gamma)[0].view(-1) + 1))
+            self.assertTrue(torch.equal(x_sum, x.t().sum(0)))
+
+    def test_what_is_changed_in_place_is_changed_by_each_replay(self):
+        cache = torch.zeros(4, 3)
+        row, indices = torch.ones(1, 3), torch.tensor([[2]])
+        graph = torch.npu.NPUGraph()
+        with torch.npu.graph(graph):
+            torch_npu.npu_scatter_nd_update_(cache, indices, row)
+            cache.add_(1)
+        cache.zero_()
+        row.fill_(5)
+        indices.fill_(1)
+        graph.replay()
+        self.assertEqual(cache.sum(-1).tolist(), [3, 18, 3, 3])
+
+    def test_callables_are_graphed(self):
+        layer = torch.nn.Linear(3, 2).requires_grad_(False)
+        graphed = torch.npu.make_graphed_callables(layer, (torch.zeros(4, 3),))
+        for _ in range(2):
+            x = torch.randn(4, 3)
+            self.assertTrue(torch.equal(graphed(x), layer(x)))
+
+    def test_calls_in_the_wrong_order_are_refused(self):
+        graph = torch.npu.NPUGraph()
+        with self.assertRaisesRegex(RuntimeError, "nothing was captured"):
+            graph.replay()
+        with self.assertRaisesRegex(RuntimeError, "no capture"):
+            graph.capture_end()
+        with torch.npu.graph(graph):
+            with self.assertRaisesRegex(RuntimeError, "running already"):
+                torch.npu.NPUGraph().capture_begin()
+
+
+class Words(unittest.TestCase):
+    def test_what_has_no_effect_says_so_once(self):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                torch.npu.set_compile_mode(jit_compile=False)
+        self.assertEqual([str(each.message) for each in seen],
+                         ["torch_npu: torch.npu.set_compile_mode has no effect on a simulated NPU"])
+
+    def test_versions_are_compared(self):
+        from torch_npu.npu.utils import _is_gte_cann_version, get_cann_version
+
+        self.assertTrue(_is_gte_cann_version(get_cann_version()))
+        for older in ("8.2.RC1", "8.5.RC1.alpha003", "8.5.0"):
+            self.assertTrue(_is_gte_cann_version(older), older)
+        for later in ("9.0.0", "8.5.1", "8.6.RC1"):
+            self.assertFalse(_is_gte_cann_version(later), later)
+        with self.assertRaisesRegex(ValueError, "8.5.0"):
+            _is_gte_cann_version("latest")
+
+    def test_an_unknown_operator_is_named(self):
+        with self.assertRaisesRegex(AttributeError, "npu_of_tomorrow"):
+            torch_npu.npu_of_tomorrow
+
+    def test_formats_are_remembered(self):
+        x = torch.ones(4, 4)
+        self.assertEqual(torch_npu.get_npu_format(x), 2)
+        cast = torch_npu.npu_format_cast(x, 29)
+        self.assertEqual(torch_npu.get_npu_format(cast), torch_npu.Format.FRACTAL_NZ)
+        self.assertEqual(cast.data_ptr(), x.data_ptr())
+        with self.assertRaises(ValueError):
+            torch_npu.npu_format_cast(x, 1234)
+
+
+if __name__ == "__main__":
+    npu_case.main()
