@@ -171,7 +171,7 @@ def _replace_loading() -> None:
     @functools.wraps(load)
     def with_host(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
         if isinstance(map_location, dict):
-            map_location = {name: host(place) for name, place in map_location.items()}
+            map_location = {name: str(host(place)) for name, place in map_location.items()}
         elif isinstance(map_location, (str, torch.device)):
             map_location = host(map_location)
         return load(f, map_location, *args, **kwargs)

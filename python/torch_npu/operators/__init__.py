@@ -1,3 +1,3 @@
 """The rows of torch.ops.npu, by what they do."""
 
-from . import norms  # noqa: F401
+from . import attention, elementwise, norms, shapes  # noqa: F401

@@ -5,24 +5,126 @@ from __future__ import annotations
 import torch
 
 from .._table import Arguments, like, made, row
+from .._types import held_dtype, held_shape, number
 
 
-def _statistics(x: torch.Tensor, gamma: torch.Tensor) -> torch.Tensor:
+def statistics(x: torch.Tensor, gamma: torch.Tensor) -> torch.Tensor:
+    """One float for each vector that `gamma` scales."""
     kept = x.dim() - gamma.dim()
     return made(x, [*x.shape[:kept], *([1] * gamma.dim())], torch.float32)
 
 
 row("npu_rms_norm(Tensor self, Tensor gamma, float epsilon=1e-06) -> (Tensor, Tensor)",
-    "RmsNorm", lambda a: (like(a.self), _statistics(a.self, a.gamma)), names={"self": "x"})
+    "RmsNorm", lambda a: (like(a.self), statistics(a.self, a.gamma)), names={"self": "x"})
 
 row("npu_rms_norm_backward(Tensor dy, Tensor self, Tensor gamma, Tensor rstd) -> (Tensor, Tensor)",
     "RmsNormGrad", lambda a: (like(a.self), like(a.gamma, torch.float32)), names={"self": "x"})
 
 row("npu_add_rms_norm(Tensor x1, Tensor x2, Tensor gamma, float epsilon=1e-06) "
     "-> (Tensor, Tensor, Tensor)",
-    "AddRmsNorm", lambda a: (like(a.x1), _statistics(a.x1, a.gamma), like(a.x1)))
+    "AddRmsNorm", lambda a: (like(a.x1), statistics(a.x1, a.gamma), like(a.x1)))
+
+
+def _add_in_place(a: Arguments, outputs: dict) -> torch.Tensor:
+    """x1 becomes the norm, x2 the sum; the call returns rstd."""
+    a.x1.copy_(outputs["y"])
+    a.x2.copy_(outputs["x"])
+    return outputs["rstd"]
+
+
+row("npu_add_rms_norm_v2(Tensor(a!) x1, Tensor(b!) x2, Tensor gamma, float epsilon=1e-06) "
+    "-> Tensor",
+    "AddRmsNorm", lambda a: statistics(a.x1, a.gamma), results=_add_in_place)
+
+row("npu_add_rms_norm_v2_functional(Tensor x1, Tensor x2, Tensor gamma, float epsilon=1e-06) "
+    "-> (Tensor, Tensor, Tensor)",
+    "AddRmsNorm", lambda a: (statistics(a.x1, a.gamma), like(a.x1), like(a.x1)),
+    results=("rstd", "y", "x"))
 
 row("npu_add_rms_norm_cast(Tensor x1, Tensor x2, Tensor gamma, float epsilon=1e-06) "
     "-> (Tensor, Tensor, Tensor, Tensor)",
     "AddRmsNormCast",
-    lambda a: (like(a.x1, torch.float32), like(a.x1), _statistics(a.x1, a.gamma), like(a.x1)))
+    lambda a: (like(a.x1, torch.float32), like(a.x1), statistics(a.x1, a.gamma), like(a.x1)))
+
+row("npu_add_layer_norm(Tensor x1, Tensor x2, Tensor gamma, Tensor beta, float epsilon=1e-05, "
+    "bool additional_output=False) -> (Tensor, Tensor, Tensor, Tensor)",
+    "AddLayerNorm",
+    lambda a: (like(a.x1), statistics(a.x1, a.gamma), statistics(a.x1, a.gamma), like(a.x1)))
+
+row("npu_deep_norm(Tensor x, Tensor gx, Tensor beta, Tensor gamma, float alpha=0.3, "
+    "float epsilon=1e-06) -> (Tensor, Tensor, Tensor)",
+    "DeepNorm", lambda a: (statistics(a.x, a.gamma), statistics(a.x, a.gamma), like(a.x)))
+
+row("npu_layer_norm_eval(Tensor input, int[] normalized_shape, Tensor? weight=None, "
+    "Tensor? bias=None, float eps=1e-05) -> Tensor",
+    "LayerNormV4", lambda a: like(a.input), results=("y",),
+    names={"input": "x", "weight": "gamma", "bias": "beta", "eps": "epsilon"})
+
+
+def _group_statistics(a: Arguments) -> torch.Tensor:
+    return made(a.input, [a.input.shape[0], a.group])
+
+
+row("npu_group_norm_silu(Tensor input, Tensor? weight, Tensor? bias, int group, "
+    "float eps=0.00001) -> (Tensor, Tensor, Tensor)",
+    "GroupNormSilu", lambda a: (like(a.input), _group_statistics(a), _group_statistics(a)),
+    names={"input": "x", "weight": "gamma", "bias": "beta", "group": "num_groups"})
+
+
+def _add_quant(a: Arguments) -> None:
+    a.dst_type = number(a.pop("y_dtype"), "int8")
+    a.output_mask = list(a.output_mask) if a.output_mask is not None else None
+
+
+def _add_quant_meta(a: Arguments) -> tuple:
+    y_type = held_dtype(a.y_dtype, torch.int8)
+    mask = a.output_mask
+    first = mask[0] if mask else True
+    second = mask[1] if mask else a.smooth_scale2 is not None
+    rows = a.x1.shape[:-1]
+
+    def when(wanted: bool, shape: list, dtype: torch.dtype) -> torch.Tensor:
+        return made(a.x1, shape if wanted else [1], dtype)
+
+    return (when(first, a.x1.shape, y_type), when(second, a.x1.shape, y_type), like(a.x1),
+            when(first, rows, torch.float32), when(second, rows, torch.float32))
+
+
+row("npu_add_rms_norm_dynamic_quant(Tensor x1, Tensor x2, Tensor gamma, *, "
+    "Tensor? smooth_scale1=None, Tensor? smooth_scale2=None, Tensor? beta=None, "
+    "float epsilon=1e-6, bool[2]? output_mask=None, int? y_dtype=None) "
+    "-> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    "AddRmsNormDynamicQuant", _add_quant_meta, adapt=_add_quant)
+
+
+def _mx(a: Arguments) -> None:
+    a.dst_type = number(a.dst_type)
+
+
+def mx_scales(x: torch.Tensor, axis: int = -1, block: int = 32) -> torch.Tensor:
+    """Scales of blocks along an axis, in pairs: the axis becomes ceil(blocks / 2), and 2 follow."""
+    shape = list(x.shape)
+    axis = axis % x.dim()
+    shape[axis] = (shape[axis] + 2 * block - 1) // (2 * block)
+    return made(x, [*shape, 2], torch.uint8)
+
+
+def mx_values(x: torch.Tensor, dst_type: int) -> torch.Tensor:
+    return made(x, held_shape(x.shape, dst_type), held_dtype(dst_type, torch.uint8))
+
+
+row("npu_rms_norm_dynamic_mx_quant(Tensor x, Tensor gamma, *, Tensor? beta=None, "
+    'float epsilon=1e-06, int scale_alg=0, str round_mode="rint", int dst_type=296) '
+    "-> (Tensor, Tensor, Tensor)",
+    "RmsNormDynamicMxQuant",
+    lambda a: (mx_values(a.x, a.dst_type), mx_scales(a.x), made(a.x, [0], torch.float32)),
+    adapt=_mx)
+
+row("npu_add_rms_norm_dynamic_mx_quant(Tensor x1, Tensor x2, Tensor gamma, *, Tensor? beta=None, "
+    'float epsilon=1e-06, int scale_alg=0, str round_mode="rint", int dst_type=296) '
+    "-> (Tensor, Tensor, Tensor, Tensor)",
+    "AddRmsNormDynamicMxQuant",
+    lambda a: (mx_values(a.x1, a.dst_type), like(a.x1), mx_scales(a.x1),
+               made(a.x1, [0], torch.float32)),
+    adapt=_mx)
+

@@ -1,0 +1,157 @@
+"""Where elements go: scatter, gather, transpose, pad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .._table import Arguments, bits, like, made, row
+from .._types import named
+
+_VAR = {"self": "var"}
+
+row("npu_scatter_nd_update(Tensor self, Tensor indices, Tensor updates) -> Tensor",
+    "ScatterNdUpdate", lambda a: like(a.self), names=_VAR, copied=("self",))
+row("npu_scatter_nd_update_(Tensor(a!) self, Tensor indices, Tensor updates) -> Tensor(a!)",
+    "ScatterNdUpdate", lambda a: a.self, names=_VAR)
+
+
+def _update(a: Arguments) -> None:
+    a.reduce = "update"
+
+
+row("scatter_update(Tensor self, Tensor indices, Tensor updates, int axis) -> Tensor",
+    "Scatter", lambda a: like(a.self), names=_VAR, adapt=_update, copied=("self",))
+row("scatter_update_(Tensor(a!) self, Tensor indices, Tensor updates, int axis) -> Tensor(a!)",
+    "Scatter", lambda a: a.self, names=_VAR, adapt=_update)
+
+
+def _scatter_list(a: Arguments) -> None:
+    a.counts["var"] = len(a.self)
+
+
+row("npu_scatter_list(Tensor[] self, Tensor indices, Tensor updates, Tensor? mask=None, "
+    "str reduce='update', int axis=-2) -> Tensor[]",
+    "ScatterList", lambda a: [like(each) for each in a.self],
+    names={"self": "var", "indices": "indice"}, adapt=_scatter_list, copied=("self",),
+    results=("=var",))
+row("npu_scatter_list_(Tensor(a!)[] self, Tensor indices, Tensor updates, Tensor? mask=None, "
+    "str reduce='update', int axis=-2) -> ()",
+    "ScatterList", lambda a: None, names={"self": "var", "indices": "indice"},
+    adapt=_scatter_list, results=())
+
+
+def _quant_scatter(a: Arguments) -> None:
+    wanted = a.pop("dst_type")
+    if named(wanted) == "hifloat8":
+        a.self = bits(a.self, wanted)
+    a.round_mode = a.round_mode or "rint"
+
+
+_QUANT_SCATTER = ("(%s self, Tensor indices, Tensor updates, Tensor quant_scales, "
+                  "Tensor? quant_zero_points=None, int axis=-2, int quant_axis=-1, "
+                  "str reduce='update', int? dst_type=None, str? round_mode='rint') -> %s")
+row("npu_quant_scatter" + _QUANT_SCATTER % ("Tensor", "Tensor"),
+    "QuantUpdateScatter", lambda a: like(a.self), names=_VAR, adapt=_quant_scatter,
+    copied=("self",))
+row("npu_quant_scatter_" + _QUANT_SCATTER % ("Tensor(a!)", "Tensor(a!)"),
+    "QuantUpdateScatter", lambda a: a.self, names=_VAR, adapt=_quant_scatter)
+
+
+def _gather_back(a: Arguments) -> None:
+    a.data = torch.zeros([int(each) for each in a.pop("self_size")], dtype=a.grad.dtype)
+    a.reduction = "add"
+    a.pop("sparse_grad")
+
+
+row("npu_gather_backward(Tensor grad, SymInt[] self_size, int dim, Tensor index, "
+    "bool sparse_grad) -> Tensor",
+    "ScatterElements", lambda a: made(a.grad, a.self_size), adapt=_gather_back,
+    names={"index": "indices", "grad": "updates", "dim": "axis"})
+
+row("npu_transpose(Tensor self, int[] perm, bool require_contiguous=True) -> Tensor",
+    "Transpose", lambda a: made(a.self, [a.self.shape[each] for each in a.perm]),
+    names={"self": "x", "require_contiguous": None})
+
+row("npu_broadcast(Tensor self, int[] size) -> Tensor",
+    "BroadcastTo", lambda a: made(a.self, a.size), names={"self": "x", "size": "shape"})
+
+row("npu_reshape(Tensor self, int[] shape, bool can_refresh=False) -> Tensor",
+    "Reshape", lambda a: made(a.self, torch.empty(a.self.shape, device="meta").reshape(
+        tuple(a.shape)).shape), names={"self": "x", "can_refresh": None})
+
+row("npu_slice(Tensor self, int[] offsets, int[] size) -> Tensor",
+    "Slice", lambda a: made(a.self, [
+        whole - offset if size == -1 else size
+        for whole, offset, size in zip(a.self.shape, a.offsets, a.size)]), names={"self": "x"})
+
+
+def _pad(a: Arguments) -> None:
+    a.paddings = torch.tensor(list(a.paddings), dtype=torch.int64).reshape(-1, 2)
+
+
+row("npu_pad(Tensor input, int[] paddings) -> Tensor",
+    "Pad", lambda a: made(a.input, [
+        size + a.paddings[2 * at] + a.paddings[2 * at + 1]
+        for at, size in enumerate(a.input.shape)]), names={"input": "x"}, adapt=_pad)
+
+
+def _sort(a: Arguments) -> None:
+    a.axis = a.pop("dim")
+
+
+row("npu_sort_v2(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    "Sort", lambda a: like(a.self), names={"self": "x"}, adapt=_sort, results=("y1",))
+
+
+def _extreme(kind: str) -> None:
+    def meta(a: Arguments) -> tuple:
+        shape = list(a.self.shape)
+        dim = a.dim % len(shape)
+        shape[dim:dim + 1] = [1] if a.keepdim else []
+        return made(a.self, shape), made(a.self, shape, torch.int32)
+
+    row(f"npu_{kind}.dim(Tensor self, int dim, bool keepdim=False) "
+        "-> (Tensor values, Tensor indices)",
+        f"Arg{kind.title()}WithValue", meta, results=("values", "indice"),
+        names={"self": "x", "dim": "dimension", "keepdim": "keep_dims"})
+
+
+_extreme("max")
+_extreme("min")
+
+
+def _no_result(_: Arguments, __: Any) -> None:
+    return None
+
+
+row("npu_prefetch(Tensor self, Tensor? dependency, int max_size, int offset=0) -> ()",
+    "Cmo", lambda a: None, names={"self": "src", "dependency": None}, results=_no_result)
+
+# ---- convolutions over tokens ----
+
+row("npu_masked_causal_conv1d(Tensor input, Tensor weight, *, Tensor? mask=None) -> Tensor",
+    "MaskedCausalConv1d", lambda a: like(a.input))
+
+_CAUSAL = ("*, Tensor? query_start_loc=None, Tensor? cache_indices=None, "
+           "Tensor? initial_state_mode=None, Tensor? bias=None, Tensor? num_accepted_tokens=None, "
+           'str? activation="None", int? pad_slot_id=-1, int? run_mode=0, '
+           "int? residual_connection=0, int? max_query_len=-1, "
+           "Tensor? num_computed_tokens=None, Tensor? block_idx_first_scheduled_token=None, "
+           "Tensor? block_idx_last_scheduled_token=None, Tensor? initial_state_idx=None, "
+           'int? block_size=128, str? conv_mode="default")')
+
+
+def _causal(a: Arguments) -> None:
+    a.activation_mode = {"silu": 1, "swish": 2}.get(a.pop("activation"), 0)
+    a.conv_mode = {"pangu": 1}.get(a.conv_mode, 0)
+
+
+row("npu_fused_causal_conv1d(Tensor x, Tensor weight, Tensor(a!) conv_states, " + _CAUSAL
+    + " -> Tensor",
+    "FusedCausalConv1d", lambda a: like(a.x), adapt=_causal, results=("y",))
+row("npu_fused_causal_conv1d_v2(Tensor(a!) x, Tensor weight, Tensor(b!) conv_states, " + _CAUSAL
+    + " -> ()",
+    "InplaceFusedCausalConv1d", lambda a: None, adapt=_causal, results=())
+
