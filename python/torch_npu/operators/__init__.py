@@ -1,3 +1,3 @@
 """The rows of torch.ops.npu, by what they do."""
 
-from . import attention, elementwise, norms, shapes  # noqa: F401
+from . import attention, elementwise, experts, norms, products, quantise, shapes  # noqa: F401
