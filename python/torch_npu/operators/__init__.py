@@ -1,3 +1,12 @@
 """The rows of torch.ops.npu, by what they do."""
 
-from . import attention, elementwise, experts, norms, products, quantise, shapes  # noqa: F401
+from . import (  # noqa: F401
+    attention,
+    collectives,
+    elementwise,
+    experts,
+    norms,
+    products,
+    quantise,
+    shapes,
+)
