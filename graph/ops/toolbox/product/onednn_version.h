@@ -10,8 +10,10 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace npumesh {
 
@@ -25,18 +27,37 @@ concept IsPlainStructure = requires(const Desc& desc) {
   desc.data;
 };
 
+// A description of oneDNN 2. Whoever walks through its implementations (next_impl) reads the
+// operation each time, which oneDNN 2.6 does not keep; so it is kept here.
+template <typename Primitive>
+struct DescriptionOfKept : Primitive::primitive_desc {
+  using Operation = typename Primitive::desc;
+
+  DescriptionOfKept(const Operation& described, const dnnl::primitive_attr& attr,
+                    const dnnl::engine& engine, bool allow_empty)
+      : DescriptionOfKept(std::make_shared<const Operation>(described), attr, engine,
+                          allow_empty) {}
+
+  std::shared_ptr<const Operation> operation;
+
+ private:
+  DescriptionOfKept(std::shared_ptr<const Operation> kept, const dnnl::primitive_attr& attr,
+                    const dnnl::engine& engine, bool allow_empty)
+      : Primitive::primitive_desc(*kept, attr, engine, allow_empty), operation(std::move(kept)) {}
+};
+
 // Describes a primitive of kind `Primitive`; `operation` is what follows the engine in oneDNN 3:
 // kinds, memory descriptors, strides. With `allow_empty` the result is empty where no
-// implementation exists. Throws what oneDNN throws.
+// implementation exists. The result is a Primitive::primitive_desc, and may be walked as long as it
+// is kept as what it is. Throws what oneDNN throws.
 template <typename Primitive, typename... Operation>
-typename Primitive::primitive_desc DescribePrimitive(const dnnl::engine& engine,
-                                                     const dnnl::primitive_attr& attr,
-                                                     bool allow_empty,
-                                                     const Operation&... operation) {
+auto DescribePrimitive(const dnnl::engine& engine, const dnnl::primitive_attr& attr,
+                       bool allow_empty, const Operation&... operation) {
   if constexpr (HasOperationDescriptor<Primitive>) {
-    return {typename Primitive::desc(operation...), attr, engine, allow_empty};
+    return DescriptionOfKept<Primitive>(typename Primitive::desc(operation...), attr, engine,
+                                        allow_empty);
   } else {
-    return {engine, operation..., attr, allow_empty};
+    return typename Primitive::primitive_desc(engine, operation..., attr, allow_empty);
   }
 }
 

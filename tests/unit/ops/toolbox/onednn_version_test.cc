@@ -77,7 +77,7 @@ class OneWish final : public KernelTuning {
   std::string taken_;
 };
 
-dnnl::convolution_forward::primitive_desc DescribeConvolution(const dnnl::engine& engine) {
+auto DescribeConvolution(const dnnl::engine& engine) {
   constexpr auto kPlain = memory::format_tag::abcd;
   const memory::desc x({1, 16, 12, 12}, memory::data_type::f32, kPlain);
   const memory::desc w({16, 16, 3, 3}, memory::data_type::f32, kPlain);
