@@ -33,7 +33,7 @@
  * npumesh_fail, so that the others do not wait for it. Every wait is bounded by the variables of
  * docs/env.md.
  *
- * C99; nothing here is a macro but the constants.
+ * C99; nothing here is a macro but the constants and NPUMESH_INTEGER.
  */
 #ifndef NPUMESH_NPUMESH_H_
 #define NPUMESH_NPUMESH_H_
@@ -41,13 +41,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An enumeration takes any number, as in C: one that it does not name is answered with
+ * NPUMESH_INVALID_ARGUMENT. */
 #ifdef __cplusplus
+#define NPUMESH_INTEGER : int
 extern "C" {
+#else
+#define NPUMESH_INTEGER
 #endif
 
 /* ---- errors ------------------------------------------------------------------------------- */
 
-typedef enum npumesh_code {
+typedef enum npumesh_code NPUMESH_INTEGER {
   NPUMESH_OK = 0,
   NPUMESH_INVALID_ARGUMENT = 1, /* an option or argument is wrong: mend the call */
   NPUMESH_NOT_FOUND = 2,        /* a file, group or operator that was named does not exist */
@@ -142,7 +147,7 @@ npumesh_code npumesh_stop_profile(npumesh_world* world);
 
 /* ge::DataType of the vendor: the numbers of attributes, not those of tensor descriptors in files.
  */
-typedef enum npumesh_dtype {
+typedef enum npumesh_dtype NPUMESH_INTEGER {
   NPUMESH_FLOAT32 = 0,
   NPUMESH_FLOAT16 = 1,
   NPUMESH_INT8 = 2,
@@ -343,7 +348,7 @@ typedef struct npumesh_op {
 /* How many fields the interface of an operator has. NPUMESH_NOT_FOUND has the nearest names. */
 npumesh_code npumesh_get_op(const char* type, npumesh_op* op);
 
-typedef enum npumesh_op_part {
+typedef enum npumesh_op_part NPUMESH_INTEGER {
   NPUMESH_OP_INPUT = 0,
   NPUMESH_OP_OUTPUT = 1,
   NPUMESH_OP_ATTR = 2
@@ -368,7 +373,7 @@ npumesh_code npumesh_get_op_field(const char* type, npumesh_op_part part, size_t
 
 typedef struct npumesh_group npumesh_group;
 
-typedef enum npumesh_reduce {
+typedef enum npumesh_reduce NPUMESH_INTEGER {
   NPUMESH_SUM = 0,
   NPUMESH_PROD = 1,
   NPUMESH_MAX = 2,
