@@ -1,5 +1,8 @@
 #include "graph/ops/op_library.h"
 #include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/custom_operator.h"
+
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <fstream>
@@ -107,8 +110,11 @@ TEST(OpLibrary, SaysInOneLineWhatIsWrong) {
       {testing::TempDir(), Code::kInvalidArgument, "not a regular file"},
       {text_file, Code::kInvalidArgument, "cannot be loaded as a shared library"},
       {BadLibrary("no_entry"), Code::kInvalidArgument, "it has no symbol NpumeshOperatorAbi"},
-      {BadLibrary("other_version"), Code::kUnsupported, "operator interface 7, this npumesh has 6"},
-      {BadLibrary("other_sizes"), Code::kUnsupported, "operator interface 6 (strings 0; sizes 0"},
+      {BadLibrary("other_version"), Code::kUnsupported,
+       fmt::format("operator interface {}, this npumesh has {}", kOperatorAbi.version + 1,
+                   kOperatorAbi.version)},
+      {BadLibrary("other_sizes"), Code::kUnsupported,
+       fmt::format("operator interface {} (strings 0; sizes 0", kOperatorAbi.version)},
       {BadLibrary("taken_name"), Code::kInvalidArgument, "operator \"Add\" is known already"},
       {BadLibrary("no_infer"), Code::kInvalidArgument, "\"NoInfer\" has no shape inference"},
   };
