@@ -77,7 +77,7 @@ void AddImport(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("import", "Make a graph of an ONNX model");
   AddFooter(*command, "",
             {"npumesh import model.onnx -o imported.air",
-             "npumesh import decoder.onnx --tp 2 -o split/ --dim x=8", "npumesh import --ops"});
+             "npumesh import model.onnx --tp 2 -o split/ --dim x=8", "npumesh import --ops"});
   CLI::Option* file = command->add_option("file", words->file, "An ONNX model")->type_name("FILE");
   CLI::Option* output =
       command
