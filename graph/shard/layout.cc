@@ -7,7 +7,7 @@
 
 namespace npumesh {
 
-std::string ToText(const Layout& layout, int ranks) {
+std::string ToText(const ShardLayout& layout, int ranks) {
   if (layout.spread == Spreading::kReplicated) return "whole";
   if (layout.spread == Spreading::kPartial) return "partial sums";
   std::string text = fmt::format("axis {}", layout.axis);
@@ -18,13 +18,13 @@ std::string ToText(const Layout& layout, int ranks) {
   return text;
 }
 
-Shape PieceShape(const Shape& shape, const Layout& layout) {
+Shape PieceShape(const Shape& shape, const ShardLayout& layout) {
   Shape piece = shape;
   if (layout.split() && piece[layout.axis] > 0) piece[layout.axis] /= layout.pieces;
   return piece;
 }
 
-Tensor PieceOf(const Tensor& whole, const Layout& layout, int rank, int ranks) {
+Tensor PieceOf(const Tensor& whole, const ShardLayout& layout, int rank, int ranks) {
   if (layout.spread == Spreading::kReplicated) return whole;
   if (layout.spread == Spreading::kPartial)
     return rank == 0 ? whole : Tensor::Allocate(whole.type());

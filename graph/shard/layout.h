@@ -1,4 +1,4 @@
-// Layout: where the pieces of a tensor lie among the ranks.
+// ShardLayout: where the pieces of a tensor lie among the ranks.
 //
 // Thread-safety: plain values and free functions.
 #ifndef NPUMESH_GRAPH_SHARD_LAYOUT_H_
@@ -22,23 +22,23 @@ enum class Spreading : uint8_t {
 // `ranks / pieces` neighbours have the same one. With `blocks`, sizes that add up to that of the
 // axis, every block falls into pieces, and a rank has its piece of each (queries, keys and values
 // that one product makes side by side).
-struct Layout {
+struct ShardLayout {
   Spreading spread = Spreading::kReplicated;
   int axis = 0;
   int pieces = 1;
   std::vector<int64_t> blocks = {};
-  bool operator==(const Layout&) const = default;
+  bool operator==(const ShardLayout&) const = default;
 
   bool split() const { return spread == Spreading::kSplit; }
-  static Layout Split(int axis, int pieces, std::vector<int64_t> blocks = {}) {
+  static ShardLayout Split(int axis, int pieces, std::vector<int64_t> blocks = {}) {
     return {Spreading::kSplit, axis, pieces, std::move(blocks)};
   }
-  static Layout Partial() { return {.spread = Spreading::kPartial}; }
+  static ShardLayout Partial() { return {.spread = Spreading::kPartial}; }
 };
 
 // "whole", "axis 2", "axis 1, 2 pieces on 4 ranks", "axis 2 in blocks of 16, 16, 16", "partial
 // sums".
-std::string ToText(const Layout& layout, int ranks);
+std::string ToText(const ShardLayout& layout, int ranks);
 
 // Which piece a rank has. REQUIRES: pieces divides ranks.
 inline int PieceOf(int rank, int pieces, int ranks) {
@@ -46,11 +46,11 @@ inline int PieceOf(int rank, int pieces, int ranks) {
 }
 
 // `shape` of one piece. REQUIRES: the axis, or each block, falls into equal pieces.
-Shape PieceShape(const Shape& shape, const Layout& layout);
+Shape PieceShape(const Shape& shape, const ShardLayout& layout);
 
 // What `rank` has of `whole`; of kPartial: all on rank 0, zeros on the others. REQUIRES: as
 // PieceShape, and a dtype of whole bytes.
-Tensor PieceOf(const Tensor& whole, const Layout& layout, int rank, int ranks);
+Tensor PieceOf(const Tensor& whole, const ShardLayout& layout, int rank, int ranks);
 
 }  // namespace npumesh
 

@@ -70,14 +70,14 @@ const RuleAnswer* LayoutPlan::answer(NodeId id) const {
   return found == answers_.end() ? nullptr : &found->second;
 }
 
-const Layout& LayoutPlan::layout(Value value) const {
-  static const Layout whole;
+const ShardLayout& LayoutPlan::layout(Value value) const {
+  static const ShardLayout whole;
   const auto found = layouts_.find(value);
   return found == layouts_.end() ? whole : found->second;
 }
 
-Layout LayoutPlan::LayoutOfOutput(Value value) const {
-  return of_inputs_.contains(value) ? layout(value) : Layout();
+ShardLayout LayoutPlan::LayoutOfOutput(Value value) const {
+  return of_inputs_.contains(value) ? layout(value) : ShardLayout();
 }
 
 Status LayoutPlan::CheckNode(const Node& node, const Operator& op) const {
@@ -99,7 +99,7 @@ Status LayoutPlan::CheckInPlace(const Node& node, const Operator& op) const {
   for (const InPlace& place : InPlacesOf(op, inference().context(node.id))) {
     const int at = inference().context(node.id).input_index(place.slot);
     if (at < 0 || !node.inputs[static_cast<size_t>(at)]) continue;
-    const Layout& mine = layout(*node.inputs[static_cast<size_t>(at)]);
+    const ShardLayout& mine = layout(*node.inputs[static_cast<size_t>(at)]);
     if (!mine.split()) continue;
     return Obstacle(
         node, fmt::format("updates a tensor in place that is split ({})", ToText(mine, ranks_)),
@@ -129,8 +129,8 @@ bool LayoutPlan::MakesAnySize(Value value) const {
   return op != nullptr && op->split && op->split->form == SplitForm::kFill;
 }
 
-LayoutPlan::Way LayoutPlan::WayTo(Value value, const Layout& wanted) const {
-  const Layout& have = layout(value);
+LayoutPlan::Way LayoutPlan::WayTo(Value value, const ShardLayout& wanted) const {
+  const ShardLayout& have = layout(value);
   if (known(value) || have == wanted) return Way::kAsIs;
   if (wanted.spread == Spreading::kPartial) return Way::kImpossible;
   const Shape& shape = inference().type(value).shape;
@@ -145,11 +145,11 @@ LayoutPlan::Way LayoutPlan::WayTo(Value value, const Layout& wanted) const {
 }
 
 // True: a value cannot be had so, and a product will not be split any more.
-bool LayoutPlan::TakeInputs(const Node& node, const std::vector<Layout>& wanted) {
+bool LayoutPlan::TakeInputs(const Node& node, const std::vector<ShardLayout>& wanted) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.inputs[i]) continue;
     const Value value = *node.inputs[i];
-    const Layout want = i < wanted.size() ? wanted[i] : Layout();
+    const ShardLayout want = i < wanted.size() ? wanted[i] : ShardLayout();
     switch (WayTo(value, want)) {
       case Way::kAsIs:
         break;
@@ -183,7 +183,7 @@ bool LayoutPlan::KeepWhole(Value value, const std::string& reason) {
 // Asks the products behind the value to be split as the node needs it. True: one will be.
 bool LayoutPlan::Grant(const Node& node, const Wish& wish) {
   const Value value = *node.inputs[wish.input];
-  const Layout& have = layout(value);
+  const ShardLayout& have = layout(value);
   const int64_t size = inference().type(value).shape[have.axis];
   const std::string reason = fmt::format("{} ({}): {}", node.name, node.type, wish.reason);
   bool changed = false;
@@ -240,7 +240,7 @@ Result<bool> LayoutPlan::DecideNode(const Node& node, const Operator& op) {
   RuleOutcome outcome = ApplyRule(QuestionOf(node, op));
   if (outcome.wish && Grant(node, *outcome.wish)) return true;
   if (outcome.answer) {
-    const std::vector<Layout>& wanted = outcome.answer->inputs;
+    const std::vector<ShardLayout>& wanted = outcome.answer->inputs;
     bool possible = true;
     for (size_t i = 0; i < node.inputs.size() && possible; ++i) {
       possible = !node.inputs[i] || WayTo(*node.inputs[i], wanted[i]) != Way::kImpossible;
@@ -285,9 +285,9 @@ Result<bool> LayoutPlan::Walk() {
   }
   const NodeId sink = graph().NetOutput();
   if (sink == kNoNode) return false;
-  std::vector<Layout> wanted;
+  std::vector<ShardLayout> wanted;
   for (const std::optional<Value>& value : graph().node(sink).inputs) {
-    wanted.push_back(value ? LayoutOfOutput(*value) : Layout());
+    wanted.push_back(value ? LayoutOfOutput(*value) : ShardLayout());
   }
   return TakeInputs(graph().node(sink), wanted);
 }
@@ -322,7 +322,7 @@ std::set<NodeId> LayoutPlan::InputsBehind(Value value) const {
 }
 
 // Keeps the split of an input if fewer whole values are cut and nothing more is gathered.
-Status LayoutPlan::TryInput(NodeId input, const Layout& layout) {
+Status LayoutPlan::TryInput(NodeId input, const ShardLayout& layout) {
   const size_t cuts = cuts_.size(), gathers = gathers_.size();
   const auto hints = hints_;
   const auto inputs = input_layouts_;
@@ -351,7 +351,7 @@ Status LayoutPlan::SplitInputs() {
           const int64_t size = (*declared)[axis];
           const int64_t wanted = inference().type(cut.value).shape[cut.layout.axis];
           if (size != wanted || size % cut.layout.pieces != 0) continue;
-          NPUMESH_RETURN_IF_ERROR(TryInput(input, Layout::Split(axis, cut.layout.pieces)));
+          NPUMESH_RETURN_IF_ERROR(TryInput(input, ShardLayout::Split(axis, cut.layout.pieces)));
         }
         found = true;
       }
@@ -386,7 +386,7 @@ Status LayoutPlan::Decide() {
   const bool weights = std::any_of(answers_.begin(), answers_.end(), [](const auto& entry) {
     const RuleAnswer& answer = entry.second;
     return answer.rows_of_table ||
-           std::any_of(answer.outputs.begin(), answer.outputs.end(), [](const Layout& layout) {
+           std::any_of(answer.outputs.begin(), answer.outputs.end(), [](const ShardLayout& layout) {
              return layout.spread != Spreading::kReplicated;
            });
   });
@@ -397,7 +397,7 @@ std::vector<ShardNote> LayoutPlan::Notes() const {
   std::vector<ShardNote> notes;
   for (const NodeId id : graph().DataNodes()) {
     const Node& node = graph().node(id);
-    const Layout& mine = layout({id, 0});
+    const ShardLayout& mine = layout({id, 0});
     notes.push_back({mine.split() ? ShardFate::kSharded : ShardFate::kReplicated, node.name,
                      node.type, mine.split() ? "each rank is given " + ToText(mine, ranks_) : ""});
   }

@@ -38,11 +38,11 @@ class LayoutPlan {
   // How the node takes its inputs and leaves its outputs; null: everything is whole.
   const RuleAnswer* answer(NodeId id) const;
   // Of a value after its sum over all ranks, if it needs one.
-  const Layout& layout(Value value) const;
+  const ShardLayout& layout(Value value) const;
   // Its value is the same whatever the inputs of the graph are.
   bool known(Value value) const;
   // How a graph output is left.
-  Layout LayoutOfOutput(Value value) const;
+  ShardLayout LayoutOfOutput(Value value) const;
   RuleQuestion QuestionOf(const Node& node, const Operator& op) const;
   std::vector<ShardNote> Notes() const;
 
@@ -57,7 +57,7 @@ class LayoutPlan {
   // A whole value of which ranks take their piece.
   struct Cut {
     Value value;
-    Layout layout;
+    ShardLayout layout;
   };
   enum class Way : uint8_t { kAsIs, kCut, kGather, kImpossible };
 
@@ -65,18 +65,18 @@ class LayoutPlan {
   void FindVocabulary();
   Status CheckNode(const Node& node, const Operator& op) const;
   Status CheckInPlace(const Node& node, const Operator& op) const;
-  Way WayTo(Value value, const Layout& wanted) const;
+  Way WayTo(Value value, const ShardLayout& wanted) const;
   bool MakesAnySize(Value value) const;
   // Walks once. True: a wish came up and the walk has to begin again.
   Result<bool> Walk();
   Result<bool> DecideNode(const Node& node, const Operator& op);
-  bool TakeInputs(const Node& node, const std::vector<Layout>& wanted);
+  bool TakeInputs(const Node& node, const std::vector<ShardLayout>& wanted);
   void Leave(const Node& node, const Operator& op, RuleAnswer answer);
   bool Grant(const Node& node, const Wish& wish);
   bool KeepWhole(Value value, const std::string& reason);
   Status WalkToEnd();
   Status SplitInputs();
-  Status TryInput(NodeId input, const Layout& layout);
+  Status TryInput(NodeId input, const ShardLayout& layout);
   std::set<NodeId> InputsBehind(Value value) const;
   Status NothingSplit() const;
 
@@ -86,13 +86,13 @@ class LayoutPlan {
   int64_t vocabulary_ = 0;
   std::vector<bool> known_;  // by node
   std::vector<NodeId> order_;
-  std::map<NodeId, Hint> hints_;            // of products
-  std::map<NodeId, Layout> input_layouts_;  // of Data
-  std::set<NodeId> tried_;                  // inputs of the graph
+  std::map<NodeId, Hint> hints_;                 // of products
+  std::map<NodeId, ShardLayout> input_layouts_;  // of Data
+  std::set<NodeId> tried_;                       // inputs of the graph
 
   // Of the last walk.
   std::map<NodeId, RuleAnswer> answers_;
-  std::map<Value, Layout> layouts_;  // those that are split
+  std::map<Value, ShardLayout> layouts_;  // those that are split
   std::map<Value, std::set<NodeId>> origins_;
   std::set<Value> of_inputs_;  // pieces that come from pieces of inputs
   std::map<NodeId, std::string> whys_;

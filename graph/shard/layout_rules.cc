@@ -122,8 +122,8 @@ bool Has(const std::vector<int>& axes, int axis) {
 }
 
 // `input` in pieces along `axis`; nullopt: it cannot be had so.
-std::optional<Layout> AsPieces(const RuleInput& input, int axis, const Common& common) {
-  const Layout wanted = Layout::Split(axis, common.pieces, common.blocks);
+std::optional<ShardLayout> AsPieces(const RuleInput& input, int axis, const Common& common) {
+  const ShardLayout wanted = ShardLayout::Split(axis, common.pieces, common.blocks);
   if (input.known || input.layout == wanted) return wanted;
   if (!common.blocks.empty()) return std::nullopt;
   if (input.layout.split() && (input.layout.axis != axis || !input.layout.blocks.empty())) {
@@ -149,13 +149,13 @@ Outcome ElementwiseRule(const RuleQuestion& question, const SplitTrait& trait) {
     const int axis = input.type.shape.rank() - common->from_end;
     if (!input.connected || axis < 0 || input.type.shape[axis] == 1) continue;
     if (input.type.shape[axis] != size) return Whole("its operands have other sizes");
-    const std::optional<Layout> layout = AsPieces(input, axis, *common);
+    const std::optional<ShardLayout> layout = AsPieces(input, axis, *common);
     if (!layout) return Whole("its operands are split in different ways");
     answer.inputs[i] = *layout;
   }
   for (size_t i = 0; i < question.outputs.size(); ++i) {
     if (question.outputs[i].shape != to) return Whole("its outputs have other sizes");
-    answer.outputs[i] = Layout::Split(out_axis, common->pieces, common->blocks);
+    answer.outputs[i] = ShardLayout::Split(out_axis, common->pieces, common->blocks);
   }
   return {answer, {}, {}};
 }
@@ -208,7 +208,7 @@ Outcome ViewRule(const RuleQuestion& question) {
   if (!IsSplit(input) || question.op.retypes) return Whole("it is a view of bytes");
   const Shape& from = input.type.shape;
   const Shape& to = question.outputs[0].shape;
-  const Layout& layout = input.layout;
+  const ShardLayout& layout = input.layout;
   const std::optional<int> begins = AxisOfView(from, layout.axis, to);
   if (!begins) return Whole(fmt::format("axis {} of {} is merged in {}", layout.axis, from, to));
   int axis = *begins;
@@ -241,7 +241,7 @@ Outcome ViewRule(const RuleQuestion& question) {
   }
   RuleAnswer answer = AllReplicated(question);
   answer.inputs[0] = layout;
-  answer.outputs[0] = Layout::Split(axis, layout.pieces, blocks);
+  answer.outputs[0] = ShardLayout::Split(axis, layout.pieces, blocks);
   if (!ScaleSizes(question, axis, layout.pieces, &answer)) return Whole("its sizes are not known");
   return {answer, {}, {}};
 }
@@ -301,7 +301,7 @@ std::optional<Product> ProductOf(const RuleQuestion& question) {
 }
 
 // Megatron's columns: each rank computes some columns of the result.
-Outcome Columns(const RuleQuestion& question, const Product& product, const Layout& columns) {
+Outcome Columns(const RuleQuestion& question, const Product& product, const ShardLayout& columns) {
   RuleAnswer answer = AllReplicated(question);
   answer.inputs[product.right] = columns;
   answer.outputs[0] = columns;
@@ -326,7 +326,8 @@ Outcome ColumnsOfWeight(const RuleQuestion& question, const Product& product) {
     whole.why = fmt::format("{} columns do not fall into {} equal pieces", columns, pieces);
     return whole;
   }
-  return Columns(question, product, Layout::Split(product.columns, pieces, question.wished_blocks));
+  return Columns(question, product,
+                 ShardLayout::Split(product.columns, pieces, question.wished_blocks));
 }
 
 // Megatron's rows: each rank has some terms of every sum.
@@ -339,8 +340,8 @@ Outcome RowRule(const RuleQuestion& question, const Product& product) {
     if (IsSplit(*side) && !side->layout.blocks.empty()) blocks = side->layout.blocks;
   }
   const Common common{0, question.ranks, blocks};
-  const std::optional<Layout> left_pieces = AsPieces(left, product.left_terms, common);
-  const std::optional<Layout> right_pieces = AsPieces(right, product.right_terms, common);
+  const std::optional<ShardLayout> left_pieces = AsPieces(left, product.left_terms, common);
+  const std::optional<ShardLayout> right_pieces = AsPieces(right, product.right_terms, common);
   if (terms % question.ranks != 0 || !left_pieces || !right_pieces) {
     return Whole(fmt::format("{} terms do not fall into {} equal pieces", terms, question.ranks));
   }
@@ -349,9 +350,9 @@ Outcome RowRule(const RuleQuestion& question, const Product& product) {
   answer.inputs[product.right] = *right_pieces;
   if (product.bias) {
     if (!question.inputs[*product.bias].known) return Whole("its bias is not known");
-    answer.inputs[*product.bias] = Layout::Partial();
+    answer.inputs[*product.bias] = ShardLayout::Partial();
   }
-  answer.outputs[0] = Layout::Partial();
+  answer.outputs[0] = ShardLayout::Partial();
   return {answer, {}, {}};
 }
 
@@ -365,11 +366,11 @@ Outcome BatchRule(const RuleQuestion& question, const Product& product, Common c
     const RuleInput& input = question.inputs[side];
     const int axis = input.type.shape.rank() - common.from_end;
     if (axis < 0 || input.type.shape[axis] == 1) continue;
-    const std::optional<Layout> layout = AsPieces(input, axis, common);
+    const std::optional<ShardLayout> layout = AsPieces(input, axis, common);
     if (!layout) return Whole("its operands are split in different ways");
     answer.inputs[side] = *layout;
   }
-  answer.outputs[0] = Layout::Split(out_axis, common.pieces, common.blocks);
+  answer.outputs[0] = ShardLayout::Split(out_axis, common.pieces, common.blocks);
   return {answer, {}, {}};
 }
 
@@ -427,7 +428,7 @@ Outcome AlongRule(const RuleQuestion& question, const SplitTrait& trait) {
   for (size_t i = 0; i < question.inputs.size(); ++i) {
     const RuleInput& input = question.inputs[i];
     if (!input.connected || input.type.shape != data.type.shape) continue;
-    const std::optional<Layout> layout = AsPieces(input, axis, *common);
+    const std::optional<ShardLayout> layout = AsPieces(input, axis, *common);
     if (!layout) return Whole("its operands are split in different ways");
     answer.inputs[i] = *layout;
   }
@@ -437,7 +438,7 @@ Outcome AlongRule(const RuleQuestion& question, const SplitTrait& trait) {
     if (!ranks_fit || out_axis >= to.rank() || to[out_axis] != data.type.shape[axis]) {
       return Whole(fmt::format("it works along axis {}", axis));
     }
-    answer.outputs[i] = Layout::Split(out_axis, common->pieces, common->blocks);
+    answer.outputs[i] = ShardLayout::Split(out_axis, common->pieces, common->blocks);
   }
   if (!ScaleSizes(question, axis, common->pieces, &answer)) return Whole("its sizes are not known");
   return {answer, {}, {}};
@@ -455,21 +456,21 @@ Outcome JoinRule(const RuleQuestion& question, const SplitTrait& trait) {
   for (size_t i = 0; i < question.inputs.size(); ++i) {
     const RuleInput& input = question.inputs[i];
     if (!input.connected || (axis_port && i == *axis_port)) continue;
-    const std::optional<Layout> layout = AsPieces(input, axis, *common);
+    const std::optional<ShardLayout> layout = AsPieces(input, axis, *common);
     if (!layout || input.type.shape[axis] != to[axis]) {
       return Whole("its operands are split in different ways");
     }
     answer.inputs[i] = *layout;
   }
-  answer.outputs[0] = Layout::Split(axis, common->pieces, common->blocks);
+  answer.outputs[0] = ShardLayout::Split(axis, common->pieces, common->blocks);
   return {answer, {}, {}};
 }
 
 // The layout of each output of a cut along the split axis, whose blocks are the parts or smaller;
 // empty: they are not.
-std::vector<Layout> LayoutsOfParts(const RuleQuestion& question, const Layout& data,
-                                   const std::vector<int64_t>& parts) {
-  std::vector<Layout> layouts;
+std::vector<ShardLayout> LayoutsOfParts(const RuleQuestion& question, const ShardLayout& data,
+                                        const std::vector<int64_t>& parts) {
+  std::vector<ShardLayout> layouts;
   size_t block = 0;
   for (const int64_t part : parts) {
     std::vector<int64_t> inside;
@@ -480,11 +481,11 @@ std::vector<Layout> LayoutsOfParts(const RuleQuestion& question, const Layout& d
     }
     if (sum != part) return {};
     if (inside.size() < 2) inside.clear();
-    layouts.push_back(Layout::Split(data.axis, data.pieces, std::move(inside)));
+    layouts.push_back(ShardLayout::Split(data.axis, data.pieces, std::move(inside)));
   }
   return block == data.blocks.size() && layouts.size() == question.outputs.size()
              ? layouts
-             : std::vector<Layout>();
+             : std::vector<ShardLayout>();
 }
 
 Outcome PartsRule(const RuleQuestion& question, const SplitTrait& trait) {
@@ -533,8 +534,8 @@ Outcome HalvesRule(const RuleQuestion& question, const SplitTrait& trait) {
 // Vocabulary: each rank has some rows of the table.
 Outcome TableRule(const RuleQuestion& question, size_t table) {
   RuleAnswer answer = AllReplicated(question);
-  answer.inputs[table] = Layout::Split(0, question.ranks);
-  answer.outputs[0] = Layout::Partial();
+  answer.inputs[table] = ShardLayout::Split(0, question.ranks);
+  answer.outputs[0] = ShardLayout::Partial();
   answer.rows_of_table = true;
   return {answer, {}, {}};
 }

@@ -21,7 +21,7 @@ struct RuleInput {
   TensorType type;  // of the whole tensor, static
   // Its value is known whatever the inputs of the graph are: any piece of it may be asked for.
   bool known = false;
-  Layout layout;
+  ShardLayout layout;
 };
 
 struct RuleQuestion {
@@ -47,8 +47,8 @@ struct ScaledSizes {
 
 struct RuleAnswer {
   // The layouts in which the node takes its inputs and leaves its outputs.
-  std::vector<Layout> inputs;
-  std::vector<Layout> outputs;
+  std::vector<ShardLayout> inputs;
+  std::vector<ShardLayout> outputs;
   std::optional<ScaledSizes> sizes;
   // Output 0 has the sizes of a piece; times these they are those of the whole.
   std::vector<int64_t> growth;

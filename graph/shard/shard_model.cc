@@ -46,22 +46,24 @@ class RankWriter {
 
   Result<Value> Add(Node node);
   Result<Value> AddConst(const std::string& name, const Tensor& tensor);
-  Result<Value> Known(Value value, const Layout& wanted);
-  Result<Value> MakeKnown(Value value, const Layout& wanted);
-  Result<std::optional<Value>> KnownThrough(Value value, const Layout& wanted);
+  Result<Value> Known(Value value, const ShardLayout& wanted);
+  Result<Value> MakeKnown(Value value, const ShardLayout& wanted);
+  Result<std::optional<Value>> KnownThrough(Value value, const ShardLayout& wanted);
   Result<Value> Gathered(Value value);
-  Result<Value> Cut(Value value, const Layout& wanted);
+  Result<Value> Cut(Value value, const ShardLayout& wanted);
   Result<Value> SliceOf(Value piece, const std::string& name, int axis, int64_t first,
                         int64_t count);
-  Result<Value> Filled(Value value, const Layout& wanted);
-  Result<Value> Input(Value value, const Layout& wanted);
+  Result<Value> Filled(Value value, const ShardLayout& wanted);
+  Result<Value> Input(Value value, const ShardLayout& wanted);
   Result<Value> Scaled(Value value, const std::vector<int64_t>& divisors);
   Result<Node> Adapted(const Node& whole, const RuleAnswer* answer);
   Status AddNode(const Node& whole);
   Status AddInput(const Node& whole);
   Result<Value> LookedUp(const Node& whole, Node node);
   std::string Unique(const std::string& base) const;
-  int Piece(const Layout& layout) const { return PieceOf(rank_, layout.pieces, plan_.ranks()); }
+  int Piece(const ShardLayout& layout) const {
+    return PieceOf(rank_, layout.pieces, plan_.ranks());
+  }
 
   const LayoutPlan& plan_;
   int rank_;
@@ -90,7 +92,7 @@ Result<Value> RankWriter::AddConst(const std::string& name, const Tensor& tensor
 
 // A value that is known before the graph runs: constants become their pieces, and what transposes a
 // weight or views it does so with the piece.
-Result<Value> RankWriter::Known(Value value, const Layout& wanted) {
+Result<Value> RankWriter::Known(Value value, const ShardLayout& wanted) {
   const Wanted key{value, ToText(wanted, 0)};
   if (const auto found = knowns_.find(key); found != knowns_.end()) return found->second;
   NPUMESH_ASSIGN_OR_RETURN(const Value made, MakeKnown(value, wanted));
@@ -98,7 +100,7 @@ Result<Value> RankWriter::Known(Value value, const Layout& wanted) {
   return made;
 }
 
-Result<Value> RankWriter::MakeKnown(Value value, const Layout& wanted) {
+Result<Value> RankWriter::MakeKnown(Value value, const ShardLayout& wanted) {
   const Tensor& tensor = *plan_.inference().constant(value);
   const Node& node = plan_.graph().node(value.node);
   if (!IsWeightNode(node) && tensor.elements() > kSmallConstant) {
@@ -108,7 +110,7 @@ Result<Value> RankWriter::MakeKnown(Value value, const Layout& wanted) {
   return AddConst(node.name, PieceOf(tensor, wanted, rank_, plan_.ranks()));
 }
 
-Result<std::optional<Value>> RankWriter::KnownThrough(Value value, const Layout& wanted) {
+Result<std::optional<Value>> RankWriter::KnownThrough(Value value, const ShardLayout& wanted) {
   const Node& whole = plan_.graph().node(value.node);
   const Operator& op = *plan_.analysis().bound().op(value.node);
   const bool moves = (op.view && !op.retypes) || !op.permutation.empty();
@@ -121,7 +123,7 @@ Result<std::optional<Value>> RankWriter::KnownThrough(Value value, const Layout&
     if (axis < rank) {
       const int64_t size = question.inputs[0].type.shape[axis];
       if (size % wanted.pieces != 0) continue;
-      question.inputs[0].layout = Layout::Split(axis, wanted.pieces, wanted.blocks);
+      question.inputs[0].layout = ShardLayout::Split(axis, wanted.pieces, wanted.blocks);
       RuleOutcome outcome = ApplyRule(question);
       if (!outcome.answer || outcome.answer->outputs[0] != wanted) continue;
       answer = *std::move(outcome.answer);
@@ -144,10 +146,10 @@ Result<Value> RankWriter::SliceOf(Value piece, const std::string& name, int axis
 }
 
 // A piece of what this rank has: of the whole, or of a larger piece.
-Result<Value> RankWriter::Cut(Value value, const Layout& wanted) {
+Result<Value> RankWriter::Cut(Value value, const ShardLayout& wanted) {
   const Wanted key{value, "cut " + ToText(wanted, 0)};
   if (const auto found = knowns_.find(key); found != knowns_.end()) return found->second;
-  const Layout& have = plan_.layout(value);
+  const ShardLayout& have = plan_.layout(value);
   const int64_t size = plan_.inference().type(value).shape[wanted.axis];
   const int64_t count = size / wanted.pieces;
   int64_t first = Piece(wanted) * count;
@@ -160,7 +162,7 @@ Result<Value> RankWriter::Cut(Value value, const Layout& wanted) {
 }
 
 // A piece of a tensor whose elements are all equal.
-Result<Value> RankWriter::Filled(Value value, const Layout& wanted) {
+Result<Value> RankWriter::Filled(Value value, const ShardLayout& wanted) {
   const Node& whole = plan_.graph().node(value.node);
   const Operator& op = *plan_.analysis().bound().op(value.node);
   const OpContext& context = plan_.inference().context(value.node);
@@ -178,7 +180,7 @@ Result<Value> RankWriter::Filled(Value value, const Layout& wanted) {
 
 Result<Value> RankWriter::Gathered(Value value) {
   if (const auto found = gathered_.find(value); found != gathered_.end()) return found->second;
-  const Layout& have = plan_.layout(value);
+  const ShardLayout& have = plan_.layout(value);
   const int axis = have.axis;
   const std::string name = plan_.graph().node(value.node).name + "_gather";
   std::vector<int64_t> order(static_cast<size_t>(plan_.inference().type(value).shape.rank()));
@@ -186,7 +188,7 @@ Result<Value> RankWriter::Gathered(Value value) {
   std::swap(order[0], order[static_cast<size_t>(axis)]);  // its own inverse
   Value piece = values_.at(value);
   if (have.pieces != plan_.ranks()) {
-    NPUMESH_ASSIGN_OR_RETURN(piece, Cut(value, Layout::Split(axis, plan_.ranks())));
+    NPUMESH_ASSIGN_OR_RETURN(piece, Cut(value, ShardLayout::Split(axis, plan_.ranks())));
   }
   Value permutation;
   if (axis != 0) {
@@ -204,9 +206,9 @@ Result<Value> RankWriter::Gathered(Value value) {
   return whole;
 }
 
-Result<Value> RankWriter::Input(Value value, const Layout& wanted) {
+Result<Value> RankWriter::Input(Value value, const ShardLayout& wanted) {
   if (plan_.known(value)) return Known(value, wanted);
-  const Layout& have = plan_.layout(value);
+  const ShardLayout& have = plan_.layout(value);
   if (have == wanted) return values_.at(value);
   if (!wanted.split()) return Gathered(value);
   const Operator* op = plan_.analysis().bound().op(value.node);
@@ -241,15 +243,15 @@ Result<Node> RankWriter::Adapted(const Node& whole, const RuleAnswer* answer) {
       NPUMESH_ASSIGN_OR_RETURN(node.inputs[i], Scaled(*whole.inputs[i], answer->sizes->divisors));
       continue;
     }
-    const Layout wanted = answer == nullptr ? Layout() : answer->inputs[i];
+    const ShardLayout wanted = answer == nullptr ? ShardLayout() : answer->inputs[i];
     NPUMESH_ASSIGN_OR_RETURN(node.inputs[i], Input(*whole.inputs[i], wanted));
-    if (wanted != Layout()) node.input_descs[i].shape.reset();
+    if (wanted != ShardLayout()) node.input_descs[i].shape.reset();
   }
   if (answer != nullptr) {
     for (TensorDesc& desc : node.output_descs) desc.shape.reset();
     for (const auto& [name, number] : answer->attrs) node.attrs[name] = AttrValue::Int(number);
-    const Layout output = answer->outputs.empty() ? Layout() : answer->outputs[0];
-    if (output != Layout()) {
+    const ShardLayout output = answer->outputs.empty() ? ShardLayout() : answer->outputs[0];
+    if (output != ShardLayout()) {
       const bool partial = output.spread == Spreading::kPartial;
       node.attrs[std::string(kShardAttr)] = AttrValue::String(
           partial ? "reduced: partial sums" : "sharded: " + ToText(output, plan_.ranks()));
@@ -281,7 +283,7 @@ Result<Value> RankWriter::LookedUp(const Node& whole, Node node) {
 
 Status RankWriter::AddInput(const Node& whole) {
   Node node = whole;
-  const Layout& layout = plan_.layout({whole.id, 0});
+  const ShardLayout& layout = plan_.layout({whole.id, 0});
   if (layout.split()) {
     for (TensorDesc& desc : node.output_descs) {
       if (desc.shape) desc.shape = PieceShape(*desc.shape, layout);
@@ -340,7 +342,7 @@ Result<Graph> RankWriter::Write() {
   if (sink != kNoNode) {
     RuleAnswer ends;
     for (const std::optional<Value>& value : whole.node(sink).inputs) {
-      ends.inputs.push_back(value ? plan_.LayoutOfOutput(*value) : Layout());
+      ends.inputs.push_back(value ? plan_.LayoutOfOutput(*value) : ShardLayout());
     }
     NPUMESH_ASSIGN_OR_RETURN(Node node, Adapted(whole.node(sink), &ends));
     NPUMESH_RETURN_IF_ERROR(graph_.Add(std::move(node)).status());
@@ -392,7 +394,7 @@ Result<ShardedModel> ShardModel(const Model& model, const OpRegistry& registry, 
   for (const NodeId id : plan.graph().DataNodes()) sharded.inputs.push_back(plan.layout({id, 0}));
   if (const NodeId sink = plan.graph().NetOutput(); sink != kNoNode) {
     for (const std::optional<Value>& value : plan.graph().node(sink).inputs) {
-      sharded.outputs.push_back(value ? plan.LayoutOfOutput(*value) : Layout());
+      sharded.outputs.push_back(value ? plan.LayoutOfOutput(*value) : ShardLayout());
     }
   }
   for (int rank = 0; rank < ranks; ++rank) {

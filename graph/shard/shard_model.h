@@ -35,15 +35,15 @@ struct ShardedValue {
   std::string type;
   int port = 0;
   int part_port = 0;
-  Layout layout;
+  ShardLayout layout;
 };
 
 struct ShardedModel {
   std::vector<Model> models;     // by rank
   std::vector<ShardNote> notes;  // in execution order
   // By position among the inputs and outputs of the graph.
-  std::vector<Layout> inputs;
-  std::vector<Layout> outputs;
+  std::vector<ShardLayout> inputs;
+  std::vector<ShardLayout> outputs;
   std::vector<ShardedValue> values;  // in execution order
 };
 
