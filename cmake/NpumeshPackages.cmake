@@ -4,6 +4,7 @@
 #   npumesh-tools    the command
 #   npumesh-dev      headers, archives, what find_package(npumesh) reads
 #   npumesh-doc      the pages
+#   python3-npumesh  import npumesh, npu_bridge, hccl, torch_npu
 #
 # They lie in /opt/npumesh, because vendor-style programs expect their layout there as in a prefix.
 # Included after every install(): an install() belongs to one of the components.
@@ -23,14 +24,16 @@ set(version ${PROJECT_VERSION}-1~deb${release})
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME npumesh)
 set(CPACK_PACKAGE_VENDOR npumesh)
-set(CPACK_PACKAGE_CONTACT "npumesh developers <npumesh@localhost>")
+set(CPACK_PACKAGE_CONTACT "npumesh developers <developers@npumesh.example>")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 # The prefix is written into set_env.sh, so files are staged with DESTDIR.
 set(CPACK_SET_DESTDIR ON)
 set(CPACK_INSTALL_PREFIX ${NPUMESH_PACKAGE_PREFIX})
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL runtime tools development doc)
+set(CPACK_COMPONENTS_ALL runtime tools development doc python)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/packages/stage.cmake)
+string(TIMESTAMP CPACK_NPUMESH_PACKAGE_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -61,9 +64,6 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS ${mpi_bin})
 # Static kernels are compiled where they run; ranks of other hosts are started through ssh.
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "g++, openssh-client")
-set(CPACK_DEBIAN_TOOLS_PACKAGE_CONTROL_EXTRA
-    ${PROJECT_SOURCE_DIR}/cmake/packages/postinst ${PROJECT_SOURCE_DIR}/cmake/packages/prerm)
-set(CPACK_DEBIAN_TOOLS_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME npumesh-dev)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
@@ -78,6 +78,14 @@ set(CPACK_DEBIAN_DOC_PACKAGE_NAME npumesh-doc)
 set(CPACK_COMPONENT_DOC_DESCRIPTION "Pages of npumesh.\n Manual, formats, architecture.")
 set(CPACK_DEBIAN_DOC_PACKAGE_SECTION doc)
 set(CPACK_DEBIAN_DOC_PACKAGE_ARCHITECTURE all)
+
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-npumesh)
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION
+    "npumesh in Python.\n Runs Ascend graphs; /opt/npumesh/set_env.sh puts it on the path.")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.9), npumesh-runtime (>= ${version})")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS python3-numpy)
 
 # Only packages have the pages: `cmake --install` has the tree beside it.
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/npumesh
