@@ -91,7 +91,7 @@ def dtype(value: DTypeLike) -> DType:
     found = None
     if np is not None:
         try:
-            found = _BY_NAME.get(np.dtype(value).name)
+            found = _of_numpy(np.dtype(value))
         except TypeError:
             pass
     if found is None:
@@ -99,6 +99,12 @@ def dtype(value: DTypeLike) -> DType:
             f"dtype: expected one of {', '.join(_BY_NAME)}, seen {value!r}"
         )
     return found
+
+
+@functools.lru_cache(maxsize=None)
+def _of_numpy(of: Any) -> Optional[DType]:
+    """Of a numpy.dtype; kept, because numpy makes the name anew each time (2 us)."""
+    return _BY_NAME.get(of.name)
 
 
 def dtype_of_number(number: int, where: str) -> DType:
@@ -113,7 +119,8 @@ def bytes_of(of: DTypeLike, shape: Tuple[int, ...]) -> int:
     count = 1
     for dim in shape:
         count *= dim
-    return (count * dtype(of).bits + 7) // 8
+    bits = of.bits if isinstance(of, DType) else dtype(of).bits
+    return (count * bits + 7) // 8
 
 
 @functools.lru_cache(maxsize=None)
@@ -128,6 +135,12 @@ def ml_dtypes() -> Any:
 
 def numpy_type(of: DType) -> Any:
     """The numpy.dtype whose values are those of `of`; None: there is none here."""
+    return _numpy_type_of_number(of.number)
+
+
+@functools.lru_cache(maxsize=None)
+def _numpy_type_of_number(number: int) -> Any:
+    of = BY_NUMBER[number]
     if of.own is not None:
         return np.dtype(of.own)
     module = ml_dtypes() if of.ml is not None else None

@@ -64,6 +64,10 @@ class Session(Handle):
         self._input_count, self._output_count = inputs.value, outputs.value
         self._inputs = tuple(self._port("input", at) for at in range(inputs.value))
         self._positions = {port.name: at for at, port in enumerate(self._inputs)}
+        # What messages call an input.
+        self._labels = tuple(
+            f'{self.name}: input {at} "{port.name}"' for at, port in enumerate(self._inputs)
+        )
         # What a RefData got last, because only that says how large it is when its shape is open.
         self._ref_types: Dict[int, Tuple[Tuple[int, ...], DType]] = {}
 
@@ -202,9 +206,15 @@ class Session(Handle):
             )
         return int(which)
 
+    @staticmethod
+    def _is_mapping(inputs: Sequence[Any]) -> bool:
+        return len(inputs) == 1 and isinstance(inputs[0], Mapping)
+
     def _bind(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> List[Any]:
         """One value for each input of the graph, None for those that are not given."""
-        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+        if len(inputs) == self._input_count and not named and not self._is_mapping(inputs):
+            return list(inputs)
+        if self._is_mapping(inputs):
             pairs = list(inputs[0].items())
         else:
             pairs = list(enumerate(inputs))
@@ -217,9 +227,7 @@ class Session(Handle):
         for which, value in [*pairs, *named.items()]:
             at = self._position(which)
             if at in seen:
-                raise InvalidArgumentError(
-                    f'{self.name}: input {at} "{self._inputs[at].name}" is given twice'
-                )
+                raise InvalidArgumentError(f"{self._labels[at]} is given twice")
             seen.add(at)
             given[at] = value
         return given
@@ -230,27 +238,25 @@ class Session(Handle):
             return [at for at, port in ports if port.ref and given[at] is not None]
         if isinstance(in_place, (str, int)) and in_place is not False:
             in_place = (in_place,)
-        positions = sorted({self._position(which) for which in in_place or ()})
+        if not in_place:
+            return []
+        positions = sorted({self._position(which) for which in in_place})
         for at in positions:
             if given[at] is None:
                 raise InvalidArgumentError(
-                    f'{self.name}: input {at} "{self._inputs[at].name}" is to be written in place '
-                    "but is not given"
+                    f"{self._labels[at]} is to be written in place but is not given"
                 )
         return positions
-
-    def _where(self, at: int) -> str:
-        return f'{self.name}: input {at} "{self._inputs[at].name}"'
 
     def _read(self, at: int, value: Any) -> Optional[tensors.Operand]:
         if value is None:
             return None
-        return tensors.read(value, self._inputs[at].dtype, self._where(at))
+        return tensors.read(value, self._inputs[at].dtype, self._labels[at])
 
     def _operands(self, given: Sequence[Any],
                   written: Sequence[int]) -> List[Optional[tensors.Operand]]:
         return [
-            tensors.write(value, self._where(at)) if at in written else self._read(at, value)
+            tensors.write(value, self._labels[at]) if at in written else self._read(at, value)
             for at, value in enumerate(given)
         ]
 
