@@ -31,7 +31,7 @@ Result<OnnxImportOptions> OptionsFrom(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0) {
-      return Error(Code::kInvalidArgument, "--sequence \"{}\": expected NAME=N", text);
+      return Error(Code::kInvalidArgument, "\"{}\": expected NAME=N", text);
     }
     NPUMESH_ASSIGN_OR_RETURN(const int64_t length,
                              ParseInt(text.substr(equals + 1), 0, kMostElements, "--sequence"));
@@ -60,10 +60,6 @@ int ImportSharded(const ImportWords& words) {
   const Result<std::shared_ptr<const OpRegistry>> registry =
       OperatorsWith(words.op_libraries, words.library_trust);
   if (!registry.ok()) return Fail("import", registry.status());
-  if (words.output.empty()) {
-    return Fail("import",
-                Error(Code::kInvalidArgument, "--tp writes a package; expected -o and its folder"));
-  }
   ExportOptions package;
   package.export_path = words.output;
   package.export_name = std::filesystem::path(words.file).stem().string() + "_rank";
@@ -90,10 +86,15 @@ void AddImport(CLI::App& app, Action& action) {
                               ->add_option("--sequence", words->sequences,
                                            "How many elements an input that is a sequence has")
                               ->type_name("NAME=N")
+                              ->check(CLI::Validator(
+                                  [](const std::string& text) {
+                                    return std::string(OptionsFrom({text}).status().message());
+                                  },
+                                  ""))
                               ->allow_extra_args(false);
   AddOpLibraryOption(*command, words->op_libraries, words->library_trust);
   AddShardOptions(*command, words->shard);
-  command->get_option("--tp")->excludes(sequence);
+  command->get_option("--tp")->excludes(sequence)->needs(output);
   CLI::Option* ops =
       command->add_flag("--ops", words->ops, "List the operators that have a translation");
   ops->excludes(file)->excludes(output)->excludes(sequence);
