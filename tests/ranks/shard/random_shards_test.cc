@@ -1,0 +1,124 @@
+// Random decoders, split over 2 and 4 ranks: the ranks compute what one card does, and one card
+// what plain arithmetic does.
+//
+//   random_shards [--first=SEED] [--seeds=N]
+#include <gmock/gmock.h>
+
+#include <charconv>
+#include <iostream>
+
+#include "graph/ops/builtin_ops.h"
+#include "graph/session/session.h"
+#include "graph/shard/shard_model.h"
+#include "graph/shard/shard_proof.h"
+#include "tests/ranks/run_ranks.h"
+#include "tests/ranks/shard/random_decoder.h"
+
+namespace npumesh {
+namespace {
+
+uint64_t first_seed = 0;
+uint64_t seed_count = 60;
+
+using testing::HasSubstr;
+
+// Of the largest value; the deepest graphs have 3 layers in float32.
+constexpr double kTolerance = 1e-4;
+
+Result<Tensor> RunWhole(const WrittenDecoder& written) {
+  std::optional<Tensor> output;
+  const auto statuses = RunRanks(1, TestEnv(), [&](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+    NPUMESH_ASSIGN_OR_RETURN(const auto session,
+                             Session::Create(world, *memory, written.model, SessionOptions()));
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->Run(written.inputs));
+    output = Tensor::FromVector<float>(
+        outputs[0].type(), {outputs[0].as<float>().begin(), outputs[0].as<float>().end()});
+    return Status();
+  });
+  NPUMESH_RETURN_IF_ERROR(statuses[0]);
+  return *output;
+}
+
+void ExpectPlain(const Tensor& seen, const Plain& expected) {
+  ASSERT_EQ(seen.elements(), expected.elements());
+  double peak = 0;
+  for (const double value : expected.values) peak = std::max(peak, std::abs(value));
+  const auto values = seen.as<float>();
+  for (size_t i = 0; i < expected.values.size(); ++i) {
+    ASSERT_NEAR(values[i], expected.values[i], kTolerance * peak) << "element " << i;
+  }
+}
+
+// What is to be split over ranks falls into equal pieces: nothing may stand in the way.
+bool Divides(const DecoderForm& form, int ranks) {
+  return form.heads % ranks == 0 && form.ffn % ranks == 0;
+}
+
+// Products with a weight that every rank has whole although it could be split.
+std::vector<std::string> WholeProducts(const ShardedModel& sharded) {
+  std::vector<std::string> nodes;
+  for (const ShardNote& note : sharded.notes) {
+    const bool product = note.type.find("MatMul") != std::string::npos;
+    if (product && note.fate == ShardFate::kReplicated) nodes.push_back(note.node);
+  }
+  return nodes;
+}
+
+void CheckSplit(const DecoderForm& form, const WrittenDecoder& written, int ranks) {
+  const auto sharded = ShardModel(written.model, BuiltinOps(), ranks, written.inputs);
+  if (!sharded.ok()) {
+    EXPECT_EQ(sharded.status().code(), Code::kUnsupported) << sharded.status().ToString();
+    EXPECT_THAT(sharded.status().message(), HasSubstr("needed: "));
+    EXPECT_FALSE(Divides(form, ranks)) << sharded.status().ToString();
+    return;
+  }
+  const auto proof =
+      ProveShards(written.model, *sharded, BuiltinOps(), TestEnv(), {written.inputs});
+  ASSERT_TRUE(proof.ok()) << proof.status().ToString();
+  EXPECT_FALSE(proof->difference) << proof->difference->node << ": " << proof->difference->text;
+  // Fewer heads of keys and values than ranks may stay whole where one product makes all three.
+  const bool may_stay = form.shared_heads % ranks != 0 || form.logits;
+  if (Divides(form, ranks) && !may_stay) {
+    EXPECT_THAT(WholeProducts(*sharded), testing::IsEmpty());
+  }
+}
+
+TEST(RandomShards, ComputeWhatOneCardAndPlainArithmeticDo) {
+  for (uint64_t seed = first_seed; seed < first_seed + seed_count && !HasFailure(); ++seed) {
+    const DecoderForm form = DrawDecoder(seed);
+    SCOPED_TRACE(ToText(form));
+    const auto written = WriteDecoder(form);
+    ASSERT_TRUE(written.ok()) << written.status().ToString();
+    const auto whole = RunWhole(*written);
+    ASSERT_TRUE(whole.ok()) << whole.status().ToString();
+    ExpectPlain(*whole, written->output);
+    for (const int ranks : {2, 4}) {
+      SCOPED_TRACE(fmt::format("{} ranks", ranks));
+      CheckSplit(form, *written, ranks);
+    }
+  }
+}
+
+bool Take(std::string_view word) {
+  const auto number = [&](std::string_view name, uint64_t* into) {
+    if (!word.starts_with(name)) return false;
+    const std::string_view text = word.substr(name.size());
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *into);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  return number("--first=", &first_seed) || number("--seeds=", &seed_count);
+}
+
+}  // namespace
+}  // namespace npumesh
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    if (npumesh::Take(argv[i])) continue;
+    std::cerr << "unknown argument " << argv[i] << "; expected --first=SEED or --seeds=N\n";
+    return 2;
+  }
+  return RUN_ALL_TESTS();
+}

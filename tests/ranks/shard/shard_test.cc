@@ -1,0 +1,160 @@
+// Graphs of one card that become those of N ranks: what comes out, and what stands in the way.
+#include <gmock/gmock.h>
+
+#include "graph/ir/graph_builder.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/shard/shard_model.h"
+#include "graph/shard/shard_proof.h"
+#include "tests/ranks/run_ranks.h"
+#include "tests/ranks/shard/random_decoder.h"
+
+namespace npumesh {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Result<ShardedModel> Shard(const WrittenDecoder& written, int ranks) {
+  return ShardModel(written.model, BuiltinOps(), ranks, written.inputs);
+}
+
+std::vector<std::string> FatesOf(const ShardedModel& sharded, std::string_view type) {
+  std::vector<std::string> fates;
+  for (const ShardNote& note : sharded.notes) {
+    if (note.type == type) fates.emplace_back(Name(note.fate));
+  }
+  return fates;
+}
+
+DecoderForm SmallForm() {
+  DecoderForm form;
+  form.seed = 5;
+  return form;
+}
+
+TEST(ShardModel, SplitsADecoderAsMegatronDoes) {
+  const auto written = WriteDecoder(SmallForm());
+  ASSERT_TRUE(written.ok()) << written.status().ToString();
+  const auto sharded = Shard(*written, 2);
+  ASSERT_TRUE(sharded.ok()) << sharded.status().ToString();
+  // Queries, keys, values; their output; gate and up; down.
+  EXPECT_THAT(FatesOf(*sharded, "MatMulV2"),
+              ElementsAre("sharded", "sharded", "sharded", "reduced", "sharded", "reduced"));
+  EXPECT_THAT(FatesOf(*sharded, "SoftmaxV2"), ElementsAre("sharded"));
+  EXPECT_THAT(FatesOf(*sharded, "RmsNorm"), ElementsAre("replicated", "replicated", "replicated"));
+  for (const ShardNote& note : sharded->notes) EXPECT_NE(note.fate, ShardFate::kGathered);
+  ASSERT_EQ(sharded->models.size(), 2u);
+}
+
+TEST(ShardModel, SplitsTheVocabularyOfATableByRows) {
+  DecoderForm form = SmallForm();
+  form.vocabulary = 16;
+  form.logits = form.tied = true;
+  const auto written = WriteDecoder(form);
+  ASSERT_TRUE(written.ok()) << written.status().ToString();
+  const auto sharded = Shard(*written, 4);
+  ASSERT_TRUE(sharded.ok()) << sharded.status().ToString();
+  EXPECT_THAT(FatesOf(*sharded, "GatherV2"), ElementsAre("reduced"));
+}
+
+TEST(ShardProof, NamesTheNodeAndTheRankOfAWrongWeight) {
+  DecoderForm form = SmallForm();
+  const auto written = WriteDecoder(form);
+  form.seed = 6;  // other weights
+  const auto other = WriteDecoder(form);
+  ASSERT_TRUE(written.ok() && other.ok());
+  auto sharded = Shard(*written, 2);
+  const auto wrong = Shard(*other, 2);
+  ASSERT_TRUE(sharded.ok() && wrong.ok());
+  sharded->models[1] = wrong->models[1];
+  const auto proof =
+      ProveShards(written->model, *sharded, BuiltinOps(), TestEnv(), {written->inputs});
+  ASSERT_TRUE(proof.ok()) << proof.status().ToString();
+  ASSERT_TRUE(proof->difference);
+  EXPECT_EQ(proof->difference->type, "RmsNorm");  // the first node with a weight
+  EXPECT_EQ(proof->difference->rank, 1);
+  EXPECT_THAT(proof->difference->text, HasSubstr("of 64 elements differ"));
+}
+
+// ---- what stands in the way ----
+
+struct Obstacle {
+  std::string name;
+  std::function<Value(GraphBuilder&, Value)> write;  // after a product whose columns are split
+  std::string text;
+};
+
+Value Weight(GraphBuilder& g, int64_t rows, int64_t columns) {
+  const std::vector<float> ones(static_cast<size_t>(rows * columns), 1.0f);
+  return g.Const("w", Tensor::FromVector<float>({DataType::kFloat, {rows, columns}}, ones));
+}
+
+Status ShardOf(int64_t columns, int ranks,
+               const std::function<Value(GraphBuilder&, Value)>& write) {
+  GraphBuilder g("graph_1");
+  const TensorType type{DataType::kFloat, {2, 4}};
+  const Value x = g.Data("x", type);
+  const Value y = g.Op("MatMulV2", {{"x1", x}, {"x2", Weight(g, 4, columns)}});
+  g.Output({write(g, y)});
+  const auto model = g.Build();
+  if (!model.ok()) return model.status();
+  const Tensor sample = Tensor::Allocate(type);
+  return ShardModel(*model, BuiltinOps(), ranks, {sample}).status();
+}
+
+TEST(ShardModel, NamesTheFirstNodeInTheWayAndWhatIsNeeded) {
+  const Obstacle obstacles[] = {
+      {"collective",
+       [](GraphBuilder& g, Value y) {
+         return g.Op("HcomAllReduce", {{"x", y}},
+                     {{"reduction", AttrValue::String("sum")},
+                      {"group", AttrValue::String("hccl_world_group")}});
+       },
+       "node \"HcomAllReduce\" (HcomAllReduce): talks to other ranks already; needed: the graph of "
+       "one card"},
+      {"random",
+       [](GraphBuilder& g, Value y) {
+         const Value probability =
+             g.Const("p", Tensor::FromVector<float>({DataType::kFloat, {}}, {0.5f}));
+         const Value mask =
+             g.Op("DropOutGenMask", {{"shape", g.Ints({2, 8})}, {"prob", probability}});
+         return g.Op("DropOutDoMask", {{"x", y}, {"mask", mask}, {"keep_prob", probability}});
+       },
+       "(DropOutGenMask): gives each rank other random numbers; needed: "},
+  };
+  for (const Obstacle& obstacle : obstacles) {
+    const Status status = ShardOf(8, 2, obstacle.write);
+    EXPECT_EQ(status.code(), Code::kUnsupported) << obstacle.name << ": " << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr(obstacle.text)) << obstacle.name;
+  }
+}
+
+TEST(ShardModel, NamesAProductThatRanksDoNotDivide) {
+  const auto as_it_is = [](GraphBuilder&, Value y) { return y; };
+  EXPECT_TRUE(ShardOf(8, 4, as_it_is).ok());
+  const Status status = ShardOf(6, 4, as_it_is);
+  EXPECT_EQ(status.code(), Code::kUnsupported) << status.ToString();
+  EXPECT_THAT(
+      status.message(),
+      AllOf(HasSubstr("\"MatMulV2\""), HasSubstr("6 columns do not fall into 4 equal pieces"),
+            HasSubstr("needed: a weight whose columns, and heads, 4 divides")));
+}
+
+TEST(ShardModel, WantsAWeightAndTwoRanks) {
+  GraphBuilder g("graph_1");
+  const TensorType type{DataType::kFloat, {2, 4}};
+  g.Output({g.Op("Relu", {{"x", g.Data("x", type)}})});
+  const auto model = g.Build();
+  ASSERT_TRUE(model.ok());
+  const std::vector<Tensor> sample = {Tensor::Allocate(type)};
+  const Status nothing = ShardModel(*model, BuiltinOps(), 2, sample).status();
+  EXPECT_EQ(nothing.code(), Code::kUnsupported);
+  EXPECT_THAT(nothing.message(), HasSubstr("needed: a product of values and a weight"));
+  const Status alone = ShardModel(*model, BuiltinOps(), 1, sample).status();
+  EXPECT_EQ(alone.code(), Code::kInvalidArgument);
+  EXPECT_THAT(alone.message(), HasSubstr("expected 2 or more"));
+}
+
+}  // namespace
+}  // namespace npumesh
