@@ -35,7 +35,7 @@ from .questions import Field, Operator, operator, operators, save_air, version
 from .options import dump_options
 from .session import Port, Session, SessionStats
 from .tensors import Spec
-from .world import World, WorldInfo
+from .world import World, WorldInfo, shared_world
 
 __all__ = [
     "CorruptError",
@@ -69,6 +69,7 @@ __all__ = [
     "operators",
     "read_records",
     "save_air",
+    "shared_world",
     "version",
 ]
 

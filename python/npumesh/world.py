@@ -22,7 +22,7 @@ from .group import Group
 from .options import Options, Pairs, dump_options, flatten, of_keywords, text_of
 from .session import Session
 
-__all__ = ["World", "WorldInfo"]
+__all__ = ["World", "WorldInfo", "shared_world"]
 
 Model = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
 
@@ -89,6 +89,11 @@ class World:
     def is_open(self) -> bool:
         """False after `close`, and in a process that was forked."""
         return self._handle is not None and self._process == os.getpid()
+
+    @property
+    def handle(self) -> int:
+        """The npumesh_world of the C interface, for native modules. Errors: the world is closed."""
+        return self._open()
 
     @property
     def info(self) -> WorldInfo:
@@ -304,6 +309,20 @@ class World:
         if not self.is_open:
             return "<npumesh.World, closed>"
         return f"<npumesh.World: rank {self.rank} of {self.size}>"
+
+
+_shared: Optional[World] = None
+_shared_turn = threading.Lock()
+
+
+def shared_world() -> World:
+    """The world that torch_npu and TorchAir use: one that the program has opened, else a new one.
+    The call that makes it is collective over all ranks of the job. Any thread."""
+    global _shared
+    with _shared_turn:
+        if _shared is None or not _shared.is_open:
+            _shared = next((world for world in _worlds if world.is_open), None) or World()
+        return _shared
 
 
 class _DeviceMemory:

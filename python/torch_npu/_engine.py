@@ -50,7 +50,7 @@ def world() -> npumesh.World:
     with _lock:
         if _world is None or not _world.is_open:
             _programs.clear()
-            _world = npumesh.World()
+            _world = npumesh.shared_world()
         return _world
 
 
@@ -67,6 +67,11 @@ _groups: Dict[str, Sequence[int]] = {}
 def name_group(name: str, ranks: Sequence[int]) -> None:
     """From now on the attribute `group` of an operator may be `name`: these world ranks."""
     _groups[name] = tuple(ranks)
+
+
+def named_groups() -> Dict[str, str]:
+    """These groups as options of a session (docs/c_api.md)."""
+    return {f"npumesh.group.{name}": ",".join(map(str, ranks)) for name, ranks in _groups.items()}
 
 
 # ---- operators ----

@@ -31,11 +31,12 @@ PRINTED = re.compile(r"\n<!-- printed -->\n```\n(.*?)^```\n", re.S | re.M)
 FILE = re.compile(r"# file: (\S+)\n")
 
 
-def blocks_in(text):
-    """Line, code, and what it prints or None, of each block that is run here."""
+def blocks_in(text, by=""):
+    """Line, code, and what it prints or None, of each block that test `by` runs; "": this one."""
     found = []
     for match in BLOCK.finditer(text):
-        if match.group(1) and match.group(1).startswith("run by "):
+        said = re.match("run by (\\w+)", match.group(1) or "")
+        if (said.group(1) if said else "") != by:
             continue
         printed = PRINTED.match(text, match.end())
         line = text.count("\n", 0, match.start(2)) + 1

@@ -1,0 +1,92 @@
+#include "python/torchair_native/engine.h"
+
+#include <charconv>
+
+#include "python/torchair_native/graph.h"
+#include "python/torchair_native/options.h"
+
+namespace npumesh::torchair {
+namespace {
+
+constexpr char kDevice[] = "ge.exec.deviceId";
+constexpr char kDumpConfig[] = "ge_dump_with_acl_config";
+
+bool CheckDevice(const Texts& options) {
+  const auto found = options.find(kDevice);
+  if (found == options.end()) {
+    Fail(std::string(kDevice) + " is missing among the options of the graph engine");
+    return false;
+  }
+  const std::string& text = found->second;
+  int device = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), device);
+  if (error == std::errc() && end == text.data() + text.size() && device >= 0) return true;
+  Fail(std::string(kDevice) + ": expected a number from 0 on, seen \"" + text + "\"");
+  return false;
+}
+
+// Ranks of the groups that torch_npu has named, as options of a session. Error set.
+bool AddGroups(Texts& session) {
+  PyObject* const module = ImportedModule("torch_npu._engine");
+  if (module == nullptr) return true;
+  const Ref groups(PyObject_CallMethod(module, "named_groups", nullptr));
+  return groups && ReadTexts(groups.get(), "torch_npu._engine.named_groups()", session);
+}
+
+}  // namespace
+
+Engine& Engine::Get() {
+  static Engine engine;
+  return engine;
+}
+
+bool Engine::Initialize(const Texts& options) {
+  if (initialized_) return true;
+  if (!CheckDevice(options)) return false;
+  const auto dump = options.find(kDumpConfig);
+  if (dump != options.end() && !SetDump(dump->second)) return false;
+  options_ = options;
+  initialized_ = true;
+  return true;
+}
+
+bool Engine::Finalize() {
+  std::string first;
+  for (Graph* graph : std::set<Graph*>(graphs_)) {
+    const std::string error = graph->Unload();
+    if (first.empty()) first = error;
+  }
+  initialized_ = false;
+  dump_is_set_ = false;
+  options_.clear();
+  if (first.empty()) return true;
+  Fail(first);
+  return false;
+}
+
+npumesh_world* Engine::World() {
+  // The world of the package npumesh: a process has one, whoever asks first.
+  const Ref shared = Import("npumesh.world", "shared_world");
+  const Ref world(shared ? PyObject_CallObject(shared.get(), nullptr) : nullptr);
+  const Ref handle(world ? PyObject_GetAttrString(world.get(), "handle") : nullptr);
+  return handle ? static_cast<npumesh_world*>(PyLong_AsVoidPtr(handle.get())) : nullptr;
+}
+
+bool Engine::SetDump(const std::string& path) {
+  npumesh_world* const world = World();
+  if (world == nullptr) return false;
+  if (npumesh_set_dump(world, path.c_str()) != NPUMESH_OK) {
+    FailOf("AclmdlSetDump");
+    return false;
+  }
+  dump_is_set_ = true;
+  return true;
+}
+
+bool Engine::OptionsFor(const Texts& graph, Texts& session) {
+  session = SessionOptions(options_, graph);
+  if (!dump_is_set_) AddDumpOptions(options_, session);
+  return AddGroups(session);
+}
+
+}  // namespace npumesh::torchair

@@ -1,0 +1,19 @@
+// What TorchAir asks of operators, answered by npumesh's registry.
+#ifndef NPUMESH_PYTHON_TORCHAIR_NATIVE_QUESTIONS_H_
+#define NPUMESH_PYTHON_TORCHAIR_NATIVE_QUESTIONS_H_
+
+#include "python/torchair_native/object.h"
+
+namespace npumesh::torchair {
+
+// get_registered_ir_def(type): ("SUCCESS" or "ERROR", inputs, outputs, attributes), each list of
+// pairs (name, kind). Error set.
+PyObject* RegisteredIrDef(PyObject* module, PyObject* args);
+
+// check_cann_compat(type, optional inputs, optional attributes): "" when all are known, else which
+// are not. Error set.
+PyObject* CheckCannCompat(PyObject* module, PyObject* args);
+
+}  // namespace npumesh::torchair
+
+#endif  // NPUMESH_PYTHON_TORCHAIR_NATIVE_QUESTIONS_H_
