@@ -160,6 +160,10 @@ bool LayoutPlan::TakeInputs(const Node& node, const std::vector<ShardLayout>& wa
         gathers_.emplace_back(node.id, value);
         break;
       case Way::kImpossible:
+        if (outputs_wait_ && node.id == graph().NetOutput()) {
+          gathers_.emplace_back(node.id, value);
+          break;
+        }
         return KeepWhole(value, fmt::format("{} ({}) needs all of it", node.name, node.type));
     }
   }
@@ -383,6 +387,8 @@ Status LayoutPlan::NothingSplit() const {
 Status LayoutPlan::Decide() {
   NPUMESH_RETURN_IF_ERROR(WalkToEnd());
   NPUMESH_RETURN_IF_ERROR(SplitInputs());
+  outputs_wait_ = false;
+  NPUMESH_RETURN_IF_ERROR(WalkToEnd());
   const bool weights = std::any_of(answers_.begin(), answers_.end(), [](const auto& entry) {
     const RuleAnswer& answer = entry.second;
     return answer.rows_of_table ||

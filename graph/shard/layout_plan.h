@@ -89,6 +89,9 @@ class LayoutPlan {
   std::map<NodeId, Hint> hints_;                 // of products
   std::map<NodeId, ShardLayout> input_layouts_;  // of Data
   std::set<NodeId> tried_;                       // inputs of the graph
+  // An output that cannot be gathered does not keep products whole yet: it may be left in pieces
+  // once an input is given in pieces.
+  bool outputs_wait_ = true;
 
   // Of the last walk.
   std::map<NodeId, RuleAnswer> answers_;

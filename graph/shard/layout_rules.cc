@@ -171,11 +171,25 @@ bool PlainElementwise(const RuleQuestion& question) {
 
 // ---- views ----
 
-// Divides element `axis` of an input with sizes.
-ScaledSizes SizesOfPiece(size_t input, int rank, int axis, int pieces) {
-  ScaledSizes sizes{input, std::vector<int64_t>(static_cast<size_t>(rank), 1)};
-  sizes.divisors[static_cast<size_t>(axis)] = pieces;
-  return sizes;
+// Divisors of sizes of which element `axis` is split.
+std::vector<int64_t> DivisorsOf(int rank, int axis, int pieces) {
+  std::vector<int64_t> divisors(static_cast<size_t>(rank), 1);
+  divisors[static_cast<size_t>(axis)] = pieces;
+  return divisors;
+}
+
+// The port or, in the form with attributes, the attribute that has `count` sizes.
+std::optional<ScaledSizes> SizesAt(const RuleQuestion& question, std::string_view name,
+                                   std::vector<int64_t> divisors) {
+  const auto count = static_cast<int64_t>(divisors.size());
+  if (const std::optional<size_t> at = InputAt(question, name)) {
+    const Shape& sizes = question.inputs[*at].type.shape;
+    if (sizes.rank() != 1 || sizes[0] != count) return std::nullopt;
+    return ScaledSizes{*at, std::move(divisors)};
+  }
+  const auto sizes = IntsOfAttr(question, name);
+  if (!sizes || static_cast<int64_t>(sizes->size()) != count) return std::nullopt;
+  return ScaledSizes{question.node.inputs.size(), std::move(divisors), std::string(name)};
 }
 
 // The axis of `to` that begins with the elements of `axis` of `from`, where both are one row of
@@ -194,13 +208,9 @@ std::optional<int> AxisOfView(const Shape& from, int axis, const Shape& to) {
 // Adds the sizes that the view is told, if it is told them. False: they cannot be changed.
 bool ScaleSizes(const RuleQuestion& question, int axis, int pieces, RuleAnswer* answer) {
   if (!question.op.split || question.op.split->sizes.empty()) return true;
-  const std::optional<size_t> at = InputAt(question, question.op.split->sizes);
-  if (!at) return false;
-  const Shape& sizes = question.inputs[*at].type.shape;
-  const int rank = question.outputs[0].shape.rank();
-  if (sizes.rank() != 1 || sizes[0] != rank) return false;
-  answer->sizes = SizesOfPiece(*at, rank, axis, pieces);
-  return true;
+  answer->sizes = SizesAt(question, question.op.split->sizes,
+                          DivisorsOf(question.outputs[0].shape.rank(), axis, pieces));
+  return answer->sizes.has_value();
 }
 
 Outcome ViewRule(const RuleQuestion& question) {
@@ -507,10 +517,10 @@ Outcome PartsRule(const RuleQuestion& question, const SplitTrait& trait) {
   if (data.layout.blocks.empty() || answer.outputs.empty()) {
     return {{}, Wish{*at, 0, parts, "it is cut into parts"}, "it cuts the split axis"};
   }
-  const std::optional<size_t> sizes = InputAt(question, trait.sizes);
   if (!trait.sizes.empty()) {
-    if (!sizes) return Whole("its sizes are not known");
-    answer.sizes = ScaledSizes{*sizes, std::vector<int64_t>(parts.size(), data.layout.pieces)};
+    answer.sizes =
+        SizesAt(question, trait.sizes, std::vector<int64_t>(parts.size(), data.layout.pieces));
+    if (!answer.sizes) return Whole("its sizes are not known");
   }
   return {answer, {}, {}};
 }
@@ -635,6 +645,13 @@ Outcome TraitRule(const RuleQuestion& question, const SplitTrait& trait) {
 }
 
 }  // namespace
+
+std::vector<int64_t> ScaledSizes::Of(std::vector<int64_t> whole) const {
+  for (size_t i = 0; i < whole.size(); ++i) {
+    if (whole[i] > 0) whole[i] /= divisors[i];
+  }
+  return whole;
+}
 
 RuleOutcome ApplyRule(const RuleQuestion& question) {
   if (question.op.product) return ProductRule(question);

@@ -39,10 +39,14 @@ struct RuleQuestion {
   int64_t vocabulary = 0;
 };
 
-// An input with sizes, of which those of a piece are made.
+// An input or an attribute with sizes, of which those of a piece are made.
 struct ScaledSizes {
   size_t input = 0;
   std::vector<int64_t> divisors;  // by element
+  std::string attr = {};          // in place of an input
+
+  // What the piece has of `whole`; -1 stays "whatever is left".
+  std::vector<int64_t> Of(std::vector<int64_t> whole) const;
 };
 
 struct RuleAnswer {

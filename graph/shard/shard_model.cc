@@ -55,7 +55,7 @@ class RankWriter {
                         int64_t count);
   Result<Value> Filled(Value value, const ShardLayout& wanted);
   Result<Value> Input(Value value, const ShardLayout& wanted);
-  Result<Value> Scaled(Value value, const std::vector<int64_t>& divisors);
+  Result<Value> Scaled(Value value, const ScaledSizes& scaled);
   Result<Node> Adapted(const Node& whole, const RuleAnswer* answer);
   Status AddNode(const Node& whole);
   Status AddInput(const Node& whole);
@@ -217,21 +217,21 @@ Result<Value> RankWriter::Input(Value value, const ShardLayout& wanted) {
 }
 
 // The sizes of a piece.
-Result<Value> RankWriter::Scaled(Value value, const std::vector<int64_t>& divisors) {
+Result<Value> RankWriter::Scaled(Value value, const ScaledSizes& scaled) {
   const std::string name = plan_.graph().node(value.node).name + "_of_piece";
   const DataType dtype = plan_.inference().type(value).dtype;
   if (!plan_.known(value)) {
-    NPUMESH_ASSIGN_OR_RETURN(const Value by, AddConst(name + "_by", IntegersOf(dtype, divisors)));
+    NPUMESH_ASSIGN_OR_RETURN(const Value by,
+                             AddConst(name + "_by", IntegersOf(dtype, scaled.divisors)));
     return Add(DivideDownNode(name, values_.at(value), by));
   }
   const Tensor& known = *plan_.inference().constant(value);
   std::vector<int64_t> sizes;
   for (int64_t i = 0; i < known.elements(); ++i) {
-    const int64_t size = dtype == DataType::kInt32 ? known.as<int32_t>()[static_cast<size_t>(i)]
-                                                   : known.as<int64_t>()[static_cast<size_t>(i)];
-    sizes.push_back(size > 0 ? size / divisors[static_cast<size_t>(i)] : size);
+    sizes.push_back(dtype == DataType::kInt32 ? known.as<int32_t>()[static_cast<size_t>(i)]
+                                              : known.as<int64_t>()[static_cast<size_t>(i)]);
   }
-  return AddConst(name, IntegersOf(dtype, sizes));
+  return AddConst(name, IntegersOf(dtype, scaled.Of(std::move(sizes))));
 }
 
 // The node as this rank has it, with its inputs connected.
@@ -240,7 +240,7 @@ Result<Node> RankWriter::Adapted(const Node& whole, const RuleAnswer* answer) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.inputs[i]) continue;
     if (answer != nullptr && answer->sizes && answer->sizes->input == i) {
-      NPUMESH_ASSIGN_OR_RETURN(node.inputs[i], Scaled(*whole.inputs[i], answer->sizes->divisors));
+      NPUMESH_ASSIGN_OR_RETURN(node.inputs[i], Scaled(*whole.inputs[i], *answer->sizes));
       continue;
     }
     const ShardLayout wanted = answer == nullptr ? ShardLayout() : answer->inputs[i];
@@ -250,6 +250,10 @@ Result<Node> RankWriter::Adapted(const Node& whole, const RuleAnswer* answer) {
   if (answer != nullptr) {
     for (TensorDesc& desc : node.output_descs) desc.shape.reset();
     for (const auto& [name, number] : answer->attrs) node.attrs[name] = AttrValue::Int(number);
+    if (answer->sizes && !answer->sizes->attr.empty()) {
+      const std::string& sizes = answer->sizes->attr;
+      node.attrs[sizes] = AttrValue::Ints(answer->sizes->Of(whole.IntsAttr(sizes)));
+    }
     const ShardLayout output = answer->outputs.empty() ? ShardLayout() : answer->outputs[0];
     if (output != ShardLayout()) {
       const bool partial = output.spread == Spreading::kPartial;

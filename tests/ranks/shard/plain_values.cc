@@ -101,6 +101,38 @@ Plain PlainRows(const Plain& table, const std::vector<int64_t>& rows) {
   return y;
 }
 
+Plain PlainBelow(const Plain& a, const Plain& b) {
+  Plain y{{a.rows() + b.rows(), a.columns()}, a.values};
+  y.values.insert(y.values.end(), b.values.begin(), b.values.end());
+  return y;
+}
+
+Plain PlainJoined(const Plain& x) {
+  const int64_t heads = x.shape[0], rows = x.shape[1], size = x.shape[2];
+  Plain y = Zeros({rows, heads * size});
+  for (int64_t head = 0; head < heads; ++head) {
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t i = 0; i < size; ++i) {
+        At(y, row, head * size + i) = At(x, head * rows + row, i);
+      }
+    }
+  }
+  return y;
+}
+
+Plain PlainApart(const Plain& x, int64_t heads) {
+  const int64_t rows = x.rows(), size = x.columns() / heads;
+  Plain y = Zeros({heads, rows, size});
+  for (int64_t head = 0; head < heads; ++head) {
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t i = 0; i < size; ++i) {
+        At(y, head * rows + row, i) = At(x, row, head * size + i);
+      }
+    }
+  }
+  return y;
+}
+
 Plain PlainAttention(const Plain& query, const Plain& key, const Plain& value,
                      const PlainHeads& heads) {
   const int64_t size = query.columns() / heads.heads;
@@ -109,7 +141,7 @@ Plain PlainAttention(const Plain& query, const Plain& key, const Plain& value,
     const int64_t mine = head * size;
     const int64_t theirs = head / (heads.heads / heads.shared) * size;
     for (int64_t row = 0; row < query.rows(); ++row) {
-      const int64_t seen = heads.causal ? row + 1 : key.rows();
+      const int64_t seen = heads.before + row + 1;
       std::vector<double> weights(static_cast<size_t>(seen));
       double sum = 0;
       for (int64_t other = 0; other < seen; ++other) {

@@ -29,14 +29,19 @@ Plain PlainLayerNorm(const Plain& x, const Plain& gamma, const Plain& beta, doub
 // Columns [from, from + count) of every row.
 Plain PlainColumns(const Plain& x, int64_t from, int64_t count);
 Plain PlainRows(const Plain& table, const std::vector<int64_t>& rows);
+// The rows of `a`, then those of `b`.
+Plain PlainBelow(const Plain& a, const Plain& b);
+// [heads, rows, d] as [rows, heads * d], and back.
+Plain PlainJoined(const Plain& x);
+Plain PlainApart(const Plain& x, int64_t heads);
 
 struct PlainHeads {
   int heads = 1;
-  int shared = 1;  // heads of keys and values
-  bool causal = true;
+  int shared = 1;      // heads of keys and values
+  int64_t before = 0;  // rows of keys that every query sees; of the others, those up to its own
 };
 // Scaled dot-product attention of rows of one sequence: query [s, heads * d], key and value
-// [s, shared * d].
+// [before + s, shared * d].
 Plain PlainAttention(const Plain& query, const Plain& key, const Plain& value,
                      const PlainHeads& heads);
 

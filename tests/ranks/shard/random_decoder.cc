@@ -36,9 +36,15 @@ class DecoderWriter {
     }
     if (!form_.norm_after) x = Norm(x, "last_norm");
     if (form_.logits) x = Logits(x);
-    g_.Output({x.value});
+    std::vector<Value> values = {x.value};
+    std::vector<Plain> plains = {x.plain};
+    for (const Both& cache : caches_) {
+      values.push_back(cache.value);
+      plains.push_back(cache.plain);
+    }
+    g_.Output(std::move(values));
     NPUMESH_ASSIGN_OR_RETURN(Model model, g_.Build());
-    return WrittenDecoder{std::move(model), std::move(inputs_), std::move(x.plain)};
+    return WrittenDecoder{std::move(model), std::move(inputs_), std::move(plains)};
   }
 
  private:
@@ -163,63 +169,100 @@ class DecoderWriter {
       return {Linear(x, "wq", mine), Linear(x, "wk", theirs), Linear(x, "wv", theirs)};
     }
     const Both all = Linear(x, "wqkv", mine + 2 * theirs);
-    const Value parts = g_.Op("SplitV",
-                              {{"x", all.value},
-                               {"size_splits", g_.Ints({mine, theirs, theirs})},
-                               {"split_dim", g_.Int(-1)}},
-                              {{"num_split", AttrValue::Int(3)}}, {}, 3);
+    const Value parts = Parts(all.value, {mine, theirs, theirs});
     return {{parts, PlainColumns(all.plain, 0, mine)},
             {g_.Port(parts, 1), PlainColumns(all.plain, mine, theirs)},
             {g_.Port(parts, 2), PlainColumns(all.plain, mine + theirs, theirs)}};
   }
 
+  Value Parts(Value x, const std::vector<int64_t>& sizes) {
+    const int count = static_cast<int>(sizes.size());
+    const GraphBuilder::Attr parts = {"num_split", AttrValue::Int(count)};
+    if (form_.attributes) {
+      return g_.Op(
+          "SplitVD", {{"x", x}},
+          {parts, {"size_splits", AttrValue::Ints(sizes)}, {"split_dim", AttrValue::Int(-1)}}, {},
+          count);
+    }
+    return g_.Op("SplitV", {{"x", x}, {"size_splits", g_.Ints(sizes)}, {"split_dim", g_.Int(-1)}},
+                 {parts}, {}, count);
+  }
+
   Both Attention(const Both& x) {
     const Projected in = Project(x);
-    const Value made = form_.attention == AttentionForm::kWritten
-                           ? Written(in.query.value, in.key.value, in.value.value)
-                           : Fused(in.query.value, in.key.value, in.value.value);
-    Both mixed = {made, PlainAttention(in.query.plain, in.key.plain, in.value.plain,
-                                       {form_.heads, form_.shared_heads, true})};
+    Both mixed;
+    if (form_.attention == AttentionForm::kWritten) {
+      const Both key = Remembered(in.key, "past_key"), value = Remembered(in.value, "past_value");
+      mixed = {Written(in.query.value, key.value, value.value),
+               PlainAttention(in.query.plain, key.plain, value.plain,
+                              {form_.heads, form_.shared_heads, Before()})};
+    } else {
+      mixed = {Fused(in.query.value, in.key.value, in.value.value),
+               PlainAttention(in.query.plain, in.key.plain, in.value.plain,
+                              {form_.heads, form_.shared_heads})};
+    }
     return Linear(mixed, "wo", form_.hidden());
   }
 
+  int64_t Before() const { return std::max<int64_t>(form_.cached, 0); }
+
   // [rows, heads * d] as [heads, rows, d].
   Value Heads(Value x, int heads) {
-    const Value apart = Reshape(x, {form_.rows, heads, form_.head_size});
-    return g_.Op("Transpose", {{"x", apart}, {"perm", g_.Ints({1, 0, 2})}});
+    return Turned(Reshape(x, {form_.rows, heads, form_.head_size}));
+  }
+
+  Value Turned(Value x) {
+    if (form_.attributes) {
+      return g_.Op("TransposeD", {{"x", x}}, {{"perm", AttrValue::Ints({1, 0, 2})}});
+    }
+    return g_.Op("Transpose", {{"x", x}, {"perm", g_.Ints({1, 0, 2})}});
+  }
+
+  // The heads of keys or values, below those that the cache has; numbers [rows, heads * d].
+  Both Remembered(const Both& x, const std::string& name) {
+    const Value now = Heads(x.value, form_.shared_heads);
+    if (form_.cached < 0) return {now, x.plain};
+    const Plain old = Random({form_.shared_heads, form_.cached, form_.head_size}, 1);
+    inputs_.push_back(FloatsOf(old));
+    const Value past = g_.Data(Name(name), inputs_.back().type());
+    const Value all = g_.Op("ConcatV2", {{"x0", past}, {"x1", now}, {"concat_dim", g_.Int(1)}},
+                            {{"N", AttrValue::Int(2)}});
+    const Plain plain = PlainBelow(PlainJoined(old), x.plain);
+    caches_.push_back({all, PlainApart(plain, form_.shared_heads)});
+    return {all, plain};
   }
 
   // One head for several, as exporters repeat them.
   Value Repeat(Value x) {
     const int times = form_.heads / form_.shared_heads;
+    const int64_t keys = Before() + form_.rows;
     if (times == 1) return x;
     const Value apart = g_.Op("Unsqueeze", {{"x", x}}, {{"axes", AttrValue::Ints({1})}});
-    const Value wide =
-        g_.Op("BroadcastTo",
-              {{"x", apart},
-               {"shape", g_.Ints({form_.shared_heads, times, form_.rows, form_.head_size})}});
-    return Reshape(wide, {form_.heads, form_.rows, form_.head_size});
+    const Value wide = g_.Op(
+        "BroadcastTo",
+        {{"x", apart}, {"shape", g_.Ints({form_.shared_heads, times, keys, form_.head_size})}});
+    return Reshape(wide, {form_.heads, keys, form_.head_size});
   }
 
   Value Written(Value query, Value key, Value value) {
     const Value q = Heads(query, form_.heads);
-    const Value k = Repeat(Heads(key, form_.shared_heads));
-    const Value v = Repeat(Heads(value, form_.shared_heads));
+    const Value k = Repeat(key);
+    const Value v = Repeat(value);
     const Value scores =
         g_.Op("BatchMatMulV2", {{"x1", q}, {"x2", k}}, {{"adj_x2", AttrValue::Bool(true)}});
     const Value scaled = g_.Op("Muls", {{"x", scores}}, {{"value", AttrValue::Float(Scale())}});
-    Plain later{{form_.rows, form_.rows}, {}};
+    const int64_t keys = Before() + form_.rows;
+    Plain later{{form_.rows, keys}, {}};
     for (int64_t row = 0; row < form_.rows; ++row) {
-      for (int64_t other = 0; other < form_.rows; ++other) {
-        later.values.push_back(other <= row ? 0 : kHidden);
+      for (int64_t other = 0; other < keys; ++other) {
+        later.values.push_back(other <= Before() + row ? 0 : kHidden);
       }
     }
     const Value masked =
         g_.Op("Add", {{"x1", scaled}, {"x2", Const("mask", std::move(later)).value}});
     const Value weights = g_.Op("SoftmaxV2", {{"x", masked}});
     const Value seen = g_.Op("BatchMatMulV2", {{"x1", weights}, {"x2", v}});
-    const Value back = g_.Op("Transpose", {{"x", seen}, {"perm", g_.Ints({1, 0, 2})}});
-    return Reshape(back, Rows(form_.hidden()));
+    return Reshape(Turned(seen), Rows(form_.hidden()));
   }
 
   Value Fused(Value query, Value key, Value value) {
@@ -301,6 +344,7 @@ class DecoderWriter {
   int layer_ = 0;
   Both table_;
   std::vector<Tensor> inputs_;
+  std::vector<Both> caches_;  // of keys and values, with this step's
 };
 
 }  // namespace
@@ -331,8 +375,10 @@ DecoderForm DrawDecoder(uint64_t seed) {
   form.norm = dice.Pick<NormForm>({NormForm::kRms, NormForm::kLayer});
   form.mlp = dice.Pick<MlpForm>({MlpForm::kSwiGlu, MlpForm::kGated, MlpForm::kPlain});
   form.projections = dice.Chance(40) ? ProjectionForm::kJoined : ProjectionForm::kApart;
+  form.attributes = dice.Chance(30);
   form.attention = dice.Pick<AttentionForm>({AttentionForm::kWritten, AttentionForm::kWritten,
                                              AttentionForm::kPrompt, AttentionForm::kFlash});
+  if (form.attention == AttentionForm::kWritten && dice.Chance(40)) form.cached = dice.Below(4);
   return form;
 }
 
@@ -343,13 +389,14 @@ std::string ToText(const DecoderForm& form) {
   const auto flag = [](bool set, const char* name) { return set ? name : ""; };
   return fmt::format(
       "seed {}: {} layers, {} rows, {} heads of {} (kv {}), ffn {}, vocabulary {}, {} "
-      "norm, {} mlp, {} attention{}{}{}{}{}{}{}, {}",
+      "norm, {} mlp, {} attention{}{}{}{}{}{}{}{}, {}, cache {}",
       form.seed, form.layers, form.rows, form.heads, form.head_size, form.shared_heads, form.ffn,
       form.vocabulary, kNorms[static_cast<int>(form.norm)], kMlps[static_cast<int>(form.mlp)],
       kAttentions[static_cast<int>(form.attention)], flag(form.logits, ", logits"),
       flag(form.tied, ", tied"), flag(form.bias, ", bias"), flag(form.transposed, ", transposed"),
       flag(form.batched, ", batched"), flag(form.norm_after, ", norm after"),
-      flag(form.projections == ProjectionForm::kJoined, ", joined"), form.product);
+      flag(form.attributes, ", attributes"),
+      flag(form.projections == ProjectionForm::kJoined, ", joined"), form.product, form.cached);
 }
 
 Result<WrittenDecoder> WriteDecoder(const DecoderForm& form) {

@@ -32,6 +32,8 @@ struct DecoderForm {
   bool transposed = false;  // weights as [columns, rows]
   bool batched = false;     // hidden states [1, rows, hidden]
   bool norm_after = false;  // the norm comes after the residual, as in BERT
+  bool attributes = false;  // sizes and permutations as attributes (SplitVD, TransposeD ...)
+  int64_t cached = -1;      // rows that caches of keys and values have; -1: there are none
   std::string product = "MatMulV2";
   NormForm norm = NormForm::kRms;
   MlpForm mlp = MlpForm::kSwiGlu;
@@ -50,7 +52,7 @@ std::string ToText(const DecoderForm& form);
 struct WrittenDecoder {
   Model model;
   std::vector<Tensor> inputs;
-  Plain output;
+  std::vector<Plain> outputs;  // hidden states or logits, then keys and values of each layer
 };
 
 Result<WrittenDecoder> WriteDecoder(const DecoderForm& form);
