@@ -144,6 +144,7 @@ bool PrintAdvice(std::string_view command, std::string_view text) {
 void AddCommands(CLI::App& app, Action& action) {
   AddRun(app, action);
   AddLaunch(app, action);
+  AddPython(app, action);
   AddExport(app, action);
   AddValidate(app, action);
   AddTopo(app, action);
@@ -183,6 +184,7 @@ int NpumeshMain(int argc, const char* const* argv) {
     PrintFailure("", unknown);
     return Outcome::Usage("").exit_code;
   }
+  if (!words.empty() && words[0] == "python") words = PythonWords(std::move(words));
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     app.parse(std::move(words));

@@ -38,8 +38,12 @@ void AddEnv(CLI::App& app, Action& action);
 void AddKernels(CLI::App& app, Action& action);
 void AddDoctor(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
+void AddPython(CLI::App& app, Action& action);
 void AddCompletion(CLI::App& app, Action& action);
 void AddMan(CLI::App& app, Action& action);
+
+// `npumesh python [OPTIONS] -- script.py` is the same without "--".
+std::vector<std::string> PythonWords(std::vector<std::string> words);
 
 // What --help says below the options: `notes` whose lines are whole, the exit codes, and examples.
 // `one` is what 1 means; empty: the command does not end with it.

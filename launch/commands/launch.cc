@@ -112,7 +112,7 @@ class RankScreen {
 // On this machine a program can be looked for before mpirun is asked to.
 Status CheckProgram(const LaunchOptions& options, const LaunchPlace& place, bool here) {
   const std::string& program = options.command[0];
-  if (!here || RunsSubCommand(options, place)) return Status();
+  if (!here || RunsSubCommand(options, place) || RunsPython(options)) return Status();
   if (program.find('/') != std::string::npos) {
     if (access(program.c_str(), X_OK) == 0) return Status();
     return Error(Code::kNotFound, "{}: {}", program, std::strerror(errno));
@@ -240,7 +240,8 @@ void AddLaunch(CLI::App& app, Action& action) {
   AddFooter(
       *launch, "a comparison of the ranks differs",
       {"npumesh launch -n 4 -- run mp/ --steps 10",
-       "npumesh launch -n 4 --hosts node1:2,node2:2 -- ./my_hccl_program --size 1M"},
+       "npumesh launch -n 4 --hosts node1:2,node2:2 -- ./my_hccl_program --size 1M",
+       "npumesh launch -n 2 -- python train.py"},
       "Ends with what the ranks return, with 3 when the program is not there, with 4 when the "
       "ranks cannot be started or --timeout is over, with 5 when a rank was lost, with 128 + N "
       "when signal N has ended the job.\n");

@@ -120,13 +120,18 @@ std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchP
                                             : OpenMpiWords(place, spread, bind));
   if (own) add(VariableWords(place));
   add(options.mpi_args);
-  if (own) words.push_back(place.self);
+  if (own || RunsPython(options)) words.push_back(place.self);
   add(options.command);
   if (own && !options.bind.empty()) add({"--bind", options.bind});
   return words;
 }
 
+bool RunsPython(const LaunchOptions& options) {
+  return options.command[0] == "python";
+}
+
 bool RunsSubCommand(const LaunchOptions& options, const LaunchPlace& place) {
+  if (RunsPython(options)) return false;
   const auto& names = place.sub_commands;
   return std::find(names.begin(), names.end(), options.command[0]) != names.end();
 }

@@ -47,7 +47,10 @@ struct LaunchPlace {
 std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchPlace& place,
                                      const Spread& spread);
 
-// True when the ranks run a sub-command of npumesh.
+// True when the ranks run `npumesh python`, which becomes a program of the user.
+bool RunsPython(const LaunchOptions& options);
+
+// True when the ranks run another sub-command of npumesh.
 bool RunsSubCommand(const LaunchOptions& options, const LaunchPlace& place);
 
 // The exit code of a job for mpirun's `code`: of npumesh's own when a rank returned one, 5 when a

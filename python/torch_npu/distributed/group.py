@@ -122,6 +122,10 @@ class ProcessGroupHCCL(ProcessGroup):
     def getGroupDesc(self) -> str:
         return self._description
 
+    @property
+    def _device_types(self) -> List[torch.device]:
+        return [torch.device("npu")]
+
     def _get_backend(self, device: Any) -> "ProcessGroupHCCL":
         return self
 

@@ -84,5 +84,7 @@ def install() -> None:
     dist.Backend.register_backend("hccl", _create, extended_api=True, devices=["npu", "cpu"])
     for name, value in (_launched() or {}).items():
         os.environ.setdefault(name, value)
+    # A store without libuv works with every torch; some are built without it.
+    os.environ.setdefault("USE_LIBUV", "0")
     handlers = sys.modules["torch.distributed.rendezvous"]._rendezvous_handlers
     handlers["env"] = _with_mpi(handlers["env"])

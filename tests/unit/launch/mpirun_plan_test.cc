@@ -36,6 +36,19 @@ TEST(MpirunWords, ASubCommandRunsThisBinary) {
             "-x LOCAL_WORLD_SIZE=2 /opt/npumesh run mp/ --bind numa");
 }
 
+TEST(MpirunWords, PythonRunsThisBinaryWhichBecomesAProgramOfTheUser) {
+  LaunchOptions options;
+  options.ranks = 2;
+  options.command = {"python", "train.py", "--bind"};
+  options.bind = "core";
+  LaunchPlace place{"/usr/bin/mpirun", "/opt/npumesh", false, 2, {"run", "python"}};
+  place.variables = {"COLUMNS=80"};
+  EXPECT_EQ(WordsIn(place, options, {{}, 2, false}),
+            "/usr/bin/mpirun -n 2 --bind-to core --tag-output -x LOCAL_WORLD_SIZE=2 /opt/npumesh "
+            "python train.py --bind");
+  EXPECT_FALSE(RunsSubCommand(options, place));
+}
+
 TEST(MpirunWords, OnlyOurRanksLearnOfTheScreen) {
   LaunchPlace place{"/usr/bin/mpirun", "/opt/npumesh", false, 2, {"run"}};
   place.variables = {"COLUMNS=80", "A=b=c"};
