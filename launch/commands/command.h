@@ -42,7 +42,7 @@ void AddPython(CLI::App& app, Action& action);
 void AddCompletion(CLI::App& app, Action& action);
 void AddMan(CLI::App& app, Action& action);
 
-// `npumesh python [OPTIONS] -- script.py` is the same without "--".
+// `npumesh python [OPTIONS] -- SCRIPT` is the same without "--".
 std::vector<std::string> PythonWords(std::vector<std::string> words);
 
 // What --help says below the options: `notes` whose lines are whole, the exit codes, and examples.

@@ -166,6 +166,15 @@ class Reader:
         os.mkdir(programs)
         for program in (options.npumesh, options.samples, options.decoder):
             shutil.copy(program, programs)
+        # Python packages beside the command, and a folder that looks like a checkout of TorchAir.
+        os.makedirs(os.path.join(home, "lib/python3"))
+        os.symlink(os.path.join(os.path.abspath(options.source), "python"),
+                   os.path.join(home, "lib/python3/dist-packages"))
+        os.makedirs(os.path.join(home, "torchair/python/torchair/core"))
+        for name in ("__init__.py", "core/__init__.py", "core/_backend.py"):
+            with open(os.path.join(home, "torchair/python/torchair", name), "w",
+                      encoding="utf-8"):
+                pass
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(("OMPI_", "NPUMESH_", "PMIX_"))}
         self.environment.update(HOME=home, TMPDIR=home, PATH=f"{programs}:{os.environ['PATH']}")
@@ -200,6 +209,8 @@ def prepare(reader, options, folder):
     shutil.copy(options.library, f"{folder}/libpolynomial_operator.so")
     with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
         file.write('{"ge_config": {"oo_level": "O3"}}\n')
+    with open(f"{folder}/train.py", "w", encoding="utf-8") as file:
+        file.write("import npu_bridge, sys\nprint(sys.argv)\n")
     with open(f"{folder}/dump.json", "w", encoding="utf-8") as file:
         file.write('{"dump": {"dump_path": "dump", "dump_mode": "all", "dump_list": []}}\n')
     reader.give(folder)
