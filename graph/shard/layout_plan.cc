@@ -93,19 +93,44 @@ Status LayoutPlan::CheckNode(const Node& node, const Operator& op) const {
   return Status();
 }
 
-// What an operator writes in place has to be its whole tensor.
-Status LayoutPlan::CheckInPlace(const Node& node, const Operator& op) const {
-  if (op.in_place.empty()) return Status();
-  for (const InPlace& place : InPlacesOf(op, inference().context(node.id))) {
-    const int at = inference().context(node.id).input_index(place.slot);
-    if (at < 0 || !node.inputs[static_cast<size_t>(at)]) continue;
-    const ShardLayout& mine = layout(*node.inputs[static_cast<size_t>(at)]);
-    if (!mine.split()) continue;
+std::vector<Value> LayoutPlan::UpdatedBy(const Node& node, const Operator& op) const {
+  std::vector<Value> updated;
+  if (op.in_place.empty()) return updated;
+  const OpContext& context = inference().context(node.id);
+  for (const InPlace& place : InPlacesOf(op, context)) {
+    const int at = context.input_index(place.slot);
+    if (at >= 0) updated.push_back(*node.inputs[static_cast<size_t>(at)]);
+  }
+  return updated;
+}
+
+// Whether ranks update in place what they have. Where they would have to have pieces instead,
+// inputs behind the tensor may become such pieces.
+bool LayoutPlan::UpdatesWhatItHas(const Node& node, const Operator& op, const RuleAnswer& answer) {
+  const std::vector<Value> updated = UpdatedBy(node, op);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool mine = node.inputs[i] &&
+                      std::find(updated.begin(), updated.end(), *node.inputs[i]) != updated.end();
+    if (!mine || answer.inputs[i] == layout(*node.inputs[i])) continue;
+    if (answer.inputs[i].split()) cuts_.push_back({*node.inputs[i], answer.inputs[i]});
+    return false;
+  }
+  return true;
+}
+
+// True: a tensor that the node can only update whole will be whole.
+Result<bool> LayoutPlan::KeepUpdatedWhole(const Node& node, const Operator& op) {
+  for (const Value& value : UpdatedBy(node, op)) {
+    if (!layout(value).split()) continue;
+    if (KeepWhole(value, fmt::format("{} ({}) updates it in place", node.name, node.type))) {
+      return true;
+    }
     return Obstacle(
-        node, fmt::format("updates a tensor in place that is split ({})", ToText(mine, ranks_)),
+        node,
+        fmt::format("updates a tensor in place that is split ({})", ToText(layout(value), ranks_)),
         "an update of a tensor that every rank has whole");
   }
-  return Status();
+  return false;
 }
 
 RuleQuestion LayoutPlan::QuestionOf(const Node& node, const Operator& op) const {
@@ -133,6 +158,9 @@ LayoutPlan::Way LayoutPlan::WayTo(Value value, const ShardLayout& wanted) const 
   const ShardLayout& have = layout(value);
   if (known(value) || have == wanted) return Way::kAsIs;
   if (wanted.spread == Spreading::kPartial) return Way::kImpossible;
+  // A copy of a tensor that the graph updates would be of one moment.
+  const bool updated = IsRefData(graph().node(value.node));
+  if (updated && (have.split() || !undecided_)) return Way::kImpossible;
   const Shape& shape = inference().type(value).shape;
   const bool cuts =
       wanted.split() && wanted.blocks.empty() && shape[wanted.axis] % wanted.pieces == 0;
@@ -142,6 +170,12 @@ LayoutPlan::Way LayoutPlan::WayTo(Value value, const ShardLayout& wanted) const 
   if (finer) return Way::kCut;
   const bool gathers = have.blocks.empty() && shape[have.axis] % ranks_ == 0;
   return gathers && !wanted.split() ? Way::kGather : Way::kImpossible;
+}
+
+// What the node leaves may be pieces once inputs of the graph are.
+bool LayoutPlan::MayComeToBePieces(const Node& node) const {
+  const Operator* op = analysis_.bound().op(node.id);
+  return node.id == graph().NetOutput() || (op != nullptr && !op->in_place.empty());
 }
 
 // True: a value cannot be had so, and a product will not be split any more.
@@ -160,7 +194,7 @@ bool LayoutPlan::TakeInputs(const Node& node, const std::vector<ShardLayout>& wa
         gathers_.emplace_back(node.id, value);
         break;
       case Way::kImpossible:
-        if (outputs_wait_ && node.id == graph().NetOutput()) {
+        if (undecided_ && MayComeToBePieces(node)) {
           gathers_.emplace_back(node.id, value);
           break;
         }
@@ -252,12 +286,14 @@ Result<bool> LayoutPlan::DecideNode(const Node& node, const Operator& op) {
     if (!possible)
       outcome = {std::nullopt, std::nullopt, "its operands are split in different ways"};
   }
+  if (outcome.answer && !UpdatesWhatItHas(node, op, *outcome.answer)) {
+    outcome = {std::nullopt, std::nullopt, "it updates a tensor that every rank has whole"};
+  }
   whys_[node.id] = outcome.why;
   if (!outcome.answer) {
-    NPUMESH_RETURN_IF_ERROR(CheckInPlace(node, op));
-    return TakeInputs(node, {});
+    NPUMESH_ASSIGN_OR_RETURN(const bool again, KeepUpdatedWhole(node, op));
+    return again || TakeInputs(node, {});
   }
-  if (!op.in_place.empty()) NPUMESH_RETURN_IF_ERROR(CheckInPlace(node, op));
   if (TakeInputs(node, outcome.answer->inputs)) return true;
   Leave(node, op, *std::move(outcome.answer));
   return false;
@@ -387,7 +423,7 @@ Status LayoutPlan::NothingSplit() const {
 Status LayoutPlan::Decide() {
   NPUMESH_RETURN_IF_ERROR(WalkToEnd());
   NPUMESH_RETURN_IF_ERROR(SplitInputs());
-  outputs_wait_ = false;
+  undecided_ = false;
   NPUMESH_RETURN_IF_ERROR(WalkToEnd());
   const bool weights = std::any_of(answers_.begin(), answers_.end(), [](const auto& entry) {
     const RuleAnswer& answer = entry.second;
@@ -397,6 +433,13 @@ Status LayoutPlan::Decide() {
            });
   });
   return weights ? Status() : NothingSplit();
+}
+
+bool LayoutPlan::OnlyCounts(NodeId id) const {
+  const std::vector<TensorType>& types = inference().types(id);
+  return !types.empty() && std::all_of(types.begin(), types.end(), [](const TensorType& type) {
+    return IsInteger(type.dtype) || type.dtype == DataType::kBool;
+  });
 }
 
 std::vector<ShardNote> LayoutPlan::Notes() const {
@@ -444,6 +487,7 @@ std::vector<ShardNote> LayoutPlan::Notes() const {
     } else if (why != whys_.end() && !why->second.empty()) {
       note.text += (note.text.empty() ? "" : "; ") + why->second;
     }
+    note.counts = note.fate == ShardFate::kReplicated && OnlyCounts(id);
     notes.push_back(std::move(note));
   }
   if (graph().NetOutput() != kNoNode) add_gathers(graph().NetOutput());

@@ -54,7 +54,7 @@ class LayoutPlan {
     std::string reason;
     bool operator==(const Hint&) const = default;
   };
-  // A whole value of which ranks take their piece.
+  // A whole value of which ranks take their piece, or would if it were not updated in place.
   struct Cut {
     Value value;
     ShardLayout layout;
@@ -64,9 +64,12 @@ class LayoutPlan {
   void FindKnown();
   void FindVocabulary();
   Status CheckNode(const Node& node, const Operator& op) const;
-  Status CheckInPlace(const Node& node, const Operator& op) const;
+  std::vector<Value> UpdatedBy(const Node& node, const Operator& op) const;
+  bool UpdatesWhatItHas(const Node& node, const Operator& op, const RuleAnswer& answer);
+  Result<bool> KeepUpdatedWhole(const Node& node, const Operator& op);
   Way WayTo(Value value, const ShardLayout& wanted) const;
   bool MakesAnySize(Value value) const;
+  bool MayComeToBePieces(const Node& node) const;
   // Walks once. True: a wish came up and the walk has to begin again.
   Result<bool> Walk();
   Result<bool> DecideNode(const Node& node, const Operator& op);
@@ -79,6 +82,7 @@ class LayoutPlan {
   Status TryInput(NodeId input, const ShardLayout& layout);
   std::set<NodeId> InputsBehind(Value value) const;
   Status NothingSplit() const;
+  bool OnlyCounts(NodeId id) const;
 
   const GraphAnalysis& analysis_;
   int ranks_;
@@ -89,9 +93,10 @@ class LayoutPlan {
   std::map<NodeId, Hint> hints_;                 // of products
   std::map<NodeId, ShardLayout> input_layouts_;  // of Data
   std::set<NodeId> tried_;                       // inputs of the graph
-  // An output that cannot be gathered does not keep products whole yet: it may be left in pieces
-  // once an input is given in pieces.
-  bool outputs_wait_ = true;
+  // Which inputs are given in pieces is not decided yet. Until then ranks may take pieces of a
+  // RefData, and what cannot be gathered for an output, or for an update in place, does not keep
+  // products whole: all of it may come to be pieces.
+  bool undecided_ = true;
 
   // Of the last walk.
   std::map<NodeId, RuleAnswer> answers_;

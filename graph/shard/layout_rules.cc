@@ -5,97 +5,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/shard/heads_rule.h"
+#include "graph/shard/rule_parts.h"
+
 namespace npumesh {
 namespace {
 
 using Outcome = RuleOutcome;
-
-Outcome Whole(std::string why) {
-  return {std::nullopt, std::nullopt, std::move(why)};
-}
-
-bool IsSplit(const RuleInput& input) {
-  return input.connected && input.layout.split();
-}
-
-RuleAnswer AllReplicated(const RuleQuestion& question) {
-  RuleAnswer answer;
-  answer.inputs.resize(question.inputs.size());
-  answer.outputs.resize(question.outputs.size());
-  return answer;
-}
-
-// What the split inputs have in common, with axes that count from the last one.
-struct Common {
-  int from_end = 0;
-  int pieces = 1;
-  std::vector<int64_t> blocks;
-};
-
-// Nullopt: no input is split, or they are split along several axes or in other blocks.
-std::optional<Common> CommonSplit(const RuleQuestion& question) {
-  std::optional<Common> common;
-  for (const RuleInput& input : question.inputs) {
-    if (!IsSplit(input)) continue;
-    const int from_end = input.type.shape.rank() - input.layout.axis;
-    if (!common) {
-      common = Common{from_end, input.layout.pieces, input.layout.blocks};
-      continue;
-    }
-    if (common->from_end != from_end || common->blocks != input.layout.blocks) return std::nullopt;
-    const bool same = common->pieces == input.layout.pieces;
-    if (!same && !common->blocks.empty()) return std::nullopt;
-    common->pieces = std::lcm(common->pieces, input.layout.pieces);
-  }
-  return common;
-}
-
-// Position in Node::inputs of a port; none: it is not fed.
-std::optional<size_t> InputAt(const RuleQuestion& question, std::string_view port) {
-  const std::vector<PortSpec>& ports = question.context.schema().inputs;
-  const bool has =
-      std::any_of(ports.begin(), ports.end(), [&](const PortSpec& p) { return p.name == port; });
-  if (!has || !question.context.has(port)) return std::nullopt;
-  return static_cast<size_t>(question.context.input_index(question.context.slot(port)));
-}
-
-// Integers of an attribute, one or several, with the default of the schema.
-std::optional<std::vector<int64_t>> IntsOfAttr(const RuleQuestion& question,
-                                               std::string_view name) {
-  const std::vector<AttrSpec>& attrs = question.context.schema().attrs;
-  const auto spec =
-      std::find_if(attrs.begin(), attrs.end(), [&](const AttrSpec& a) { return a.name == name; });
-  if (spec == attrs.end()) return std::nullopt;
-  Node holder;
-  const AttrValue* given = question.node.FindAttr(name);
-  if (given != nullptr) {
-    holder.attrs[std::string(name)] = *given;
-  } else if (spec->fallback) {
-    holder.attrs[std::string(name)] = *spec->fallback;
-  } else {
-    return std::nullopt;
-  }
-  std::vector<int64_t> ints = holder.IntsAttr(name);
-  constexpr int64_t kAbsent = std::numeric_limits<int64_t>::min();
-  if (ints.empty() && holder.IntAttr(name, kAbsent) != kAbsent) {
-    ints.push_back(holder.IntAttr(name, kAbsent));
-  }
-  return ints;
-}
-
-// Integers of a port or an attribute. Nullopt: not known, or a port whose value the inputs of the
-// graph decide.
-std::optional<std::vector<int64_t>> IntsAt(const RuleQuestion& question, std::string_view name) {
-  const std::vector<PortSpec>& ports = question.context.schema().inputs;
-  const bool port =
-      std::any_of(ports.begin(), ports.end(), [&](const PortSpec& p) { return p.name == name; });
-  if (!port) return IntsOfAttr(question, name);
-  const std::optional<size_t> input = InputAt(question, name);
-  if (!input || !question.inputs[*input].known) return std::nullopt;
-  Result<std::vector<int64_t>> ints = question.context.Ints(name);
-  if (!ints.ok()) return std::nullopt;
-  return *std::move(ints);
-}
 
 // The axes that the trait forbids, in [0, rank). Nullopt: they are not known.
 std::optional<std::vector<int>> WorkedAxes(const RuleQuestion& question, const SplitTrait& trait,
@@ -108,6 +24,13 @@ std::optional<std::vector<int>> WorkedAxes(const RuleQuestion& question, const S
     last = question.inputs[*input].type.shape.rank();
   }
   for (int i = std::max(0, rank - last); i < rank; ++i) worked.push_back(i);
+  int first = trait.first;
+  if (!trait.leading.empty()) {
+    const std::optional<size_t> input = InputAt(question, trait.leading);
+    if (!input || question.inputs[*input].type.shape.rank() == 0) return std::nullopt;
+    first = static_cast<int>(question.inputs[*input].type.shape.dims().back());
+  }
+  for (int i = 0; i < std::min(first, rank); ++i) worked.push_back(i);
   if (trait.axes.empty()) return worked;
   const auto axes = IntsAt(question, trait.axes);
   if (!axes) return std::nullopt;
@@ -119,17 +42,6 @@ std::optional<std::vector<int>> WorkedAxes(const RuleQuestion& question, const S
 
 bool Has(const std::vector<int>& axes, int axis) {
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
-// `input` in pieces along `axis`; nullopt: it cannot be had so.
-std::optional<ShardLayout> AsPieces(const RuleInput& input, int axis, const Common& common) {
-  const ShardLayout wanted = ShardLayout::Split(axis, common.pieces, common.blocks);
-  if (input.known || input.layout == wanted) return wanted;
-  if (!common.blocks.empty()) return std::nullopt;
-  if (input.layout.split() && (input.layout.axis != axis || !input.layout.blocks.empty())) {
-    return std::nullopt;
-  }
-  return wanted;
 }
 
 // ---- element by element, with NumPy's broadcasting ----
@@ -619,6 +531,37 @@ Outcome BroadcastRule(const RuleQuestion& question) {
   return {answer, {}, {}};
 }
 
+// Parts of a tensor are overwritten; what is written has the axes of the tensor, counted from the
+// end.
+Outcome UpdateRule(const RuleQuestion& question, const SplitTrait& trait) {
+  const RuleInput& target = question.inputs[0];
+  const std::optional<size_t> at = InputAt(question, trait.data);
+  const std::optional<Common> common = CommonSplit(question);
+  if (!at || !common) return Whole("its operands are split in different ways");
+  const RuleInput& data = question.inputs[*at];
+  const int rank = target.type.shape.rank();
+  const int axis = rank - common->from_end;
+  const int data_axis = data.type.shape.rank() - common->from_end;
+  const auto worked = WorkedAxes(question, trait, rank);
+  if (axis < 0 || !worked || Has(*worked, axis)) {
+    return Whole(fmt::format("it works along axis {}", axis));
+  }
+  if (data_axis < 0 || data.type.shape[data_axis] != target.type.shape[axis]) {
+    return Whole("what it writes has other sizes");
+  }
+  const std::optional<ShardLayout> mine = AsPieces(target, axis, *common);
+  const std::optional<ShardLayout> written = AsPieces(data, data_axis, *common);
+  if (!mine || !written) return Whole("its operands are split in different ways");
+  for (size_t i = 1; i < question.inputs.size(); ++i) {
+    if (i != *at && IsSplit(question.inputs[i])) return Whole("its places are split");
+  }
+  RuleAnswer answer = AllReplicated(question);
+  answer.inputs[0] = *mine;
+  answer.inputs[*at] = *written;
+  answer.outputs[0] = *mine;
+  return {answer, {}, {}};
+}
+
 Outcome TraitRule(const RuleQuestion& question, const SplitTrait& trait) {
   switch (trait.form) {
     case SplitForm::kElementwise:
@@ -637,8 +580,11 @@ Outcome TraitRule(const RuleQuestion& question, const SplitTrait& trait) {
       return ShapeRule(question);
     case SplitForm::kBroadcast:
       return BroadcastRule(question);
-    case SplitForm::kFill:
     case SplitForm::kHeads:
+      return HeadsRule(question, trait);
+    case SplitForm::kUpdate:
+      return UpdateRule(question, trait);
+    case SplitForm::kFill:
       break;
   }
   return Whole("npumesh does not know how it carries pieces");

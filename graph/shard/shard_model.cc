@@ -419,20 +419,26 @@ Result<ShardedModel> ShardModel(const Model& model, const OpRegistry& registry, 
 std::string ShardNotesAsText(const std::vector<ShardNote>& notes) {
   size_t name = 4, type = 4;
   std::array<int, 4> counts = {};
+  int unlisted = 0;
   for (const ShardNote& note : notes) {
     ++counts[static_cast<size_t>(note.fate)];
+    unlisted += note.counts ? 1 : 0;
+    if (note.counts) continue;
     name = std::max(name, note.node.size());
     type = std::max(type, note.type.size());
   }
   std::string text;
   for (const ShardNote& note : notes) {
+    if (note.counts) continue;
     std::string line = fmt::format("{:<10}  {:<{}}  {:<{}}  {}", Name(note.fate), note.node, name,
                                    note.type, type, note.text);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
-  return text + fmt::format("{} sharded, {} replicated, {} reduced, {} gathered\n", counts[0],
-                            counts[1], counts[2], counts[3]);
+  text += fmt::format("{} sharded, {} replicated, {} reduced, {} gathered", counts[0], counts[1],
+                      counts[2], counts[3]);
+  if (unlisted > 0) text += fmt::format("; not listed: {} replicated that only count", unlisted);
+  return text + "\n";
 }
 
 }  // namespace npumesh

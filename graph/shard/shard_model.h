@@ -26,6 +26,8 @@ struct ShardNote {
   std::string node;
   std::string type;
   std::string text;  // "axis 2; weight w1: axis 1"
+  // Replicated, and all it makes are integers or truth values: sizes, positions, masks.
+  bool counts = false;
 };
 
 // A value that both the whole graph and those of the ranks have.
@@ -55,7 +57,8 @@ struct ShardedModel {
 Result<ShardedModel> ShardModel(const Model& model, const OpRegistry& registry, int ranks,
                                 const std::vector<Tensor>& sample);
 
-// A table of all nodes whose columns are two blanks apart, then a line with the sums.
+// A table of the nodes, but those that only count, whose columns are two blanks apart; then a line
+// with the sums of all.
 std::string ShardNotesAsText(const std::vector<ShardNote>& notes);
 
 }  // namespace npumesh

@@ -10,7 +10,14 @@
 namespace npumesh {
 namespace {
 
+// The outputs of a step, then what each RefData holds after it.
 using Outputs = std::vector<Tensor>;
+
+// A RefData of the whole graph.
+struct Held {
+  int position = 0;  // among the inputs
+  std::string name;
+};
 
 // What ranks computed in each step, by rank.
 struct Run {
@@ -28,7 +35,12 @@ class Prover {
  public:
   Prover(const Model& whole, const ShardedModel& sharded, const OpRegistry& registry,
          const Env& env, const std::vector<std::vector<Tensor>>& steps)
-      : whole_(whole), sharded_(sharded), registry_(registry), env_(env), steps_(steps) {}
+      : whole_(whole),
+        sharded_(sharded),
+        registry_(registry),
+        env_(env),
+        steps_(steps),
+        layouts_(sharded.outputs) {}
 
   Result<ShardProof> Prove();
 
@@ -47,12 +59,16 @@ class Prover {
   const OpRegistry& registry_;
   const Env& env_;
   const std::vector<std::vector<Tensor>>& steps_;
+  std::vector<Held> held_;
+  std::vector<ShardLayout> layouts_;  // of Outputs
 };
 
 std::vector<Tensor> Prover::InputsOf(size_t step, int rank) const {
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < steps_[step].size(); ++i) {
-    inputs.push_back(PieceOf(steps_[step][i], sharded_.inputs[i], rank, ranks()));
+    const Tensor& whole = steps_[step][i];
+    const bool given = whole.dtype() != DataType::kUndefined;
+    inputs.push_back(given ? PieceOf(whole, sharded_.inputs[i], rank, ranks()) : whole);
   }
   return inputs;
 }
@@ -73,6 +89,10 @@ Status Prover::RunOne(World& world, int count, std::optional<size_t> recorded, R
     NPUMESH_ASSIGN_OR_RETURN(const Outputs made, session->Run(inputs, recorder));
     Outputs& kept = run->outputs[at].emplace_back();
     for (const Tensor& tensor : made) kept.push_back(CopyOf(tensor));
+    for (const Held& held : held_) {
+      NPUMESH_ASSIGN_OR_RETURN(const Tensor content, session->ReadRef(held.position));
+      kept.push_back(CopyOf(content));
+    }
   }
   return Status();
 }
@@ -118,15 +138,20 @@ std::optional<ShardDifference> Prover::Compare(const Run& whole, const Run& part
     for (size_t output = 0; output < expected.size(); ++output) {
       for (int rank = 0; rank < ranks(); ++rank) {
         const Tensor& seen = parts.outputs[static_cast<size_t>(rank)][step][output];
-        const Tensor wanted = PieceOf(expected[output], sharded_.outputs[output], rank, ranks());
+        const Tensor wanted = PieceOf(expected[output], layouts_[output], rank, ranks());
         const Allowance allowance = ReorderAllowance(wanted.dtype());
         const TensorDistance distance = DistanceOf(seen, wanted, allowance);
         const double peak = PeakOf(wanted);
         if (peak > 0) proof->largest = std::max(proof->largest, distance.max_abs / peak);
         if (distance.same()) continue;
-        return ShardDifference{step, static_cast<int>(output),
-                               "",   "",
-                               rank, TextOf(seen, wanted, distance, allowance)};
+        ShardDifference difference;
+        difference.step = step;
+        const size_t outputs = sharded_.outputs.size();
+        if (output < outputs) difference.output = static_cast<int>(output);
+        if (output >= outputs) difference.held = held_[output - outputs].name;
+        difference.rank = rank;
+        difference.text = TextOf(seen, wanted, distance, allowance);
+        return difference;
       }
     }
   }
@@ -161,6 +186,12 @@ Status Prover::FindNode(ShardDifference* difference) const {
 
 Result<ShardProof> Prover::Prove() {
   ShardProof proof;
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<InputSpec> inputs, npumesh::InputsOf(whole_));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].ref) continue;
+    held_.push_back({static_cast<int>(i), inputs[i].name});
+    layouts_.push_back(sharded_.inputs[i]);
+  }
   NPUMESH_ASSIGN_OR_RETURN(const Run whole, RunAll(1, std::nullopt));
   NPUMESH_ASSIGN_OR_RETURN(const Run parts, RunAll(ranks(), std::nullopt));
   proof.steps = steps_.size();

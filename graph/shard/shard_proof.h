@@ -15,7 +15,8 @@ namespace npumesh {
 // Where whole and ranks part.
 struct ShardDifference {
   size_t step = 0;
-  int output = -1;   // of the graph
+  int output = -1;   // of the graph; -1: what a RefData holds after the step
+  std::string held;  // the name of that RefData
   std::string node;  // the first that differs, by its name in the whole graph
   std::string type;
   int rank = 0;      // the first of those that differ there
@@ -32,9 +33,10 @@ struct ShardProof {
 
 // Runs `whole` on one rank and the models of `sharded` on as many ranks, threads of this process
 // with devices as `env` says, for each of `steps` (inputs of the whole graph by position), and
-// compares all outputs; ReorderAllowance is what sums in another order may differ by. Of outputs
-// that differ it runs both again and compares node by node. Blocks as long as they run. Errors:
-// those of a run of the whole graph, or of the ranks.
+// compares all outputs, and after each step what RefData hold; an empty tensor leaves a RefData as
+// it is. ReorderAllowance is what sums in another order may differ by. Of outputs that differ it
+// runs both again and compares node by node. Blocks as long as they run. Errors: those of a run of
+// the whole graph, or of the ranks.
 Result<ShardProof> ProveShards(const Model& whole, const ShardedModel& sharded,
                                const OpRegistry& registry, const Env& env,
                                const std::vector<std::vector<Tensor>>& steps);

@@ -48,19 +48,15 @@ Result<Steps> RandomSteps(const Model& model, const OpRegistry& registry,
   }
   const auto source =
       RandomInputs(inputs, std::move(types), std::move(bounds), options.seed, /*rank=*/0);
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> tensors, source->Step(0));
-  return Steps{std::move(tensors)};
-}
-
-Status CheckStateless(const std::vector<InputSpec>& inputs) {
-  for (const InputSpec& input : inputs) {
-    if (!input.ref) continue;
-    return Error(Code::kUnsupported,
-                 "input \"{}\": the graph updates it in place, which cannot be sharded; needed: a "
-                 "graph that takes and gives its caches",
-                 input.name);
+  // What a graph updates has to be right when the next step reads it.
+  const bool updates =
+      std::any_of(inputs.begin(), inputs.end(), [](const InputSpec& input) { return input.ref; });
+  Steps steps;
+  for (uint64_t step = 0; step < (updates ? 2 : 1); ++step) {
+    NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> tensors, source->Step(step));
+    steps.push_back(std::move(tensors));
   }
-  return Status();
+  return steps;
 }
 
 // One process, a thread for each rank.
@@ -82,11 +78,14 @@ Result<ExportSummary> WritePackage(const ShardedModel& sharded, const OpRegistry
 }
 
 Status Refusal(const ShardDifference& difference, int ranks) {
+  const std::string end = difference.held.empty()
+                              ? fmt::format("output {}", difference.output)
+                              : fmt::format("what RefData \"{}\" holds", difference.held);
   const std::string where =
       difference.node.empty()
-          ? fmt::format("output {}", difference.output)
-          : fmt::format("node \"{}\" ({}), the first that differs on the way to output {}",
-                        difference.node, difference.type, difference.output);
+          ? end
+          : fmt::format("node \"{}\" ({}), the first that differs on the way to {}",
+                        difference.node, difference.type, end);
   return Error(Code::kInternal,
                "{} ranks compute something else than one card, so nothing is written: step {}, {}, "
                "rank {}: {}",
@@ -98,7 +97,6 @@ Status Refusal(const ShardDifference& difference, int ranks) {
 Result<ShardReport> RunShardJob(const Model& model, const OpRegistry& registry, const Env& env,
                                 const ShardJobOptions& options, const ExportOptions& package) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<InputSpec> inputs, InputsOf(model));
-  NPUMESH_RETURN_IF_ERROR(CheckStateless(inputs));
   NPUMESH_ASSIGN_OR_RETURN(const Steps steps, options.inputs.empty()
                                                   ? RandomSteps(model, registry, inputs, options)
                                                   : StepsOfFolder(inputs, options.inputs));

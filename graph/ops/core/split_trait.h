@@ -31,6 +31,8 @@ enum class SplitForm : uint8_t {
   kBroadcast,
   // Attention: query, key and value with heads, see `heads` below.
   kHeads,
+  // Overwrites parts of input 0 with `data`, which has its axes, counted from the end.
+  kUpdate,
 };
 
 struct SplitTrait {
@@ -40,8 +42,11 @@ struct SplitTrait {
   std::string_view axes = {};
   // As many last axes as this input has cannot be split.
   std::string_view trailing = {};
-  // This many last axes cannot be split.
+  // This many last, and first, axes cannot be split.
   int last = 0;
+  int first = 0;
+  // As many first axes cannot be split as the last axis of this input is long.
+  std::string_view leading = {};
   // The outputs lose `axes` unless the attribute "keep_dims" says otherwise.
   bool reduces = false;
   // The port with the sizes of the output.
@@ -56,6 +61,14 @@ struct SplitTrait {
   std::string_view heads = {};
   std::string_view shared_heads = {};
   std::string_view arrangement = {};
+  // Inputs with the heads of keys and values; with an axis 1 of heads, or one of size 1; that are
+  // the same for all heads. Names with blanks between them. A fed input that is in no list is not
+  // split.
+  std::string_view shared = {};
+  std::string_view by_head = {};
+  std::string_view of_all = {};
+  // Where it is fed, keys and values are pages.
+  std::string_view pages = {};
   // The output that the heads make.
   std::string_view mixed = {};
 };

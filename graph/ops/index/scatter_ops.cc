@@ -168,18 +168,20 @@ ScatterPlan PlanCacheWrite(const OpContext& op, Check& check) {
 // ---- registration ----
 
 template <auto PlanFn>
-Operator Updating(std::string_view signature) {
-  return Define<PlanFn, RunScatter>(signature, {.in_place = {{0, 0}}});
+Operator Updating(std::string_view signature, SplitTrait split) {
+  split.form = SplitForm::kUpdate;
+  split.data = "updates";
+  return Define<PlanFn, RunScatter>(signature, {.in_place = {{0, 0}}, .split = split});
 }
 
 template <Join kJoin>
 Operator ByTuples(std::string_view signature) {
-  return Updating<PlanRows<kJoin, Addressing::kTuples, true>>(signature);
+  return Updating<PlanRows<kJoin, Addressing::kTuples, true>>(signature, {.leading = "indices"});
 }
 
 template <Join kJoin>
 Operator ByFirst(std::string_view signature) {
-  return Updating<PlanRows<kJoin, Addressing::kFirst, true>>(signature);
+  return Updating<PlanRows<kJoin, Addressing::kFirst, true>>(signature, {.first = 1});
 }
 
 template <Join kJoin>
@@ -217,8 +219,10 @@ void RegisterScatterOps(OpRegistry& registry) {
   add(OfTensor<kMin>("TensorScatterMin(input, indices, updates) -> output"));
   add(Define<PlanScatterNd, RunScatter>("ScatterNd(indices, x, shape) -> y",
                                         {.value_inputs = {"shape"}}));
-  add(Updating<PlanIndexAdd>("InplaceIndexAdd(var, indices, updates, alpha?; axis:int) -> var"));
-  add(Updating<PlanCacheWrite>("Scatter(var, indices, updates; reduce:string, axis=0) -> var"));
+  add(Updating<PlanIndexAdd>("InplaceIndexAdd(var, indices, updates, alpha?; axis:int) -> var",
+                             {.axes = "axis"}));
+  add(Updating<PlanCacheWrite>("Scatter(var, indices, updates; reduce:string, axis=0) -> var",
+                               {.axes = "axis", .first = 1}));
   add(
       Segment<kAdd>("UnsortedSegmentSum(x, segment_ids, num_segments; is_preprocessed=false, "
                     "check_ids==false) -> y"));

@@ -44,7 +44,8 @@ class DecoderWriter {
     }
     g_.Output(std::move(values));
     NPUMESH_ASSIGN_OR_RETURN(Model model, g_.Build());
-    return WrittenDecoder{std::move(model), std::move(inputs_), std::move(plains)};
+    return WrittenDecoder{std::move(model), std::move(inputs_), std::move(held_),
+                          std::move(plains)};
   }
 
  private:
@@ -190,21 +191,15 @@ class DecoderWriter {
 
   Both Attention(const Both& x) {
     const Projected in = Project(x);
-    Both mixed;
-    if (form_.attention == AttentionForm::kWritten) {
-      const Both key = Remembered(in.key, "past_key"), value = Remembered(in.value, "past_value");
-      mixed = {Written(in.query.value, key.value, value.value),
-               PlainAttention(in.query.plain, key.plain, value.plain,
-                              {form_.heads, form_.shared_heads, Before()})};
-    } else {
-      mixed = {Fused(in.query.value, in.key.value, in.value.value),
-               PlainAttention(in.query.plain, in.key.plain, in.value.plain,
-                              {form_.heads, form_.shared_heads})};
-    }
-    return Linear(mixed, "wo", form_.hidden());
+    const Both key = Remembered(in.key, "past_key"), value = Remembered(in.value, "past_value");
+    const Value query = Heads(in.query.value, form_.heads);
+    const Plain plain = PlainAttention(in.query.plain, key.plain, value.plain,
+                                       {form_.heads, form_.shared_heads, form_.cached});
+    const bool written = form_.attention == AttentionForm::kWritten;
+    const Value mixed =
+        written ? Written(query, key.value, value.value) : Fused(query, key.value, value.value);
+    return Linear({mixed, plain}, "wo", form_.hidden());
   }
-
-  int64_t Before() const { return std::max<int64_t>(form_.cached, 0); }
 
   // [rows, heads * d] as [heads, rows, d].
   Value Heads(Value x, int heads) {
@@ -218,24 +213,79 @@ class DecoderWriter {
     return g_.Op("Transpose", {{"x", x}, {"perm", g_.Ints({1, 0, 2})}});
   }
 
-  // The heads of keys or values, below those that the cache has; numbers [rows, heads * d].
+  // The heads of keys or values [heads, keys, d], below those that the cache has; numbers
+  // [cached + rows, heads * d].
   Both Remembered(const Both& x, const std::string& name) {
-    const Value now = Heads(x.value, form_.shared_heads);
-    if (form_.cached < 0) return {now, x.plain};
+    if (form_.caches == CacheForm::kNone) return {Heads(x.value, form_.shared_heads), x.plain};
+    return form_.held() ? Held(x, name) : Given(x, name);
+  }
+
+  Both Given(const Both& x, const std::string& name) {
     const Plain old = Random({form_.shared_heads, form_.cached, form_.head_size}, 1);
     inputs_.push_back(FloatsOf(old));
     const Value past = g_.Data(Name(name), inputs_.back().type());
-    const Value all = g_.Op("ConcatV2", {{"x0", past}, {"x1", now}, {"concat_dim", g_.Int(1)}},
-                            {{"N", AttrValue::Int(2)}});
+    const Value all =
+        g_.Op("ConcatV2",
+              {{"x0", past}, {"x1", Heads(x.value, form_.shared_heads)}, {"concat_dim", g_.Int(1)}},
+              {{"N", AttrValue::Int(2)}});
     const Plain plain = PlainBelow(PlainJoined(old), x.plain);
     caches_.push_back({all, PlainApart(plain, form_.shared_heads)});
     return {all, plain};
   }
 
+  // A RefData with the rows of this step written after those that are cached.
+  Both Held(const Both& x, const std::string& name) {
+    const int64_t wide = form_.shared_heads * form_.head_size;
+    const Plain old = Random({form_.cached, wide}, 1), spare = Random({form_.spare, wide}, 1);
+    const Plain blank = Random({form_.rows, wide}, 1);
+    const bool heads_first =
+        form_.caches == CacheForm::kScatter || form_.caches == CacheForm::kAssign;
+    const auto arranged = [&](const Plain& plain) {
+      Plain made = heads_first ? PlainApart(plain, form_.shared_heads) : plain;
+      made.shape = heads_first
+                       ? ShapeOfHeads(form_.keys())
+                       : std::vector<int64_t>{form_.keys(), form_.shared_heads, form_.head_size};
+      return made;
+    };
+    held_.push_back(inputs_.size());
+    inputs_.push_back(FloatsOf(arranged(PlainBelow(PlainBelow(old, blank), spare))));
+    const Value past = g_.RefData(Name(name), inputs_.back().type());
+    const Value all = Updated(past, x.value);
+    const Plain plain = PlainBelow(old, x.plain);
+    caches_.push_back({all, arranged(PlainBelow(plain, spare))});
+    const std::vector<int64_t> heads = {form_.shared_heads, form_.keys(), form_.head_size};
+    return {heads_first ? Reshape(all, heads) : Turned(all), plain};
+  }
+
+  std::vector<int64_t> ShapeOfHeads(int64_t rows) const {
+    return {1, form_.shared_heads, rows, form_.head_size};
+  }
+
+  Value Updated(Value past, Value x) {
+    const Value heads = Reshape(Heads(x, form_.shared_heads), ShapeOfHeads(form_.rows));
+    const Value rows = Reshape(x, {form_.rows, form_.shared_heads, form_.head_size});
+    if (form_.caches == CacheForm::kAssign) {
+      return g_.Op("Assign", {{"ref", past}, {"value", heads}});
+    }
+    if (form_.caches == CacheForm::kScatter) {
+      return g_.Op("Scatter",
+                   {{"var", past}, {"indices", g_.Ints({form_.cached})}, {"updates", heads}},
+                   {{"reduce", AttrValue::String("update")}, {"axis", AttrValue::Int(-2)}});
+    }
+    std::vector<int64_t> places;
+    for (int64_t row = 0; row < form_.rows; ++row) places.push_back(form_.cached + row);
+    Value indices = g_.Ints(places);
+    if (form_.caches == CacheForm::kScatterUpdate) {
+      return g_.Op("ScatterUpdate", {{"var", past}, {"indices", indices}, {"updates", rows}});
+    }
+    indices = Reshape(indices, {form_.rows, 1});
+    return g_.Op("ScatterNdUpdate", {{"var", past}, {"indices", indices}, {"updates", rows}});
+  }
+
   // One head for several, as exporters repeat them.
   Value Repeat(Value x) {
     const int times = form_.heads / form_.shared_heads;
-    const int64_t keys = Before() + form_.rows;
+    const int64_t keys = form_.keys();
     if (times == 1) return x;
     const Value apart = g_.Op("Unsqueeze", {{"x", x}}, {{"axes", AttrValue::Ints({1})}});
     const Value wide = g_.Op(
@@ -244,20 +294,15 @@ class DecoderWriter {
     return Reshape(wide, {form_.heads, keys, form_.head_size});
   }
 
-  Value Written(Value query, Value key, Value value) {
-    const Value q = Heads(query, form_.heads);
+  // Query [heads, rows, d], keys and values [shared heads, keys, d].
+  Value Written(Value q, Value key, Value value) {
     const Value k = Repeat(key);
     const Value v = Repeat(value);
     const Value scores =
         g_.Op("BatchMatMulV2", {{"x1", q}, {"x2", k}}, {{"adj_x2", AttrValue::Bool(true)}});
     const Value scaled = g_.Op("Muls", {{"x", scores}}, {{"value", AttrValue::Float(Scale())}});
-    const int64_t keys = Before() + form_.rows;
-    Plain later{{form_.rows, keys}, {}};
-    for (int64_t row = 0; row < form_.rows; ++row) {
-      for (int64_t other = 0; other < keys; ++other) {
-        later.values.push_back(other <= Before() + row ? 0 : kHidden);
-      }
-    }
+    Plain later{{form_.rows, form_.keys()}, {}};
+    for (const bool hidden : Later()) later.values.push_back(hidden ? kHidden : 0);
     const Value masked =
         g_.Op("Add", {{"x1", scaled}, {"x2", Const("mask", std::move(later)).value}});
     const Value weights = g_.Op("SoftmaxV2", {{"x", masked}});
@@ -265,38 +310,58 @@ class DecoderWriter {
     return Reshape(Turned(seen), Rows(form_.hidden()));
   }
 
-  Value Fused(Value query, Value key, Value value) {
-    const int64_t theirs = form_.shared_heads * form_.head_size;
-    const Value q = Reshape(query, {1, form_.rows, form_.hidden()});
-    const Value k = Reshape(key, {1, form_.rows, theirs});
-    const Value v = Reshape(value, {1, form_.rows, theirs});
-    std::vector<uint8_t> later;
+  // Which keys a row does not see, row by row.
+  std::vector<bool> Later() const {
+    std::vector<bool> later;
     for (int64_t row = 0; row < form_.rows; ++row) {
-      for (int64_t other = 0; other < form_.rows; ++other) later.push_back(other > row);
+      for (int64_t key = 0; key < form_.keys(); ++key) later.push_back(key > form_.cached + row);
     }
-    Tensor mask_values = Tensor::Allocate({DataType::kBool, {form_.rows, form_.rows}});
-    std::copy(later.begin(), later.end(), reinterpret_cast<uint8_t*>(mask_values.mutable_data()));
-    const Value mask = g_.Const(Name("later"), mask_values);
+    return later;
+  }
+
+  // [heads, rows, d] in the layout of the operators.
+  Value Arranged(Value x, int64_t heads, int64_t rows) {
+    if (form_.layout == "BNSD") return Reshape(x, {1, heads, rows, form_.head_size});
+    const Value turned = Turned(x);
+    if (form_.layout == "BSND") return Reshape(turned, {1, rows, heads, form_.head_size});
+    return Reshape(turned, {1, rows, heads * form_.head_size});
+  }
+
+  Value Fused(Value query, Value key, Value value) {
+    const Value q = Arranged(query, form_.heads, form_.rows);
+    const Value k = Arranged(key, form_.shared_heads, form_.keys());
+    const Value v = Arranged(value, form_.shared_heads, form_.keys());
+    const Value made = FusedOperator(q, k, v);
+    if (form_.layout != "BNSD") return Reshape(made, Rows(form_.hidden()));
+    return Reshape(Turned(Reshape(made, {form_.heads, form_.rows, form_.head_size})),
+                   Rows(form_.hidden()));
+  }
+
+  Value FusedOperator(Value q, Value k, Value v) {
     const GraphBuilder::Attr scale = {"scale_value", AttrValue::Float(Scale())};
-    Value made;
-    if (form_.attention == AttentionForm::kPrompt) {
-      made = g_.Op("PromptFlashAttention",
-                   {{"query", q}, {"key", k}, {"value", v}, {"atten_mask", mask}},
-                   {{"num_heads", AttrValue::Int(form_.heads)},
-                    {"num_key_value_heads", AttrValue::Int(form_.shared_heads)},
-                    {"input_layout", AttrValue::String("BSH")},
-                    {"next_tokens", AttrValue::Int(int64_t{1} << 30)},
-                    scale});
-    } else {
-      made = g_.Port(g_.Op("FlashAttentionScore",
-                           {{"query", q}, {"key", k}, {"value", v}, {"atten_mask", mask}},
-                           {{"head_num", AttrValue::Int(form_.heads)},
-                            {"input_layout", AttrValue::String("BSH")},
-                            scale},
-                           {}, 4),
-                     3);
+    const GraphBuilder::Attr layout = {"input_layout", AttrValue::String(form_.layout)};
+    const GraphBuilder::Attr heads = {"num_heads", AttrValue::Int(form_.heads)};
+    const GraphBuilder::Attr shared = {"num_key_value_heads", AttrValue::Int(form_.shared_heads)};
+    if (form_.attention == AttentionForm::kIncre) {
+      const Value lengths = g_.Ints({form_.cached + form_.rows});
+      return g_.Op("IncreFlashAttention",
+                   {{"query", q}, {"key0", k}, {"value0", v}, {"actual_seq_lengths", lengths}},
+                   {heads, shared, layout, scale});
     }
-    return Reshape(made, Rows(form_.hidden()));
+    Tensor hidden = Tensor::Allocate({DataType::kBool, {form_.rows, form_.keys()}});
+    const std::vector<bool> later = Later();
+    std::copy(later.begin(), later.end(), reinterpret_cast<uint8_t*>(hidden.mutable_data()));
+    const Value mask = g_.Const(Name("later"), hidden);
+    const std::vector<GraphBuilder::Input> inputs = {
+        {"query", q}, {"key", k}, {"value", v}, {"atten_mask", mask}};
+    if (form_.attention == AttentionForm::kPrompt) {
+      return g_.Op(
+          "PromptFlashAttention", inputs,
+          {heads, shared, layout, scale, {"next_tokens", AttrValue::Int(int64_t{1} << 30)}});
+    }
+    const Value scores = g_.Op("FlashAttentionScore", inputs,
+                               {{"head_num", AttrValue::Int(form_.heads)}, layout, scale}, {}, 4);
+    return g_.Port(scores, 3);
   }
 
   float Scale() const {
@@ -344,6 +409,7 @@ class DecoderWriter {
   int layer_ = 0;
   Both table_;
   std::vector<Tensor> inputs_;
+  std::vector<size_t> held_;  // of inputs_
   std::vector<Both> caches_;  // of keys and values, with this step's
 };
 
@@ -377,26 +443,37 @@ DecoderForm DrawDecoder(uint64_t seed) {
   form.projections = dice.Chance(40) ? ProjectionForm::kJoined : ProjectionForm::kApart;
   form.attributes = dice.Chance(30);
   form.attention = dice.Pick<AttentionForm>({AttentionForm::kWritten, AttentionForm::kWritten,
-                                             AttentionForm::kPrompt, AttentionForm::kFlash});
-  if (form.attention == AttentionForm::kWritten && dice.Chance(40)) form.cached = dice.Below(4);
+                                             AttentionForm::kPrompt, AttentionForm::kFlash,
+                                             AttentionForm::kIncre, AttentionForm::kInfer});
+  if (form.attention == AttentionForm::kIncre) form.rows = 1;
+  form.layout = dice.Pick<std::string>({"BSH", "BSND", "BNSD"});
+  form.caches = dice.Pick<CacheForm>({CacheForm::kNone, CacheForm::kGiven, CacheForm::kScatter,
+                                      CacheForm::kScatterUpdate, CacheForm::kScatterNdUpdate,
+                                      CacheForm::kAssign});
+  const bool grows = form.caches != CacheForm::kNone && form.caches != CacheForm::kAssign;
+  if (grows) form.cached = dice.Below(4);
+  if (grows && form.held()) form.spare = dice.Below(3);
   return form;
 }
 
 std::string ToText(const DecoderForm& form) {
   constexpr const char* kNorms[] = {"rms", "layer"};
   constexpr const char* kMlps[] = {"swiglu", "gated", "plain"};
-  constexpr const char* kAttentions[] = {"written", "prompt", "flash"};
+  constexpr const char* kAttentions[] = {"written", "prompt", "flash", "incre", "infer"};
+  constexpr const char* kCaches[] = {
+      "no", "given", "Scatter", "ScatterUpdate", "ScatterNdUpdate", "Assign"};
   const auto flag = [](bool set, const char* name) { return set ? name : ""; };
   return fmt::format(
       "seed {}: {} layers, {} rows, {} heads of {} (kv {}), ffn {}, vocabulary {}, {} "
-      "norm, {} mlp, {} attention{}{}{}{}{}{}{}{}, {}, cache {}",
+      "norm, {} mlp, {} attention{}{}{}{}{}{}{}{}, {}, {}, {} caches {}+{}",
       form.seed, form.layers, form.rows, form.heads, form.head_size, form.shared_heads, form.ffn,
       form.vocabulary, kNorms[static_cast<int>(form.norm)], kMlps[static_cast<int>(form.mlp)],
       kAttentions[static_cast<int>(form.attention)], flag(form.logits, ", logits"),
       flag(form.tied, ", tied"), flag(form.bias, ", bias"), flag(form.transposed, ", transposed"),
       flag(form.batched, ", batched"), flag(form.norm_after, ", norm after"),
       flag(form.attributes, ", attributes"),
-      flag(form.projections == ProjectionForm::kJoined, ", joined"), form.product, form.cached);
+      flag(form.projections == ProjectionForm::kJoined, ", joined"), form.product, form.layout,
+      kCaches[static_cast<int>(form.caches)], form.cached, form.spare);
 }
 
 Result<WrittenDecoder> WriteDecoder(const DecoderForm& form) {

@@ -67,6 +67,27 @@ std::vector<std::string> WholeProducts(const ShardedModel& sharded) {
   return nodes;
 }
 
+// Values that are gathered for nodes inside of the graph.
+std::vector<std::string> Gathers(const WrittenDecoder& written, const ShardedModel& sharded) {
+  const Graph& graph = written.model.graph;
+  const std::string end = " gathered for " + graph.node(graph.NetOutput()).name;
+  std::vector<std::string> values;
+  for (const ShardNote& note : sharded.notes) {
+    const bool inside = note.fate == ShardFate::kGathered && !note.text.ends_with(end);
+    if (inside) values.push_back(fmt::format("{} ({}): {}", note.node, note.type, note.text));
+  }
+  return values;
+}
+
+// The second step goes on with what the first has left in the RefData.
+std::vector<std::vector<Tensor>> StepsOf(const WrittenDecoder& written) {
+  std::vector<std::vector<Tensor>> steps = {written.inputs};
+  if (written.held.empty()) return steps;
+  steps.push_back(written.inputs);
+  for (const size_t at : written.held) steps[1][at] = Tensor();
+  return steps;
+}
+
 void CheckSplit(const DecoderForm& form, const WrittenDecoder& written, int ranks) {
   const auto sharded = ShardModel(written.model, BuiltinOps(), ranks, written.inputs);
   if (!sharded.ok()) {
@@ -76,13 +97,17 @@ void CheckSplit(const DecoderForm& form, const WrittenDecoder& written, int rank
     return;
   }
   const auto proof =
-      ProveShards(written.model, *sharded, BuiltinOps(), TestEnv(), {written.inputs});
+      ProveShards(written.model, *sharded, BuiltinOps(), TestEnv(), StepsOf(written));
   ASSERT_TRUE(proof.ok()) << proof.status().ToString();
   EXPECT_FALSE(proof->difference) << proof->difference->node << ": " << proof->difference->text;
-  // Fewer heads of keys and values than ranks may stay whole where one product makes all three.
-  const bool may_stay = form.shared_heads % ranks != 0 || form.logits;
+  // Heads of keys and values that do not fall to ranks stay whole, and so may those of one product.
+  const bool apart = form.projections == ProjectionForm::kApart && form.shared_heads > 1 &&
+                     ranks % form.shared_heads == 0;
+  const bool may_stay = (form.shared_heads % ranks != 0 && !apart) || form.logits;
   if (Divides(form, ranks) && !may_stay) {
     EXPECT_THAT(WholeProducts(*sharded), testing::IsEmpty());
+    EXPECT_THAT(Gathers(written, *sharded), testing::IsEmpty());
+    for (const size_t at : written.held) EXPECT_TRUE(sharded->inputs[at].split()) << at;
   }
 }
 

@@ -1,6 +1,8 @@
 // Graphs of one card that become those of N ranks: what comes out, and what stands in the way.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/shard/shard_model.h"
@@ -47,6 +49,66 @@ TEST(ShardModel, SplitsADecoderAsMegatronDoes) {
   ASSERT_EQ(sharded->models.size(), 2u);
 }
 
+// float32, element i is sin(i + seed).
+Tensor Waves(const Shape& shape, float seed) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < shape.elements(); ++i) {
+    values.push_back(std::sin(static_cast<float>(i) + seed));
+  }
+  return Tensor::FromVector<float>({DataType::kFloat, shape}, values);
+}
+
+// A decode step of 2 sequences with 4 heads of 4 over pages of 4 tokens; `pages`: the shape of keys
+// and values with 2 heads. A shift of the scores has a value for each head.
+WrittenDecoder PagedStep(const Shape& pages) {
+  GraphBuilder g("paged");
+  WrittenDecoder written;
+  written.inputs = {Waves({2, 16}, 0), Waves(pages, 1), Waves(pages, 2)};
+  const Value x = g.Data("x", written.inputs[0].type());
+  const Value key = g.Data("key", written.inputs[1].type());
+  const Value value = g.Data("value", written.inputs[2].type());
+  const Value query = g.Op("MatMulV2", {{"x1", x}, {"x2", g.Const("wq", Waves({16, 16}, 3))}});
+  const Value table =
+      g.Const("table", Tensor::FromVector<int32_t>({DataType::kInt32, {2, 2}}, {2, 0, 1, -1}));
+  const Value mixed =
+      g.Op("IncreFlashAttention",
+           {{"query", g.Op("Reshape", {{"x", query}, {"shape", g.Ints({2, 1, 16})}})},
+            {"key0", key},
+            {"value0", value},
+            {"pse_shift", g.Const("shift", Waves({2, 4, 1, 8}, 4))},
+            {"actual_seq_lengths", g.Ints({7, 3})},
+            {"block_table", table}},
+           {{"num_heads", AttrValue::Int(4)},
+            {"num_key_value_heads", AttrValue::Int(2)},
+            {"block_size", AttrValue::Int(4)},
+            {"scale_value", AttrValue::Float(0.5f)}});
+  const Value rows = g.Op("Reshape", {{"x", mixed}, {"shape", g.Ints({2, 16})}});
+  g.Output({g.Op("MatMulV2", {{"x1", rows}, {"x2", g.Const("wo", Waves({16, 16}, 5))}})});
+  Result<Model> model = g.Build();
+  EXPECT_TRUE(model.ok()) << model.status().ToString();
+  written.model = *std::move(model);
+  return written;
+}
+
+TEST(ShardModel, SplitsHeadsOfPages) {
+  for (const Shape& pages : {Shape({3, 4, 8}), Shape({3, 2, 4, 4})}) {
+    const WrittenDecoder written = PagedStep(pages);
+    for (const int ranks : {2, 4}) {
+      SCOPED_TRACE(fmt::format("{} on {} ranks", pages, ranks));
+      const auto sharded = Shard(written, ranks);
+      ASSERT_TRUE(sharded.ok()) << sharded.status().ToString();
+      EXPECT_THAT(FatesOf(*sharded, "IncreFlashAttention"), ElementsAre("sharded"));
+      const int axis = pages.rank() == 3 ? 2 : 1;
+      EXPECT_EQ(sharded->inputs[1], ShardLayout::Split(axis, 2));
+      EXPECT_EQ(sharded->inputs[2], ShardLayout::Split(axis, 2));
+      const auto proof =
+          ProveShards(written.model, *sharded, BuiltinOps(), TestEnv(), {written.inputs});
+      ASSERT_TRUE(proof.ok()) << proof.status().ToString();
+      EXPECT_FALSE(proof->difference) << proof->difference->text;
+    }
+  }
+}
+
 TEST(ShardModel, SplitsTheVocabularyOfATableByRows) {
   DecoderForm form = SmallForm();
   form.vocabulary = 16;
@@ -75,6 +137,49 @@ TEST(ShardProof, NamesTheNodeAndTheRankOfAWrongWeight) {
   EXPECT_EQ(proof->difference->type, "RmsNorm");  // the first node with a weight
   EXPECT_EQ(proof->difference->rank, 1);
   EXPECT_THAT(proof->difference->text, HasSubstr("of 64 elements differ"));
+}
+
+// Writes row `row` of a cache whose values no output shows.
+WrittenDecoder HiddenUpdate(int64_t row) {
+  GraphBuilder g("hidden");
+  WrittenDecoder written;
+  written.inputs = {Waves({1, 8}, 0), Waves({1, 4, 3, 2}, 1)};
+  const Value x = g.Data("x", written.inputs[0].type());
+  const Value cache = g.RefData("cache", written.inputs[1].type());
+  const Value y = g.Op("MatMulV2", {{"x1", x}, {"x2", g.Const("w", Waves({8, 8}, 2))}});
+  const Value updated =
+      g.Op("Scatter",
+           {{"var", cache},
+            {"indices", g.Ints({row})},
+            {"updates", g.Op("Reshape", {{"x", y}, {"shape", g.Ints({1, 4, 1, 2})}})}},
+           {{"reduce", AttrValue::String("update")}, {"axis", AttrValue::Int(-2)}});
+  g.Output({g.Op("Muls", {{"x", updated}}, {{"value", AttrValue::Float(0)}})});
+  Result<Model> model = g.Build();
+  EXPECT_TRUE(model.ok()) << model.status().ToString();
+  written.model = *std::move(model);
+  return written;
+}
+
+TEST(ShardProof, ComparesWhatRefDataHoldAfterEachStep) {
+  const WrittenDecoder written = HiddenUpdate(1);
+  const std::vector<std::vector<Tensor>> steps = {written.inputs, {written.inputs[0], Tensor()}};
+  auto sharded = Shard(written, 2);
+  ASSERT_TRUE(sharded.ok()) << sharded.status().ToString();
+  EXPECT_EQ(sharded->inputs[1], ShardLayout::Split(1, 2));
+  const auto right = ProveShards(written.model, *sharded, BuiltinOps(), TestEnv(), steps);
+  ASSERT_TRUE(right.ok()) << right.status().ToString();
+  EXPECT_FALSE(right->difference) << right->difference->text;
+  const auto other = Shard(HiddenUpdate(2), 2);
+  ASSERT_TRUE(other.ok()) << other.status().ToString();
+  sharded->models[1] = other->models[1];
+  const auto wrong = ProveShards(written.model, *sharded, BuiltinOps(), TestEnv(), steps);
+  ASSERT_TRUE(wrong.ok()) << wrong.status().ToString();
+  ASSERT_TRUE(wrong->difference);
+  EXPECT_EQ(wrong->difference->held, "cache");
+  EXPECT_EQ(wrong->difference->output, -1);
+  EXPECT_EQ(wrong->difference->step, 0u);
+  EXPECT_EQ(wrong->difference->rank, 1);
+  EXPECT_EQ(wrong->difference->type, "Scatter");
 }
 
 // ---- what stands in the way ----
