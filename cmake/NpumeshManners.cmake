@@ -1,5 +1,6 @@
-# What shells and man(1) know of the command, made by the command itself when it is installed, so that
-# it says what --help says. Run as a script (cmake -P) with NPUMESH and SHARE it writes below SHARE.
+# What shells and man(1) know of the command, and its samples, made by the command itself when it is
+# installed, so that they say what --help says. Run as a script (cmake -P) with NPUMESH and SHARE it
+# writes below SHARE.
 if(CMAKE_SCRIPT_MODE_FILE)
   # manners(<file> <words of npumesh...>): what they print.
   function(manners file)
@@ -14,6 +15,13 @@ if(CMAKE_SCRIPT_MODE_FILE)
   # The command writes what belongs to its user; these are for all users.
   file(CHMOD ${pages} ${SHARE}/bash-completion/completions/npumesh ${SHARE}/zsh/site-functions/_npumesh
        PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+  set(samples ${SHARE}/npumesh/samples)
+  file(REMOVE_RECURSE ${samples})
+  execute_process(COMMAND ${NPUMESH} samples --write ${samples} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  file(CHMOD_RECURSE ${samples}
+       FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
+       DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+                             WORLD_READ WORLD_EXECUTE)
   return()
 endif()
 

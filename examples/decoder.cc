@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 #include "graph/export/dynamo_export.h"
 #include "graph/io/model_file.h"
 #include "graph/session/session.h"

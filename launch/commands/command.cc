@@ -145,6 +145,7 @@ void AddCommands(CLI::App& app, Action& action) {
   AddRun(app, action);
   AddLaunch(app, action);
   AddPython(app, action);
+  AddSamples(app, action);
   AddExport(app, action);
   AddValidate(app, action);
   AddTopo(app, action);

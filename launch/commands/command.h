@@ -25,6 +25,7 @@ void AddLaunch(CLI::App& app, Action& action);
 void AddExport(CLI::App& app, Action& action);
 void AddValidate(CLI::App& app, Action& action);
 void AddTopo(CLI::App& app, Action& action);
+void AddSamples(CLI::App& app, Action& action);
 void AddImport(CLI::App& app, Action& action);
 void AddGraph(CLI::App& app, Action& action);
 void AddDump(CLI::App& app, Action& action);

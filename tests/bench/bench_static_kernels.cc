@@ -16,7 +16,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "graph/static_kernel/static_kernels.h"

@@ -9,7 +9,7 @@
 
 #include <map>
 
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 #include "graph/passes/fusion/fusion.h"
 #include "tests/bench/decoder/product_peers.h"
 #include "tests/bench/decoder/rounds.h"

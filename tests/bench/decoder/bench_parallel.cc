@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <omp.h>
 
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 #include "tests/bench/decoder/rounds.h"
 
 namespace npumesh {

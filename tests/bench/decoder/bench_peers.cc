@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 #include "tests/bench/decoder/onnx_block.h"
 #include "tests/bench/decoder/onnx_runtime.h"
 #include "tests/bench/decoder/rounds.h"

@@ -1,8 +1,8 @@
-// The decoder of examples/decoder_model.h as ONNX models, with one layer and float32.
+// The decoder of launch/samples/decoder_model.h as ONNX models, with one layer and float32.
 #ifndef NPUMESH_TESTS_BENCH_DECODER_ONNX_BLOCK_H_
 #define NPUMESH_TESTS_BENCH_DECODER_ONNX_BLOCK_H_
 
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 #include "tests/bench/decoder/onnx_writer.h"
 
 namespace npumesh {

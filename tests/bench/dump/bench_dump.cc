@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 #include "graph/dump/dumper.h"
 #include "graph/session/session.h"
 #include "runtime/world/thread_transport.h"

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 #include "graph/io/model_file.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 #include "graph/io/model_file.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/onnx/writer.h"

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <random>
 
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 #include "graph/compare/comparison.h"
 #include "graph/compare/golden.h"
 #include "graph/compare/law_check.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 #include "graph/io/model_file.h"
 #include "graph/session/session.h"
 #include "runtime/device/device_memory.h"

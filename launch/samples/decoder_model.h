@@ -6,8 +6,8 @@
 // Tensor parallelism (Shoeybi et al., Megatron-LM, 2019): Wq, Wk, Wv, Wgate and Wup are split by
 // columns, so each rank owns whole heads; Wo and Wdown are split by rows, so each rank holds a
 // partial sum, which HcomAllReduce completes. Everything else is the same on every rank.
-#ifndef NPUMESH_EXAMPLES_DECODER_MODEL_H_
-#define NPUMESH_EXAMPLES_DECODER_MODEL_H_
+#ifndef NPUMESH_LAUNCH_SAMPLES_DECODER_MODEL_H_
+#define NPUMESH_LAUNCH_SAMPLES_DECODER_MODEL_H_
 
 #include <cstdint>
 #include <vector>
@@ -43,4 +43,4 @@ Tensor FromFloats(const TensorType& type, const std::vector<float>& values);
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_EXAMPLES_DECODER_MODEL_H_
+#endif  // NPUMESH_LAUNCH_SAMPLES_DECODER_MODEL_H_

@@ -1,4 +1,4 @@
-#include "examples/decoder_model.h"
+#include "launch/samples/decoder_model.h"
 
 #include <algorithm>
 #include <cmath>

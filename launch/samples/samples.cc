@@ -1,0 +1,199 @@
+#include "launch/samples/samples.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "graph/export/dynamo_export.h"
+#include "graph/io/npy.h"
+#include "runtime/base/nearest_name.h"
+#include "runtime/base/secure_file.h"
+#include "runtime/world/world.h"
+
+namespace npumesh {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPackage = "package/";
+constexpr std::string_view kInPlainLoops =
+    "by plain loops in double precision, which know nothing of the engine, and rounded to float32";
+
+const Sample kSamples[] = {
+    {.name = "one_card",
+     .model = kPackage,
+     .summary = "relu(x w + b) on one card",
+     .story = "The smallest package: a product, a sum and a ReLU.",
+     .computed = kInPlainLoops,
+     .more = "npumesh graph package/export.air\n"
+             "npumesh validate package/\n",
+     .make = MakeOneCard},
+    {.name = "dynamic",
+     .steps = 3,
+     .model = kPackage,
+     .summary = "open dimensions: 3, 1 and 8 rows in one session",
+     .story =
+         "Four layers rms_norm(x + x w) that take any number of rows. The steps have 3, 1 and 8.",
+     .computed = kInPlainLoops,
+     .more = "npumesh run package/ --dim x=5\n",
+     .make = MakeDynamic},
+    {.name = "decoder_2",
+     .ranks = 2,
+     .model = kPackage,
+     .summary = "a Llama-style decoder, tensor parallel on 2 ranks",
+     .story = "Two layers with RMSNorm, rotary embedding, attention of 4 heads and a SwiGLU MLP. "
+              "Each rank has\n"
+              "half of the heads and of the MLP; HcomAllReduce adds their parts.",
+     .computed = kInPlainLoops,
+     .more = "npumesh validate package/\n",
+     .make = [] { return MakeDecoder(2); }},
+    {.name = "decoder_4",
+     .ranks = 4,
+     .model = kPackage,
+     .summary = "the same decoder on 4 ranks",
+     .story = "The decoder of decoder_2 with one head for each rank. Its goldens are the same.",
+     .computed = kInPlainLoops,
+     .more = "npumesh launch -n 4 -- run package/ --inputs inputs/ --golden float64\n"
+             "npumesh launch -n 4 -- run package/ --inputs inputs/ --profile prof/\n",
+     .make = [] { return MakeDecoder(4); }},
+    {.name = "experts",
+     .ranks = 2,
+     .model = kPackage,
+     .summary = "a mixture of 4 experts on 2 ranks, tokens sent by all-to-all",
+     .story = "Each rank has its own tokens (6 and 3) and 2 of 4 experts. The graph chooses two "
+              "experts for each\n"
+              "token, sends it there by HcomAllToAllV with counts that it computes, and adds what "
+              "comes back.\n"
+              "Output 1 is how many tokens each expert of the rank got.",
+     .computed = kInPlainLoops,
+     .more = "npumesh graph package/mp_rank0.air\n",
+     .make = MakeExperts},
+    {.name = "training",
+     .ranks = 2,
+     .steps = 3,
+     .model = kPackage,
+     .summary = "a training step in place, data parallel on 2 ranks",
+     .story = "Forward, backward, gradients summed over the ranks, and gradient descent on weights "
+              "that the graph\n"
+              "keeps (RefData): the inputs have them at step 0 only. Outputs: the loss and the new "
+              "weights.",
+     .computed = kInPlainLoops,
+     .more = "npumesh graph package/mp_rank0.air\n",
+     .make = MakeTraining},
+    {.name = "onnx",
+     .model = "model.onnx",
+     .summary = "an ONNX model to run, to import, and to split over ranks",
+     .story = "Two residual blocks x + relu(x w1 + b1) w2 + b2 for any number of rows.",
+     .computed = kInPlainLoops,
+     .more = "npumesh import model.onnx -o model.air\n"
+             "npumesh import model.onnx --tp 2 -o split/ --dim x=8\n"
+             "npumesh launch -n 2 -- run split/ --dim x=8 --golden model.onnx\n",
+     .make = MakeOnnx},
+};
+
+std::string Readme(const Sample& sample) {
+  return fmt::format(
+      "# {}: {}\n\n{}\n\nType in this folder:\n\n```sh\n{}\n{}```\n\n"
+      "The goldens were computed {}.\n",
+      sample.name, sample.summary, sample.story, RunCommand(sample, ""), sample.more,
+      sample.computed);
+}
+
+Status WriteTensors(const std::string& folder, const std::string& step,
+                    const std::vector<SampleTensors>& of_ranks) {
+  for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    const std::string place = fmt::format("{}/{}rank_{}", folder, step, rank);
+    NPUMESH_RETURN_IF_ERROR(MakeFolders(place, FileKind::kData));
+    for (const auto& [index, tensor] : of_ranks[rank]) {
+      NPUMESH_RETURN_IF_ERROR(WriteNpy(fmt::format("{}/{}.npy", place, index), tensor));
+    }
+  }
+  return Status();
+}
+
+// All ranks from this process, a thread for each.
+Status WritePackageTo(const std::string& folder, const Env& env, std::vector<Model> models) {
+  ExportOptions options;
+  options.export_path = folder;
+  options.export_name = models.size() == 1 ? "export" : "mp_rank";
+  options.keeps_open = true;
+  options.auto_atc_config_generated = models.size() > 1;
+  options.template_configs = true;  // nothing of this machine
+  const std::vector<Status> statuses =
+      RunRanks(static_cast<int>(models.size()), env, [&](World& world) {
+        Model& own = models[static_cast<size_t>(world.rank())];
+        return DynamoExport(world, std::move(own), options).status();
+      });
+  for (const Status& status : statuses) NPUMESH_RETURN_IF_ERROR(status);
+  return Status();
+}
+
+Status WriteModel(const Sample& sample, const Env& env, SampleContent& content,
+                  const std::string& folder) {
+  const std::string place = fmt::format("{}/{}", folder, sample.model);
+  if (!content.onnx.empty()) return WriteFile(place, content.onnx, FileKind::kData);
+  return WritePackageTo(place, env, std::move(content.models));
+}
+
+}  // namespace
+
+std::span<const Sample> AllSamples() {
+  return kSamples;
+}
+
+Result<std::vector<const Sample*>> SamplesNamed(const std::vector<std::string>& names) {
+  std::vector<const Sample*> chosen;
+  std::vector<std::string_view> known;
+  for (const Sample& sample : kSamples) {
+    known.push_back(sample.name);
+    if (names.empty()) chosen.push_back(&sample);
+  }
+  for (const std::string& name : names) {
+    const auto found = std::find(known.begin(), known.end(), name);
+    if (found == known.end()) {
+      return Error(Code::kNotFound, "there is no sample \"{}\" (similar: {}); there are {}", name,
+                   fmt::join(NearestNames(name, known, 1), ", "), fmt::join(known, ", "));
+    }
+    chosen.push_back(&kSamples[found - known.begin()]);
+  }
+  return chosen;
+}
+
+std::string RunCommand(const Sample& sample, const std::string& folder) {
+  std::string command = "npumesh ";
+  if (sample.ranks > 1) command += fmt::format("launch -n {} -- ", sample.ranks);
+  command += fmt::format("run {0}{1} --inputs {0}inputs/ --check {0}golden/", folder, sample.model);
+  if (sample.steps > 1) command += fmt::format(" --steps {}", sample.steps);
+  return command;
+}
+
+std::string SamplesAsText(const std::vector<const Sample*>& samples) {
+  std::string text;
+  for (const Sample* sample : samples) {
+    text += fmt::format("{:<10} {} rank{}  {}\n", sample->name, sample->ranks,
+                        sample->ranks == 1 ? " " : "s", sample->summary);
+  }
+  return text;
+}
+
+Status WriteSample(const Sample& sample, const Env& env, const std::string& folder) {
+  std::error_code error;
+  if (fs::exists(folder, error)) {
+    return Error(Code::kInvalidArgument,
+                 "{} exists; remove it, or write the sample to another folder", folder);
+  }
+  NPUMESH_ASSIGN_OR_RETURN(SampleContent content, sample.make());
+  NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kData));
+  for (size_t number = 0; number < content.steps.size(); ++number) {
+    const SampleStep& files = content.steps[number];
+    const std::string step = content.steps.size() == 1 ? "" : fmt::format("step_{}/", number);
+    NPUMESH_RETURN_IF_ERROR(WriteTensors(folder + "/inputs", step, files.inputs));
+    NPUMESH_RETURN_IF_ERROR(WriteTensors(folder + "/golden", step, files.goldens));
+  }
+  NPUMESH_RETURN_IF_ERROR(WriteModel(sample, env, content, folder));
+  return WriteFile(folder + "/README.md", Readme(sample), FileKind::kData);
+}
+
+}  // namespace npumesh
