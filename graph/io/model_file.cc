@@ -98,8 +98,11 @@ Result<Model> ParseTextModel(std::string_view text, const std::string& path) {
     NPUMESH_RETURN_IF_ERROR(ParseText(text, &model));
     return DecodeTextModel(model, path);
   }
-  return Error(Code::kCorrupt,
-               "not a model: a text without \"graph\", \"op\" or \"node\" ({} bytes)", text.size());
+  return Error(
+      Code::kCorrupt,
+      "not a model: a text without \"graph\", \"op\" or \"node\" ({} bytes); expected an .air, "
+      ".pbtxt, ge_proto*.txt or .onnx file",
+      text.size());
 }
 
 Result<Model> ParseAnyForm(std::string_view bytes, const std::string& path) {

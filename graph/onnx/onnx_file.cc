@@ -12,17 +12,28 @@ std::string_view BytesIn(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.data()), file.size()};
 }
 
+// Why a file that is not of a known foreign kind is no ONNX model.
+Status NoOnnx(const std::string& path, const MappedFile& file) {
+  if (file.size() == 0) return Error(Code::kCorrupt, "{}: no ONNX model: the file is empty", path);
+  if (LoadModel(path).ok()) {
+    return Error(Code::kUnsupported,
+                 "{}: this is a graph of npumesh's own kind already; `npumesh run` and all others "
+                 "take it as it is",
+                 path);
+  }
+  return Error(Code::kCorrupt,
+               "{}: no ONNX model: the {} bytes do not begin with the fields of a ModelProto; "
+               "expected an .onnx file",
+               path, file.size());
+}
+
 }  // namespace
 
 Result<Model> LoadOnnx(const std::string& path, const OpRegistry& registry,
                        const OnnxImportOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   NPUMESH_RETURN_IF_ERROR(RefuseForeignFile(BytesIn(*file)).WithContext(path));
-  if (!LooksLikeOnnx(BytesIn(*file))) {
-    return Error(Code::kCorrupt,
-                 "{}: no ONNX model: the {} bytes do not begin with the fields of a ModelProto",
-                 path, file->size());
-  }
+  if (!LooksLikeOnnx(BytesIn(*file))) return NoOnnx(path, *file);
   NPUMESH_ASSIGN_OR_RETURN(const OnnxModel model, ReadOnnx(BytesIn(*file), path));
   return ImportOnnx(model, registry, options);
 }
