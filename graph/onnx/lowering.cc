@@ -256,7 +256,12 @@ Value Lowering::Gather(Value x, Value indices, int64_t axis) {
 }
 
 Value Lowering::Broadcast(Value x, Value shape) {
-  return Op("BroadcastTo", {{"x", x}, {"shape", shape}});
+  const Value y = Op("BroadcastTo", {{"x", x}, {"shape", shape}});
+  const Shape& sizes = this->shape(shape);
+  if (sizes.rank() == 1 && sizes[0] >= 0) {
+    emitter_.Hint(y, {dtype(x), Shape(std::vector<int64_t>(static_cast<size_t>(sizes[0]), -1))});
+  }
+  return y;
 }
 
 Value Lowering::ShapeOf(Value x) {
@@ -269,7 +274,9 @@ Value Lowering::DimOf(Value x, int64_t axis) {
 }
 
 Value Lowering::Range(Value start, Value limit, Value delta) {
-  return Op("Range", {{"start", start}, {"limit", limit}, {"delta", delta}});
+  const Value y = Op("Range", {{"start", start}, {"limit", limit}, {"delta", delta}});
+  emitter_.Hint(y, {dtype(start), Shape({-1})});
+  return y;
 }
 
 Value Lowering::Reduce(const std::string& type, Value x, const std::vector<int64_t>& axes,

@@ -1,5 +1,6 @@
 // If, Loop and Scan.
 #include <algorithm>
+#include <span>
 
 #include "graph/onnx/graph_scope.h"
 #include "graph/onnx/loop_writer.h"
@@ -74,16 +75,88 @@ void LowerIf(Lowering& at) {
 
 // ---- Loop and Scan ----
 
-// Rows that turns add to: what is there before the first turn. Dimensions that are open are 0 then.
-Value NoRows(Lowering& at, const TensorType& row, int64_t axis) {
-  if (!row.shape.has_rank() || row.dtype == DataType::kUndefined) {
-    at.Refuse("the type of what each turn adds to an output is not known before the model runs");
-    return {};
+// An output to which each turn adds a row, as variables of a While. Where the size of a row is
+// known the variable is the output. Otherwise rows of the first turn and of none would not fit
+// together, so the variables are the elements, the shape of the last row, and the number of rows.
+class GrowingRows {
+ public:
+  // `axis`: of the output, along which the rows stand; `in_front`: the last turn comes first.
+  GrowingRows(Lowering& at, const TensorType& row, int64_t axis, bool in_front)
+      : row_(row), axis_(axis), in_front_(in_front) {
+    if (!row.shape.has_rank() || row.dtype == DataType::kUndefined) {
+      at.Refuse("the type of what each turn adds to an output is not known before the model runs");
+      return;
+    }
+    // Open dimensions of an output without rows are 0.
+    for (int64_t& dim : row_.shape.mutable_dims()) dim = std::max<int64_t>(dim, 0);
+    const auto nothing = [&](const std::vector<int64_t>& dims) {
+      return at.emitter().Const(Tensor::Allocate({row.dtype, Shape(dims)}));
+    };
+    if (row.shape.is_static()) {
+      std::vector<int64_t> dims = row.shape.dims();
+      dims.insert(dims.begin() + axis, 0);
+      first_ = {nothing(dims)};
+    } else {
+      first_ = {nothing({0}), at.Ints(row_.shape.dims()), at.Ints({0})};
+    }
   }
-  Shape shape = row.shape;
-  for (int64_t& dim : shape.mutable_dims()) dim = std::max<int64_t>(dim, 0);
-  shape.mutable_dims().insert(shape.mutable_dims().begin() + axis, 0);
-  return at.emitter().Const(Tensor::Allocate({row.dtype, shape}));
+
+  // The variables before the first turn.
+  const std::vector<Value>& first() const { return first_; }
+
+  // The variables after a turn that began with `now` and left `row`.
+  std::vector<Value> After(Lowering& body, std::span<const Value> now, Value row) const {
+    const bool whole = now.size() == 1;
+    const Value more = whole ? body.Unsqueeze(row, {axis_}) : body.Reshape(row, {-1});
+    const std::vector<Value> parts =
+        in_front_ ? std::vector{more, now[0]} : std::vector{now[0], more};
+    const Value all = body.Concat(parts, whole ? axis_ : 0);
+    if (whole) return {all};
+    return {all, body.ShapeOf(row), body.Add(now[2], body.Ints({1}))};
+  }
+
+  // The output, of the variables after the last turn.
+  Value Output(Lowering& at, std::span<const Value> last) const {
+    if (last.size() == 1) return last[0];
+    const int rank = row_.shape.rank() + 1;
+    const Value rows = at.ReshapeTo(last[0], at.Concat({last[2], last[1]}, 0), rank);
+    if (axis_ == 0) return rows;
+    std::vector<int64_t> perm(static_cast<size_t>(rank));
+    for (int64_t d = 0; d < rank; ++d) {
+      perm[static_cast<size_t>(d)] = d < axis_ ? d + 1 : d == axis_ ? 0 : d;
+    }
+    return at.Transpose(rows, perm);
+  }
+
+ private:
+  TensorType row_;
+  int64_t axis_;
+  bool in_front_;
+  std::vector<Value> first_;
+};
+
+// The variables of all growing outputs after a turn that left `rows`; `now` holds theirs.
+void AddRows(Lowering& body, const std::vector<GrowingRows>& outputs, std::span<const Value> now,
+             std::span<const Value> rows, std::vector<Value>& next) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const size_t count = outputs[i].first().size();
+    for (const Value value : outputs[i].After(body, now.first(count), rows[i])) {
+      next.push_back(value);
+    }
+    now = now.subspan(count);
+  }
+}
+
+// Their outputs, of the variables after the last turn.
+std::vector<Value> WholeRows(Lowering& at, const std::vector<GrowingRows>& outputs,
+                             std::span<const Value> last) {
+  std::vector<Value> whole;
+  for (const GrowingRows& output : outputs) {
+    const size_t count = output.first().size();
+    whole.push_back(output.Output(at, last.first(count)));
+    last = last.subspan(count);
+  }
+  return whole;
 }
 
 // Types of what a body leaves, found by writing it once for nothing.
@@ -186,8 +259,10 @@ void LowerLoop(Lowering& at) {
   std::vector<TensorType> types = {{DataType::kInt64, Shape()}, {DataType::kBool, Shape()}};
   for (const Value value : first) types.push_back(at.emitter().type(value));
   const std::vector<TensorType> left = ProbeOutputs(at, *graph, types);
+  std::vector<GrowingRows> growing;
   for (size_t i = variables + 1; i < left.size() && at.ok(); ++i) {
-    first.push_back(NoRows(at, left[i], 0));
+    growing.emplace_back(at, left[i], 0, false);
+    first.insert(first.end(), growing.back().first().begin(), growing.back().first().end());
   }
   const std::vector<Value> last = WriteLoop(
       at, turns, go_on, first,
@@ -196,16 +271,20 @@ void LowerLoop(Lowering& at) {
         inputs.insert(inputs.end(), now.begin(), now.begin() + static_cast<int64_t>(variables));
         const std::vector<Value> outputs = WalkBody(scope, *graph, inputs);
         LoopTurn next;
-        if (outputs.size() != now.size() + 1) return next;
+        if (outputs.size() != variables + growing.size() + 1) return next;
         next.go_on = body.Reshape(outputs[0], {});
-        for (size_t i = 0; i < now.size(); ++i) {
-          const bool rows = i >= variables;
-          next.next.push_back(rows ? body.Concat({now[i], body.Unsqueeze(outputs[i + 1], {0})}, 0)
-                                   : outputs[i + 1]);
-        }
+        const std::span<const Value> left_now = std::span(outputs).subspan(1);
+        next.next.assign(left_now.begin(), left_now.begin() + static_cast<int64_t>(variables));
+        AddRows(body, growing, std::span(now).subspan(variables), left_now.subspan(variables),
+                next.next);
         return next;
       });
-  for (size_t i = 0; i < last.size() && at.ok(); ++i) at.Out(static_cast<int>(i), last[i]);
+  if (!at.ok()) return;
+  for (size_t i = 0; i < variables; ++i) at.Out(static_cast<int>(i), last[i]);
+  const std::vector<Value> whole = WholeRows(at, growing, std::span(last).subspan(variables));
+  for (size_t i = 0; i < whole.size() && at.ok(); ++i) {
+    at.Out(static_cast<int>(variables + i), whole[i]);
+  }
 }
 
 // Body: (variables..., one row of each scanned operand...) -> (variables..., rows...).
@@ -254,10 +333,11 @@ void LowerScan(Lowering& at) {
   if (!at.ok()) return;
   out_axes.resize(left.size() - states, 0);
   out_ways.resize(left.size() - states, 0);
+  std::vector<GrowingRows> growing;
   for (size_t i = states; i < left.size() && at.ok(); ++i) {
-    int64_t& axis = out_axes[i - states];
-    if (axis < 0) axis += left[i].shape.rank() + 1;
-    first.push_back(NoRows(at, left[i], axis));
+    const int64_t axis = at.Axis(out_axes[i - states], left[i].shape.rank() + 1);
+    growing.emplace_back(at, left[i], axis, out_ways[i - states] != 0);
+    first.insert(first.end(), growing.back().first().begin(), growing.back().first().end());
   }
   if (!at.ok()) return;
   const Value turns = at.Reshape(at.DimOf(operands[0], axes[0]), {});
@@ -276,21 +356,17 @@ void LowerScan(Lowering& at) {
         }
         const std::vector<Value> outputs = WalkBody(scope, *graph, inputs);
         LoopTurn next;
-        if (outputs.size() != now.size()) return next;
+        if (outputs.size() != states + growing.size()) return next;
         next.go_on = body.Scalar(1, DataType::kBool);
-        for (size_t i = 0; i < now.size(); ++i) {
-          if (i < states) {
-            next.next.push_back(outputs[i]);
-            continue;
-          }
-          const int64_t axis = out_axes[i - states];
-          const Value row = body.Unsqueeze(outputs[i], {axis});
-          const bool in_front = out_ways[i - states] != 0;
-          next.next.push_back(in_front ? body.Concat({row, now[i]}, axis)
-                                       : body.Concat({now[i], row}, axis));
-        }
+        next.next.assign(outputs.begin(), outputs.begin() + static_cast<int64_t>(states));
+        AddRows(body, growing, std::span(now).subspan(states), std::span(outputs).subspan(states),
+                next.next);
         return next;
       });
+  if (!at.ok()) return;
+  const std::vector<Value> whole = WholeRows(at, growing, std::span(last).subspan(states));
+  last.resize(states);
+  last.insert(last.end(), whole.begin(), whole.end());
   for (size_t i = 0; i < last.size() && at.ok(); ++i) {
     at.Out(static_cast<int>(i), batches ? at.Unsqueeze(last[i], {0}) : last[i]);
   }

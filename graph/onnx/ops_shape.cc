@@ -100,26 +100,42 @@ void LowerSlice10(Lowering& at) {
   at.Out(0, y);
 }
 
-// Into equal parts, the last one smaller when they do not fit (version 18), or sizes by attribute
-// or input.
+// The sizes of equal parts of an open dimension, the last ones smaller or empty when they do not
+// fit (version 18).
+Value EqualParts(Lowering& at, Value x, int axis, int parts) {
+  const Value whole = at.DimOf(x, axis);
+  const Value each = at.Div(at.Add(whole, at.Ints({parts - 1})), at.Ints({parts}));
+  std::vector<int64_t> numbers(static_cast<size_t>(parts));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const Value left = at.Sub(whole, at.Mul(each, at.Ints(numbers)));
+  return at.Min(at.Max(left, at.Ints({0})), each);
+}
+
+// The same where the dimension is known.
+std::vector<int64_t> EqualSizes(int64_t whole, int parts) {
+  const int64_t each = (whole + parts - 1) / parts;
+  std::vector<int64_t> sizes;
+  for (int64_t left = whole, i = 0; i < parts; ++i, left -= each) {
+    sizes.push_back(std::clamp<int64_t>(left, 0, each));
+  }
+  return sizes;
+}
+
+// Into equal parts, or sizes by attribute or input.
 void LowerSplit(Lowering& at) {
   const Value x = at.in(0);
   const int parts = at.outputs();
   const int axis = at.Axis(at.Int("axis", 0), at.Rank(x));
   if (!at.ok()) return;
-  const Value dim = at.IntScalar(axis);
+  std::vector<int64_t> sizes = at.IntList("split");
+  const int64_t whole = at.shape(x)[axis];
+  if (!at.has(1) && sizes.empty() && whole >= 0) sizes = EqualSizes(whole, parts);
   Value y;
-  if (at.has(1)) {
-    y = at.Node("SplitV", {{"x", x}, {"size_splits", at.in(1)}, {"split_dim", dim}},
+  if (at.has(1) || sizes.empty()) {
+    const Value splits = at.has(1) ? at.in(1) : EqualParts(at, x, axis, parts);
+    y = at.Node("SplitV", {{"x", x}, {"size_splits", splits}, {"split_dim", at.IntScalar(axis)}},
                 {{"num_split", AttrValue::Int(parts)}}, parts);
   } else {
-    std::vector<int64_t> sizes = at.IntList("split");
-    if (sizes.empty()) {
-      const int64_t whole = at.Dim(x, axis), each = (whole + parts - 1) / parts;
-      for (int64_t left = whole, i = 0; i < parts; ++i, left -= each) {
-        sizes.push_back(std::clamp<int64_t>(left, 0, each));
-      }
-    }
     y = at.Node("SplitVD", {{"x", x}},
                 {{"num_split", AttrValue::Int(parts)},
                  {"size_splits", AttrValue::Ints(sizes)},

@@ -109,10 +109,10 @@ bool IsCounted(const OnnxType& type, const std::vector<Tensor>& tensors) {
           (tensors.empty() || type.element->kind == OnnxKind::kSequence));
 }
 
-bool Near(double seen, double expected) {
+bool Near(double seen, double expected, const CaseBounds& bounds) {
   if (std::isnan(expected) || std::isnan(seen)) return std::isnan(expected) && std::isnan(seen);
   if (std::isinf(expected) || std::isinf(seen)) return expected == seen;
-  return std::fabs(seen - expected) <= kCaseAtol + kCaseRtol * std::fabs(expected);
+  return std::fabs(seen - expected) <= bounds.atol + bounds.rtol * std::fabs(expected);
 }
 
 std::vector<double> NumbersOf(const Tensor& tensor) {
@@ -121,21 +121,23 @@ std::vector<double> NumbersOf(const Tensor& tensor) {
   return numbers;
 }
 
-Status Compare(const Tensor& seen, const Tensor& expected, size_t output) {
+Status Compare(const Tensor& seen, const Tensor& expected, const CaseBounds& bounds,
+               size_t output) {
   if (seen.type() != expected.type()) {
     return Error(Code::kMismatch, "output {} is {}, expected {}", output, seen.type(),
                  expected.type());
   }
   const std::vector<double> a = NumbersOf(seen), b = NumbersOf(expected);
   for (size_t i = 0; i < a.size(); ++i) {
-    if (Near(a[i], b[i])) continue;
+    if (Near(a[i], b[i], bounds)) continue;
     return Error(Code::kMismatch, "output {} ({}) differs at element {}: {}, expected {}", output,
                  seen.type(), i, a[i], b[i]);
   }
   return Status();
 }
 
-Status RunDataSet(const OnnxModel& model, const DataSet& data, World& world, DeviceMemory& memory) {
+Status RunDataSet(const OnnxModel& model, const DataSet& data, const CaseBounds& bounds,
+                  World& world, DeviceMemory& memory) {
   OnnxImportOptions options;
   std::vector<Tensor> fed;
   for (size_t i = 0; i < model.graph.inputs.size(); ++i) {
@@ -157,25 +159,26 @@ Status RunDataSet(const OnnxModel& model, const DataSet& data, World& world, Dev
     return Error(Code::kMismatch, "{} outputs, expected {}", outputs->size(), data.outputs.size());
   }
   for (size_t i = 0; i < outputs->size(); ++i) {
-    NPUMESH_RETURN_IF_ERROR(Compare((*outputs)[i], data.outputs[i], i));
+    NPUMESH_RETURN_IF_ERROR(Compare((*outputs)[i], data.outputs[i], bounds, i));
   }
   return Status();
 }
 
-Status RunDataSets(const std::string& folder, World& world, DeviceMemory& memory) {
+Status RunDataSets(const std::string& folder, const CaseBounds& bounds, World& world,
+                   DeviceMemory& memory) {
   NPUMESH_ASSIGN_OR_RETURN(const std::string bytes, BytesOf(fs::path(folder) / "model.onnx"));
   NPUMESH_ASSIGN_OR_RETURN(const OnnxModel model, ReadOnnx(bytes, ""));
   for (int set = 0;; ++set) {
     const fs::path data = fs::path(folder) / fmt::format("test_data_set_{}", set);
     if (!fs::is_directory(data)) return Status();
     NPUMESH_ASSIGN_OR_RETURN(const DataSet read, ReadDataSet(model.graph, data));
-    NPUMESH_RETURN_IF_ERROR(RunDataSet(model, read, world, memory));
+    NPUMESH_RETURN_IF_ERROR(RunDataSet(model, read, bounds, world, memory));
   }
 }
 
 }  // namespace
 
-Status RunOnnxCase(const std::string& folder) {
+Status RunOnnxCase(const std::string& folder, const CaseBounds& bounds) {
   Env env;
   env.hbm_bytes = uint64_t{256} << 20;
   env.connect_timeout = std::chrono::seconds(20);
@@ -183,7 +186,7 @@ Status RunOnnxCase(const std::string& folder) {
   return RunRanks(1, env, [&](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceMemory> memory,
                              DeviceMemory::Create(world));
-    return RunDataSets(folder, world, *memory);
+    return RunDataSets(folder, bounds, world, *memory);
   })[0];
 }
 
