@@ -22,13 +22,40 @@ std::optional<int> RankIn(std::string_view text) {
   return rank.ok() ? std::optional(static_cast<int>(*rank)) : std::nullopt;
 }
 
+// The rank that a tag names, and how many characters the tag has.
+struct Tag {
+  int rank = 0;
+  size_t size = 0;
+};
+
 // "[12] text": the tag that MPICH is told to write.
-std::optional<RankLine> CutShortTag(std::string_view line) {
+std::optional<Tag> ShortTagOf(std::string_view line) {
   const size_t close = line.find("] ");
   if (!line.starts_with('[') || close == std::string_view::npos) return std::nullopt;
   const std::optional<int> rank = RankIn(line.substr(1, close - 1));
   if (!rank) return std::nullopt;
-  return RankLine{*rank, std::string(line.substr(close + 2))};
+  return Tag{*rank, close + 2};
+}
+
+// "[1,12]<stdout>:text": the tag of Open MPI, whose first number is that of the job.
+std::optional<Tag> LongTagOf(std::string_view line, MpiLauncher launcher) {
+  constexpr std::string_view kDigits = "0123456789";
+  if (!line.starts_with('[')) return std::nullopt;
+  const size_t comma = std::min(line.find_first_not_of(kDigits, 1), line.size());
+  const size_t close = std::min(line.find_first_not_of(kDigits, comma + 1), line.size());
+  if (!line.substr(comma).starts_with(',') || !line.substr(close).starts_with(']')) {
+    return std::nullopt;
+  }
+  const std::optional<int> rank = RankIn(line.substr(comma + 1, close - comma - 1));
+  if (!rank) return std::nullopt;
+  const std::string_view rest = line.substr(close + 1);
+  for (const std::string_view stream : {"<stdout>:", "<stderr>:"}) {
+    if (!rest.starts_with(stream)) continue;
+    const bool blank =
+        launcher == MpiLauncher::kOpenMpi5 && rest.substr(stream.size()).starts_with(' ');
+    return Tag{*rank, close + 1 + stream.size() + (blank ? 1 : 0)};
+  }
+  return std::nullopt;
 }
 
 // MPICH's words around the one that says how a rank has ended.
@@ -61,14 +88,6 @@ bool IsEcho(std::string_view notice) {
   });
 }
 
-// mpirun tags every piece that it reads, and a line that was written in pieces, as the trace of a
-// crash is, has the tag before each.
-std::string Without(std::string_view tag, std::string_view text) {
-  std::string rest(text);
-  for (size_t at = 0; (at = rest.find(tag, at)) != std::string::npos;) rest.erase(at, tag.size());
-  return rest;
-}
-
 bool TellsOfDeath(std::string_view notice) {
   return notice.find("exited on signal") != std::string_view::npos;
 }
@@ -91,26 +110,25 @@ std::optional<std::string> LineCutter::Finish() {
   return std::exchange(rest_, std::string());
 }
 
-std::optional<RankLine> CutTag(std::string_view line, MpiLauncher launcher) {
-  if (launcher == MpiLauncher::kMpich) return CutShortTag(line);
-  if (!line.starts_with('[')) return std::nullopt;
-  const size_t comma = line.find(',');
-  const size_t close = line.find(']');
-  if (comma == std::string_view::npos || close == std::string_view::npos || comma > close) {
-    return std::nullopt;
+std::vector<RankPiece> CutTags(std::string_view line, MpiLauncher launcher) {
+  if (launcher == MpiLauncher::kMpich) {
+    const std::optional<Tag> tag = ShortTagOf(line);
+    if (!tag) return {};
+    return {RankPiece{tag->rank, std::string(line.substr(tag->size))}};
   }
-  const std::string_view rank = line.substr(comma + 1, close - comma - 1);
-  const std::string_view rest = line.substr(close + 1);
-  const std::optional<int> number = RankIn(rank);
-  if (!number) return std::nullopt;
-  for (const std::string_view stream : {"<stdout>:", "<stderr>:"}) {
-    if (!rest.starts_with(stream)) continue;
-    const std::string_view text = rest.substr(stream.size());
-    const bool blank = launcher == MpiLauncher::kOpenMpi5 && text.starts_with(' ');
-    const std::string_view tag = line.substr(0, close + 1 + stream.size() + (blank ? 1 : 0));
-    return RankLine{*number, Without(tag, line.substr(tag.size()))};
+  std::vector<RankPiece> pieces;
+  for (size_t at = 0; at < line.size();) {
+    if (const std::optional<Tag> tag = LongTagOf(line.substr(at), launcher)) {
+      pieces.push_back({tag->rank, {}});
+      at += tag->size;
+      continue;
+    }
+    if (pieces.empty()) return {};
+    const size_t next = std::min(line.find('[', at + 1), line.size());
+    pieces.back().text += line.substr(at, next - at);
+    at = next;
   }
-  return std::nullopt;
+  return pieces;
 }
 
 std::string RankOutput::Add(std::string_view bytes) {
@@ -122,6 +140,7 @@ std::string RankOutput::Add(std::string_view bytes) {
 std::string RankOutput::Finish() {
   std::string text;
   if (auto line = lines_.Finish()) text += Take(*std::move(line));
+  for (const auto& [rank, line] : std::exchange(begun_, {})) text += TakeRanks(rank, line);
   return text + CloseNotice();
 }
 
@@ -136,18 +155,25 @@ std::string RankOutput::TakeHydras(const std::string& line) {
   return line + "\n";
 }
 
-std::string RankOutput::TakeRanks(const RankLine& line) {
-  if (line.text.starts_with(kProgressMark)) {
-    progress_ = line.text.substr(1);
+// All pieces but the last go on in a later line.
+std::string RankOutput::TakePieces(const std::vector<RankPiece>& pieces) {
+  for (const RankPiece& piece : pieces) begun_[piece.rank] += piece.text;
+  const int ended = pieces.back().rank;
+  return TakeRanks(ended, begun_.extract(ended).mapped());
+}
+
+std::string RankOutput::TakeRanks(int rank, const std::string& line) {
+  if (line.starts_with(kProgressMark)) {
+    progress_ = line.substr(1);
     return {};
   }
   rank_spoke_ = true;
-  const bool bare = prefix_ == RankPrefix::kOthers && line.rank == 0;
-  return bare ? line.text + "\n" : fmt::format("[{}] {}\n", line.rank, line.text);
+  const bool bare = prefix_ == RankPrefix::kOthers && rank == 0;
+  return bare ? line + "\n" : fmt::format("[{}] {}\n", rank, line);
 }
 
 std::string RankOutput::Take(std::string line) {
-  if (const std::optional<RankLine> tagged = CutTag(line, launcher_)) return TakeRanks(*tagged);
+  if (const auto pieces = CutTags(line, launcher_); !pieces.empty()) return TakePieces(pieces);
   if (launcher_ == MpiLauncher::kMpich) return TakeHydras(line);
   if (IsRule(line)) {
     if (in_notice_) return CloseNotice();

@@ -6,6 +6,7 @@
 #define NPUMESH_LAUNCH_MPIRUN_RANK_OUTPUT_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,17 +29,19 @@ class LineCutter {
   std::string rest_;
 };
 
-// A line of a rank.
-struct RankLine {
+// What mpirun has read of a rank at once: a line, or a piece of one.
+struct RankPiece {
   int rank = 0;
   std::string text;
 };
 
-// "[1,2]<stdout>:text" is "text" of rank 2, without this tag wherever in the line it stands once
-// more; nullopt for a line that does not begin with such a tag. Open MPI 5 has a blank after the
-// colon; MPICH is told to write "[2] text", and leaves that tag where the later pieces of a line
-// begin.
-std::optional<RankLine> CutTag(std::string_view line,
+// The pieces of a line that mpirun writes. Open MPI puts a tag before each piece that it reads, and
+// ends the line where one of them does, so pieces of several ranks may share a line:
+// "[1,0]<stdout>:a [1,1]<stdout>:b" is "a " of rank 0, which goes on in a later line, and "b" of
+// rank 1, which ends here. Empty for a line that does not begin with a tag. Open MPI 5 has a blank
+// after the colon; MPICH is told to write "[2] text", and leaves that tag where the later pieces of
+// a line begin, so a line is one piece there.
+std::vector<RankPiece> CutTags(std::string_view line,
                                MpiLauncher launcher = MpiLauncher::kOpenMpi4);
 
 // Which lines of ranks say whose they are.
@@ -74,12 +77,14 @@ class RankOutput {
   std::string Take(std::string line);
   std::string CloseNotice();
   std::string TakeHydras(const std::string& line);
-  std::string TakeRanks(const RankLine& line);
+  std::string TakePieces(const std::vector<RankPiece>& pieces);
+  std::string TakeRanks(int rank, const std::string& line);
 
   const MpiLauncher launcher_;
   const RankPrefix prefix_;
   std::optional<std::string> progress_;
   LineCutter lines_;
+  std::map<int, std::string> begun_;  // lines of ranks whose end has not come
   // mpirun's notices stand between two rules of dashes.
   bool in_notice_ = false;
   bool rank_spoke_ = false;

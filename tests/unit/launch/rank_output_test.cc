@@ -1,7 +1,11 @@
 #include "launch/mpirun/rank_output.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
 
 namespace npumesh {
 namespace {
@@ -14,35 +18,39 @@ TEST(LineCutter, JoinsWhatComesInPieces) {
   EXPECT_EQ(cutter.Finish(), std::nullopt);
 }
 
-// "2 text" of rank 2, or nothing.
+// "2 text" of rank 2, or nothing; pieces are apart by a bar.
 std::string Cut(std::string_view line, MpiLauncher launcher = MpiLauncher::kOpenMpi4) {
-  const std::optional<RankLine> cut = CutTag(line, launcher);
-  return cut ? fmt::format("{} {}", cut->rank, cut->text) : "";
+  std::vector<std::string> pieces;
+  for (const auto& [rank, text] : CutTags(line, launcher)) {
+    pieces.push_back(fmt::format("{} {}", rank, text));
+  }
+  return fmt::format("{}", fmt::join(pieces, "|"));
 }
 
-TEST(CutTag, OnlyTouchesTagsOfMpirun) {
+TEST(CutTags, OnlyTouchesTagsOfMpirun) {
   EXPECT_EQ(Cut("[1,2]<stdout>:text"), "2 text");
   EXPECT_EQ(Cut("[1,13]<stderr>:"), "13 ");
   EXPECT_EQ(Cut("[1,1]<stderr>:[vm:1] [ 0] [1,1]<stderr>:/lib/libc.so [1,2]<stderr>:"),
-            "1 [vm:1] [ 0] /lib/libc.so [1,2]<stderr>:");
-  for (const char* line : {"text", "", "[1,2]", "[1,x]<stdout>:a", "[12]<stdout>:a", "[1,2]<in>:a",
-                           "],[", "[1,]<stdout>:a", "[1,99999999999]<stdout>:a"}) {
-    EXPECT_EQ(CutTag(line).has_value(), false) << line;
+            "1 [vm:1] [ 0] |1 /lib/libc.so |2 ");
+  for (const char* line :
+       {"text", "", "[1,2]", "[1,x]<stdout>:a", "[12]<stdout>:a", "[1,2]<in>:a", "],[",
+        "[1,]<stdout>:a", "[1,99999999999]<stdout>:a", "text [1,2]<stdout>:a"}) {
+    EXPECT_EQ(Cut(line), "") << line;
   }
 }
 
-TEST(CutTag, InOpenMpi5TheBlankBelongsToTheTag) {
+TEST(CutTags, InOpenMpi5TheBlankBelongsToTheTag) {
   const auto cut = [](std::string_view line) { return Cut(line, MpiLauncher::kOpenMpi5); };
   EXPECT_EQ(cut("[1,2]<stdout>: text"), "2 text");
   EXPECT_EQ(cut("[1,2]<stdout>:   indented"), "2   indented");
   EXPECT_EQ(cut("[1,13]<stderr>: "), "13 ");
   EXPECT_EQ(cut("[1,13]<stderr>:"), "13 ");
-  EXPECT_EQ(cut("[1,1]<stderr>: a [1,1]<stderr>: b"), "1 a b");
+  EXPECT_EQ(cut("[1,1]<stderr>: a [1,1]<stderr>: b"), "1 a |1 b");
   EXPECT_EQ(cut("text"), "");
   EXPECT_EQ(Cut("[1,2]<stdout>: text"), "2  text") << "before, a blank was the rank's";
 }
 
-TEST(CutTag, InMpichTheTagIsShort) {
+TEST(CutTags, InMpichTheTagIsShort) {
   const auto cut = [](std::string_view line) { return Cut(line, MpiLauncher::kMpich); };
   EXPECT_EQ(cut("[2] text"), "2 text");
   EXPECT_EQ(cut("[2]   indented"), "2   indented");
@@ -60,6 +68,54 @@ TEST(RankOutput, ShortensTagsAndKeepsTheRest) {
   EXPECT_EQ(output.Add("[1,0]<stdout>:a\n[1,1]<st"), "[0] a\n");
   EXPECT_EQ(output.Add("dout>:b\nmpirun says\n[1,0]<stdout>:end"), "[1] b\nmpirun says\n");
   EXPECT_EQ(output.Finish(), "[0] end\n");
+}
+
+// Symptom: "[0] rank 0[1,1]<stdout>:rank 1 of 2" and "[0]  of 2", where two ranks wrote "rank R of
+// 2" in pieces.
+TEST(RankOutput, JoinsPiecesOfRanksThatWriteAtOnce) {
+  RankOutput output;
+  EXPECT_EQ(output.Add("[1,0]<stdout>:rank 0[1,1]<stdout>:rank 1 of 2\n"), "[1] rank 1 of 2\n");
+  EXPECT_EQ(output.Add("[1,0]<stdout>: of 2\n[1,0]<stdout>:next"), "[0] rank 0 of 2\n");
+  EXPECT_EQ(output.Add("[1,1]<stdout>:un[1,2]<stdout>:\n"), "[2] \n");
+  EXPECT_EQ(output.Finish(), "[0] next\n[1] un\n");
+}
+
+// Lines of three ranks, each cut at random and the pieces mixed at random, as mpirun joins them.
+TEST(RankOutput, JoinsRandomPieces) {
+  std::mt19937 random(1);
+  const auto below = [&](size_t bound) { return random() % bound; };
+  for (int round = 0; round < 1000; ++round) {
+    std::array<std::string, 3> left;
+    std::array<std::string, 3> expected;
+    std::array<std::string, 3> seen;
+    for (size_t rank = 0; rank < left.size(); ++rank) {
+      for (size_t line = below(4); line > 0; --line) {
+        const std::string text = std::string(below(6), "ab [,]<:"[below(8)]) + "\n";
+        left[rank] += text;
+        expected[rank] += fmt::format("[{}] {}", rank, text);
+      }
+    }
+    RankOutput output;
+    std::string printed;
+    while (left != std::array<std::string, 3>{}) {
+      const size_t rank = below(left.size());
+      const size_t size = std::min(left[rank].size(), 1 + below(7));
+      // mpirun tags each piece, and each line within it.
+      std::string text;
+      for (const char letter : left[rank].substr(0, size)) {
+        if (text.empty() || text.back() == '\n') text += fmt::format("[1,{}]<stdout>:", rank);
+        text += letter;
+      }
+      left[rank].erase(0, size);
+      printed += output.Add(text);
+    }
+    printed += output.Finish();
+    LineCutter cutter;
+    for (const std::string& line : cutter.Add(printed)) {
+      seen.at(static_cast<size_t>(line.at(1) - '0')) += line + "\n";
+    }
+    EXPECT_EQ(seen, expected) << "round " << round;
+  }
 }
 
 // How each launcher writes a line of a rank.
