@@ -10,6 +10,7 @@
 #include "collectives/extent.h"
 #include "runtime/base/log.h"
 #include "runtime/base/rank_list.h"
+#include "runtime/base/shared_library.h"
 
 namespace npumesh {
 namespace {
@@ -74,13 +75,18 @@ Result<std::unique_ptr<Communicator>> Communicator::Create(World& world, DeviceM
                  "group \"{}\" (ranks {}): expected different ranks of 0 to {}", name,
                  RangeText(world_ranks), world.size() - 1);
   }
+  NPUMESH_ASSIGN_OR_RETURN(std::shared_ptr<const AlgorithmTables> tables,
+                           AlgorithmTables::Load(world.env().algorithm_libraries));
+  const std::vector<std::string_view> rows = tables->Names();
   NPUMESH_ASSIGN_OR_RETURN(
       Selection selection,
-      options.algo ? Selection::Parse(*options.algo, fmt::format("algorithm of group {}", name))
-                   : Selection::Parse(world.env().hccl_algo, "HCCL_ALGO"));
+      options.algo
+          ? Selection::Parse(*options.algo, fmt::format("algorithm of group {}", name), rows)
+          : Selection::Parse(world.env().hccl_algo, "HCCL_ALGO", rows));
   auto impl = std::unique_ptr<Impl>(new Impl{world, memory, std::move(name), world_ranks});
   impl->rank = static_cast<int>(me - world_ranks.begin());
   impl->tag = TagOf(impl->name, world_ranks);
+  impl->tables = std::move(tables);
   impl->selection = std::move(selection);
   impl->logbook = std::make_unique<Logbook>(world, impl->name, impl->world_ranks);
   impl->logbook->Creating();
@@ -194,7 +200,8 @@ const Algorithm& Communicator::Impl::AlgorithmFor(const Call& call) const {
                     Reduces(call.kind),
                     hierarchy != nullptr,
                     meeting->in_window() && world.crowded()};
-  return Choose(facts, selection.RowFor(call.kind, several_nodes), world.env().trace);
+  return Choose(tables->For(call.kind), facts, selection.RowFor(call.kind, several_nodes),
+                world.env().trace);
 }
 
 Status Communicator::Impl::Perform(const PreparedCall& prepared) {
@@ -210,7 +217,8 @@ Status Communicator::Impl::Perform(const PreparedCall& prepared) {
   const std::function<Status()> remark = [&running] { return running.Remark(); };
   Members members{rank,        size(), world,           memory, *meeting,
                   world_ranks, tag,    hierarchy.get(), &remark};
-  const Status status = algorithm.run(call, members);
+  const Status status =
+      WithoutExceptions(algorithm.name, [&] { return algorithm.run(call, members); });
   if (!status.ok()) {
     return status.WithContext(fmt::format("{} (group {}, call {}, {})",
                                           NameOf(call.kind, prepared.node), name,

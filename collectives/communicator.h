@@ -60,9 +60,9 @@ class Communicator {
   // Collective over `world_ranks`, whose order defines the group ranks. `name` tells groups with
   // equal members apart and stands in messages. Waits for the members up to env.connect_timeout.
   // Errors: kInvalidArgument (this rank is no member, a member is listed twice or does not exist;
-  // an algorithm that cannot be asked for); kTimeout and kPeerLost naming the members that did not
-  // come.
-  // `world` and `memory` must outlive the communicator.
+  // an algorithm that cannot be asked for); those of env.algorithm_libraries; kTimeout and
+  // kPeerLost naming the members that did not come. `world` and `memory` must outlive the
+  // communicator.
   static Result<std::unique_ptr<Communicator>> Create(World& world, DeviceMemory& memory,
                                                       std::string name,
                                                       std::vector<int> world_ranks,

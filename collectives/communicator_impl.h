@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/algorithm_tables.h"
 #include "collectives/algorithms/hierarchy.h"
 #include "collectives/algorithms/point_to_point.h"
 #include "collectives/algorithms/selection.h"
@@ -39,6 +40,7 @@ struct Communicator::Impl {
   std::vector<int> world_ranks;
   int rank = 0;
   int tag = 0;  // first of kTagsOfGroup
+  std::shared_ptr<const AlgorithmTables> tables;
   Selection selection;
   std::unique_ptr<Logbook> logbook;
   std::unique_ptr<Meeting> meeting;

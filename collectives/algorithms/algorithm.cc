@@ -52,7 +52,11 @@ std::vector<std::string_view> AlgorithmNames() {
 }
 
 const Algorithm& Choose(const Facts& facts, std::string_view preferred, bool trace) {
-  const std::span<const Algorithm> table = AlgorithmsFor(facts.kind);
+  return Choose(AlgorithmsFor(facts.kind), facts, preferred, trace);
+}
+
+const Algorithm& Choose(std::span<const Algorithm> table, const Facts& facts,
+                        std::string_view preferred, bool trace) {
   const auto say = [&](const Algorithm& row, std::string_view verdict) {
     if (trace) {
       WriteLog(

@@ -127,14 +127,18 @@ struct Algorithm {
   bool meets_in_nodes = false;  // `run` stands between Arrive and Depart of each node's meeting too
 };
 
-// The table of a collective; the last row never refuses.
+// The built-in table of a collective; the last row never refuses.
 std::span<const Algorithm> AlgorithmsFor(CollectiveKind kind);
 
-// The names of the rows of all tables, each once: what a user may ask for by HCCL_ALGO.
+// The names of the rows of all built-in tables, each once.
 std::vector<std::string_view> AlgorithmNames();
 
-// The first row that does not refuse; a row called `preferred` goes first when it does not refuse.
-// With `trace`, says for every row it passes why not.
+// The first row of `table` that does not refuse; a row called `preferred` goes first when it does
+// not refuse. With `trace`, says for every row it passes why not. REQUIRES: the last one never
+// refuses.
+const Algorithm& Choose(std::span<const Algorithm> table, const Facts& facts,
+                        std::string_view preferred, bool trace);
+// The same in the built-in table.
 const Algorithm& Choose(const Facts& facts, std::string_view preferred, bool trace);
 
 // One table a collective; each in the file of its name.

@@ -71,10 +71,10 @@ std::string OperatorNames() {
 
 }  // namespace
 
-Result<Selection::Choice> Selection::ParseChoice(std::string_view text) {
+Result<Selection::Choice> Selection::ParseChoice(std::string_view text,
+                                                 std::span<const std::string_view> rows) {
   Choice choice;
   if (text.find(':') == std::string_view::npos) {
-    const std::vector<std::string_view> rows = AlgorithmNames();
     if (std::find(rows.begin(), rows.end(), text) == rows.end()) {
       return Error(Code::kInvalidArgument,
                    "\"{}\" is no algorithm; expected {}, or levels as in "
@@ -109,13 +109,18 @@ Result<Selection::Choice> Selection::ParseChoice(std::string_view text) {
 }
 
 Result<Selection> Selection::Parse(std::string_view text, std::string_view source) {
+  return Parse(text, source, AlgorithmNames());
+}
+
+Result<Selection> Selection::Parse(std::string_view text, std::string_view source,
+                                   std::span<const std::string_view> rows) {
   Selection selection;
   if (text.empty()) return selection;
   const auto where = [&](const Status& status) {
     return status.WithContext(fmt::format("{}=\"{}\"", source, text));
   };
   if (text.find('=') == std::string_view::npos) {
-    Result<Choice> choice = ParseChoice(text);
+    Result<Choice> choice = ParseChoice(text, rows);
     if (!choice.ok()) return where(choice.status());
     selection.choices_.fill(*choice);
     return selection;
@@ -134,7 +139,7 @@ Result<Selection> Selection::Parse(std::string_view text, std::string_view sourc
     const auto index = static_cast<size_t>(named - kOperatorKinds.begin());
     if (seen[index]) return where(Error(Code::kInvalidArgument, "{} stands twice", name));
     seen[index] = true;
-    Result<Choice> choice = ParseChoice(part.substr(equals + 1));
+    Result<Choice> choice = ParseChoice(part.substr(equals + 1), rows);
     if (!choice.ok()) return where(choice.status());
     selection.choices_[index] = *std::move(choice);
   }

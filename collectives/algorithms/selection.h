@@ -14,6 +14,7 @@
 #define NPUMESH_COLLECTIVES_ALGORITHMS_SELECTION_H_
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,7 +28,10 @@ class Selection {
   static constexpr size_t kOperators = 7;
 
   // `source` is where the text comes from, for messages ("HCCL_ALGO"). kInvalidArgument names
-  // value, source and what is accepted.
+  // value, source and what is accepted. `rows`: the names of all tables.
+  static Result<Selection> Parse(std::string_view text, std::string_view source,
+                                 std::span<const std::string_view> rows);
+  // The same for the built-in tables.
   static Result<Selection> Parse(std::string_view text, std::string_view source);
 
   // The row to prefer; empty: no wish. `several_nodes`: where the members of the group are.
@@ -38,7 +42,7 @@ class Selection {
     std::string row;         // for every group
     std::string level1_row;  // for groups on several nodes
   };
-  static Result<Choice> ParseChoice(std::string_view text);
+  static Result<Choice> ParseChoice(std::string_view text, std::span<const std::string_view> rows);
 
   std::array<Choice, kOperators> choices_;
 };

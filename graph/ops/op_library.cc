@@ -1,42 +1,17 @@
 #include "graph/ops/op_library.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <exception>
-#include <filesystem>
 #include <set>
 
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/custom_operator.h"
 #include "runtime/base/mapped_file.h"
-#include "runtime/base/system_error.h"
+#include "runtime/base/shared_library.h"
 
 namespace npumesh {
 namespace {
 
-struct Unload {
-  void operator()(void* handle) const { dlclose(handle); }
-};
-using LibraryHandle = std::unique_ptr<void, Unload>;
 using AddOperators = void (*)(OperatorList&);
-
-// Runs `body`, which returns a Status or a Result, and turns what it throws into an error.
-template <typename Body>
-auto WithoutExceptions(const std::string& who, Body body) -> decltype(body()) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return Error(Code::kOutOfMemory, "{}: no memory for what it asks", who);
-  } catch (const std::exception& thrown) {
-    return Error(Code::kInternal, "{}: its library threw an exception: {}", who, thrown.what());
-  } catch (...) {
-    return Error(Code::kInternal, "{}: its library threw something that is no std::exception", who);
-  }
-}
 
 class CatchingKernel final : public Kernel {
  public:
@@ -134,65 +109,10 @@ Status CheckAbi(const OperatorAbi& library) {
                AbiText(library), AbiText(kOperatorAbi));
 }
 
-// The reason of the last failed dlopen, without the name of the file in front.
-std::string LoadError(const std::string& absolute) {
-  const char* text = dlerror();
-  std::string reason = text != nullptr ? text : "unknown reason";
-  if (reason.starts_with(absolute + ": ")) reason.erase(0, absolute.size() + 2);
-  return reason;
-}
-
-// A file in a sticky folder, as /tmp is, can be replaced by its owner only.
-bool MayBeReplaced(const struct stat& folder, const struct stat& file) {
-  if ((folder.st_mode & S_IWOTH) == 0) return false;
-  const bool trusted_owner = file.st_uid == 0 || file.st_uid == geteuid();
-  return (folder.st_mode & S_ISVTX) == 0 || !trusted_owner;
-}
-
-// Error: every user may write `path`, or replace it or a folder above it.
-Status CheckPermissions(const std::string& path) {
-  struct stat info;
-  if (lstat(path.c_str(), &info) != 0) return SystemError("inspect", path, errno);
-  const auto refusal = [](std::string_view what, const std::string& where) {
-    return Error(
-        Code::kInvalidArgument,
-        "everybody may {} {}, and so run code as you; take that right away (chmod o-w {}), "
-        "or ask for it with --allow-writable-library",
-        what, where, where);
-  };
-  // A link says nothing about what it names.
-  if (!S_ISLNK(info.st_mode) && (info.st_mode & S_IWOTH) != 0) return refusal("write", path);
-  for (std::filesystem::path inner = path; inner.has_relative_path(); inner = inner.parent_path()) {
-    struct stat above;
-    const std::string folder = inner.parent_path().string();
-    if (stat(folder.c_str(), &above) != 0) return SystemError("inspect", folder, errno);
-    if (MayBeReplaced(above, info)) return refusal("replace files in", folder);
-    info = above;
-  }
-  return Status();
-}
-
-Result<LibraryHandle> Open(const std::string& path, LibraryTrust trust) {
-  std::error_code error;
-  const std::filesystem::path named = std::filesystem::absolute(path, error).lexically_normal();
-  const std::string absolute = std::filesystem::canonical(path, error).string();
-  if (error) return Error(Code::kIo, "cannot be located: {}", error.message());
-  if (trust == LibraryTrust::kOwner) {
-    NPUMESH_RETURN_IF_ERROR(CheckPermissions(named.string()));
-    NPUMESH_RETURN_IF_ERROR(CheckPermissions(absolute));
-  }
-  LibraryHandle handle(dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL));
-  if (handle == nullptr) {
-    return Error(Code::kInvalidArgument, "cannot be loaded as a shared library: {}",
-                 LoadError(absolute));
-  }
-  return handle;
-}
-
 // What the library adds, checked but for names that are taken.
-Result<std::vector<Operator>> OperatorsOf(void* handle) {
-  const auto* abi = static_cast<const OperatorAbi*>(dlsym(handle, "NpumeshOperatorAbi"));
-  const auto add = reinterpret_cast<AddOperators>(dlsym(handle, "NpumeshAddOperators"));
+Result<std::vector<Operator>> OperatorsOf(const LibraryHandle& library) {
+  const auto* abi = static_cast<const OperatorAbi*>(SymbolOf(library, "NpumeshOperatorAbi"));
+  const auto add = reinterpret_cast<AddOperators>(SymbolOf(library, "NpumeshAddOperators"));
   if (abi == nullptr || add == nullptr) {
     return Error(Code::kInvalidArgument,
                  "not an operator library: it has no symbol {}; define it with "
@@ -225,11 +145,12 @@ Status CheckNames(const std::vector<Operator>& operators, const OpRegistry& regi
 }
 
 Status Load(const std::string& path, OpRegistry& registry, LibraryTrust trust) {
-  NPUMESH_ASSIGN_OR_RETURN(LibraryHandle handle, Open(path, trust));
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<Operator> operators, OperatorsOf(handle.get()));
+  NPUMESH_ASSIGN_OR_RETURN(LibraryHandle library,
+                           OpenLibrary(path, trust, "--allow-writable-library"));
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<Operator> operators, OperatorsOf(library));
   NPUMESH_RETURN_IF_ERROR(CheckNames(operators, registry));
   for (Operator& op : operators) registry.Add(Catching(std::move(op)));
-  static_cast<void>(handle.release());
+  static_cast<void>(library.release());
   return Status();
 }
 

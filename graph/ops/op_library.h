@@ -10,15 +10,10 @@
 #include <vector>
 
 #include "graph/ops/core/op_registry.h"
+#include "runtime/base/shared_library.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
-
-// Who may be able to change a library that is loaded. Its code runs with the rights of the user.
-enum class LibraryTrust {
-  kOwner,   // its owner and his group: refuse what every user may write or replace
-  kAnyone,  // it is loaded whatever its permissions are
-};
 
 // Adds the operators of the library `path` to `registry`, all of them or, after an error, none.
 // Errors name the file: kNotFound, kInvalidArgument (no regular file; no library; no operators in

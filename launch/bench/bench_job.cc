@@ -82,14 +82,16 @@ std::span<std::byte> SourceOf(const BenchOp& op, const BenchCall& call, const Se
 
 BenchPlace BenchJob::place() const {
   const bool in_window = world_.node_count() == 1 && world_.size() <= Meeting::kMaxSlotRanks;
-  return {world_.size(), world_.node_count(), in_window, in_window && world_.crowded()};
+  return {world_.size(), world_.node_count(), in_window, in_window && world_.crowded(), *tables_};
 }
 
-Status BenchJob::CheckOptions(std::span<const BenchOp* const> ops) const {
+Status BenchJob::CheckOptions(std::span<const BenchOp* const> ops) {
   for (const BenchOp* op : ops) {
     if (options_.api == BenchApi::kHccl) NPUMESH_RETURN_IF_ERROR(CheckHccl(*op, options_));
   }
-  NPUMESH_RETURN_IF_ERROR(Selection::Parse(world_.env().hccl_algo, "HCCL_ALGO").status());
+  NPUMESH_ASSIGN_OR_RETURN(tables_, AlgorithmTables::Load(world_.env().algorithm_libraries));
+  NPUMESH_RETURN_IF_ERROR(
+      Selection::Parse(world_.env().hccl_algo, "HCCL_ALGO", tables_->Names()).status());
   if (options_.root >= world_.size()) {
     return Error(Code::kInvalidArgument, "-r {}: expected a rank of 0 to {}", options_.root,
                  world_.size() - 1);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/algorithms/algorithm_tables.h"
 #include "collectives/communicator.h"
 #include "launch/bench/bench_op.h"
 #include "launch/bench/bench_options.h"
@@ -37,8 +38,9 @@ class BenchJob {
   BenchJob(World& world, const BenchOptions& options, RankCircle& circle)
       : world_(world), options_(options), circle_(circle) {}
 
-  // Local: kInvalidArgument for options that do not fit these ranks, or `ops`.
-  Status CheckOptions(std::span<const BenchOp* const> ops) const;
+  // Local: loads the algorithms. kInvalidArgument for options that do not fit these ranks, or
+  // `ops`; errors of AlgorithmTables::Load.
+  Status CheckOptions(std::span<const BenchOp* const> ops);
 
   // Collective over all ranks: memory, group, baseline. REQUIRES: CheckOptions was asked.
   Status Prepare();
@@ -65,6 +67,7 @@ class BenchJob {
   World& world_;
   const BenchOptions& options_;
   RankCircle& circle_;
+  std::shared_ptr<const AlgorithmTables> tables_ = std::make_shared<AlgorithmTables>();
   std::unique_ptr<DeviceMemory> own_memory_;  // null with the device's
   DeviceMemory* memory_ = nullptr;
   std::unique_ptr<Communicator> group_;  // one of the two

@@ -25,7 +25,8 @@ Facts FactsOf(const BenchOp& op, const BenchOptions& options, const BenchPlace& 
 
 // The row that HCCL_ALGO asks for; a text that does not parse has been refused before.
 std::string PreferredRow(const BenchOp& op, const BenchPlace& place, std::string_view hccl_algo) {
-  const Result<Selection> selection = Selection::Parse(hccl_algo, "HCCL_ALGO");
+  const Result<Selection> selection =
+      Selection::Parse(hccl_algo, "HCCL_ALGO", place.tables.Names());
   return selection.ok() ? std::string(selection->RowFor(op.kind, place.nodes > 1)) : "";
 }
 
@@ -185,7 +186,9 @@ json ToJson(std::span<const BenchPoint> points) {
 std::string_view TakenAlgorithm(const BenchOp& op, const BenchOptions& options,
                                 const BenchPlace& place, std::string_view hccl_algo,
                                 uint64_t bytes) {
-  return Choose(FactsOf(op, options, place, bytes), PreferredRow(op, place, hccl_algo), false).name;
+  return Choose(place.tables.For(op.kind), FactsOf(op, options, place, bytes),
+                PreferredRow(op, place, hccl_algo), false)
+      .name;
 }
 
 std::string AlgorithmsText(const BenchOp& op, const BenchOptions& options, const BenchPlace& place,
@@ -197,11 +200,11 @@ std::string AlgorithmsText(const BenchOp& op, const BenchOptions& options, const
     const uint64_t bytes =
         CountOf(op, adjusted, options.dtype, place.ranks) * *BytesOf(options.dtype, 1);
     const Facts facts = FactsOf(op, options, place, bytes);
-    const std::string_view taken = Choose(facts, preferred, false).name;
+    const std::string_view taken = Choose(place.tables.For(op.kind), facts, preferred, false).name;
     text += fmt::format("# {} of {} bytes", op.name, adjusted);
     if (op.split) text += fmt::format(" in blocks of {}", bytes);
     text += fmt::format(", {}\n", GroupText(place));
-    for (const Algorithm& row : AlgorithmsFor(op.kind)) {
+    for (const Algorithm& row : place.tables.For(op.kind)) {
       const std::string_view objection = row.why_not(facts);
       const std::string_view verdict = row.name == taken   ? "taken"
                                        : objection.empty() ? "could, but the one taken goes first"

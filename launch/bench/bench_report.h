@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/algorithms/algorithm_tables.h"
 #include "launch/bench/bench_op.h"
 #include "launch/bench/bench_options.h"
 #include "launch/bench/timing.h"
@@ -41,6 +42,7 @@ struct BenchPlace {
   int nodes = 1;
   bool in_window = true;  // all ranks share memory
   bool crowded = false;   // and there are more of them than processors
+  AlgorithmTables tables = {};
 };
 
 // "the minbytes is ...", as hccl_test opens.

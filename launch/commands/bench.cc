@@ -1,4 +1,5 @@
 // `npumesh bench`: measures collectives, with MPI's own beside them.
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <functional>
@@ -192,13 +193,27 @@ int RunBench(const BenchWords& words) {
 
 }  // namespace
 
+void AddAlgorithmLibraryOption(CLI::App& app) {
+  const auto use = [](const std::vector<std::string>& files) {
+    ::setenv("NPUMESH_ALGORITHM_LIBRARY", fmt::format("{}", fmt::join(files, ":")).c_str(), 1);
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--algorithm-library", use,
+         "Shared library with algorithms of your own for collectives (may be repeated); in place "
+         "of NPUMESH_ALGORITHM_LIBRARY")
+      ->type_name("FILE.so")
+      ->allow_extra_args(false);
+}
+
 void AddBench(CLI::App& app, Action& action) {
   auto words = std::make_shared<BenchWords>();
   CLI::App* bench = app.add_subcommand("bench", "Measure collectives, with MPI's beside them");
   AddFooter(*bench, "a wrong result",
             {"npumesh launch -n 4 -- bench all -b 64 -e 1M -f 16",
              "npumesh launch -n 2 -- bench allreduce -b 8 -e 8 -n 1000 --barrier",
-             "npumesh launch -n 8 -- bench allgather -b 1M -e 1M --algorithms"},
+             "npumesh launch -n 8 -- bench allgather -b 1M -e 1M --algorithms",
+             "npumesh launch -n 4 -- bench allreduce -b 64 -e 64K -f 32 -n 5 --algorithm-library "
+             "./libdoubling_algorithm.so"},
             "Options -b to -p are those of hccl_test. Columns: docs/bench.md.\n");
   bench
       ->add_option("operation", words->operation,
@@ -250,6 +265,7 @@ void AddBench(CLI::App& app, Action& action) {
                   "Beside both: a bare meeting and copies of the same bytes, the least there is");
   bench->add_flag("--algorithms", words->algorithms,
                   "Measure nothing: say which algorithm is taken at each size, and why not others");
+  AddAlgorithmLibraryOption(*bench);
   bench->add_option("--json", words->json, "JSON file for everything the table shows, and more")
       ->type_name("FILE");
   bench->callback([words, &action] { action = [words] { return RunBench(*words); }; });

@@ -60,6 +60,9 @@ void AddAllowOutsideOption(CLI::App& app, bool& allow_outside);
 // Adds --op-library and --allow-writable-library: what OperatorsWith takes.
 void AddOpLibraryOption(CLI::App& app, std::vector<std::string>& libraries, LibraryTrust& trust);
 
+// Adds --algorithm-library, which sets NPUMESH_ALGORITHM_LIBRARY of this process.
+void AddAlgorithmLibraryOption(CLI::App& app);
+
 // All of them, as `npumesh` offers them.
 void AddCommands(CLI::App& app, Action& action);
 

@@ -319,6 +319,7 @@ void AddRun(CLI::App& app, Action& action) {
                   "The verdict as JUnit XML, a test case for each rank and output")
       ->type_name("FILE");
   AddAllowOutsideOption(*run, options->allow_outside);
+  AddAlgorithmLibraryOption(*run);
   AddOpLibraryOption(*run, options->op_libraries, options->library_trust);
   AddConfigOptions(*run, options->config);
   run->add_option("--threads", options->threads, "Threads of one rank's kernels")

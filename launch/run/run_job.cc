@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "collectives/algorithms/algorithm_tables.h"
 #include "graph/config/validation.h"
 #include "graph/io/npy.h"
 #include "graph/io/weight_places.h"
@@ -58,6 +59,8 @@ Status CheckFits(const std::vector<InputSpec>& inputs, const std::vector<TensorT
 Status RunJob::Prepare() {
   NPUMESH_ASSIGN_OR_RETURN(SessionOptions session, ConfiguredSession());
   NPUMESH_ASSIGN_OR_RETURN(registry_, OperatorsWith(options_.op_libraries, options_.library_trust));
+  // Here it fails on all ranks together.
+  NPUMESH_RETURN_IF_ERROR(AlgorithmTables::Load(world_.env().algorithm_libraries).status());
   NPUMESH_RETURN_IF_ERROR(Bind());
   NPUMESH_ASSIGN_OR_RETURN(memory_, DeviceMemory::Create(world_));
   NPUMESH_RETURN_IF_ERROR(LoadGraph(std::move(session)));

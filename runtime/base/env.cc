@@ -6,6 +6,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/strings.h"
 
 namespace npumesh {
 namespace {
@@ -70,6 +71,18 @@ Status ParseHcclAlgo(const EnvVariable& variable, std::string_view text, Env& en
   return Status();
 }
 
+Status ParseLibraries(const EnvVariable& variable, std::string_view text, Env& env) {
+  env.algorithm_libraries.clear();
+  for (const std::string_view path : Split(text, ":")) {
+    if (path.empty()) {
+      return Error(Code::kInvalidArgument, "{}: expected {}, got \"{}\"", variable.name,
+                   variable.accepted, text);
+    }
+    env.algorithm_libraries.emplace_back(path);
+  }
+  return Status();
+}
+
 // TorchAir only warns, so a wrong level must not stop a program that runs on hardware. The warning
 // is written whatever the level is.
 Status ParseLogLevel(const EnvVariable& variable, std::string_view text, Env& env) {
@@ -116,6 +129,10 @@ constexpr std::array kEntries = {
     Entry{{"NPUMESH_RECORD", "a folder, made when it is missing", "no record",
            "Where each rank keeps the flight record that `npumesh record` reads."},
           ParseTextField<&Env::record>},
+    Entry{{"NPUMESH_ALGORITHM_LIBRARY", "paths of shared libraries, separated by :", "none",
+           "Algorithms of one's own for collectives, tried before the built-in ones; "
+           "for the npumesh command and programs that export npumesh's symbols."},
+          ParseLibraries},
     Entry{{"HCCL_ALGO", "the vendor's grammar or names of ours, at most 1600 characters",
            "empty: the first algorithm that does not refuse", "Picks algorithms by name."},
           ParseHcclAlgo},

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/env_table.h"
 #include "runtime/base/status.h"
@@ -58,6 +59,9 @@ struct Env {
   std::string record;
   // HCCL_ALGO: picks algorithms by name; empty: the first that does not refuse.
   std::string hccl_algo;
+  // NPUMESH_ALGORITHM_LIBRARY: shared libraries with more algorithms for collectives, which go
+  // before the built-in ones (collectives/algorithms/algorithm_tables.h).
+  std::vector<std::string> algorithm_libraries;
   // HCCL_CONNECT_TIMEOUT: seconds a communicator waits for its members.
   std::chrono::seconds connect_timeout{};
   // HCCL_EXEC_TIMEOUT: seconds a collective waits for its peers; 0: without limit.

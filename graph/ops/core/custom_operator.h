@@ -20,6 +20,7 @@
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/operator.h"
+#include "runtime/base/shared_library.h"
 
 namespace npumesh {
 
@@ -35,12 +36,6 @@ struct OperatorAbi {
 
   bool operator==(const OperatorAbi&) const = default;
 };
-
-#ifdef _GLIBCXX_USE_CXX11_ABI
-inline constexpr uint32_t kCxx11Strings = _GLIBCXX_USE_CXX11_ABI;
-#else
-inline constexpr uint32_t kCxx11Strings = 0;
-#endif
 
 inline constexpr OperatorAbi kOperatorAbi = {.version = 7,
                                              .cxx11_strings = kCxx11Strings,

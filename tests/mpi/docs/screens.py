@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What the commands show on screens of 80 and 200 columns, beside what they showed before.
 
-  screens.py --source ROOT --npumesh FILE --samples FILE --library FILE --decoder FILE [--update]
+  screens.py --source ROOT --npumesh FILE --samples FILE --library FILE --algorithm FILE
+             --decoder FILE [--update]
 
 Every --help and the main output of each command are compared with tests/mpi/docs/screens/. What varies
 from run to run or from machine to machine (times, versions, values of elements, paths) is masked. A page
@@ -137,7 +138,7 @@ def check(name, screens, columns, options):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("source", "npumesh", "samples", "library", "decoder"):
+    for name in ("source", "npumesh", "samples", "library", "algorithm", "decoder"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()

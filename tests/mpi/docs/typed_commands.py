@@ -2,7 +2,7 @@
 """Types every command of the documentation and judges it by exit code and output.
 
   typed_commands.py --user self|plain --source ROOT --npumesh FILE --samples FILE --library FILE
-                    --decoder FILE [--only TEXT]
+                    --algorithm FILE --decoder FILE [--only TEXT]
 
 Commands are the lines of the ```sh blocks of README.md, CONTRIBUTING.md and docs/, and the examples at the
 end of each --help. They run in a folder with the files that they name, made by npumesh itself; each page
@@ -207,6 +207,7 @@ def prepare(reader, options, folder):
         for rank in (".", "rank_0", "rank_1", "rank_2", "rank_3"):
             write_npy(f"{folder}/{name}/{rank}/0.npy", (8, 32))
     shutil.copy(options.library, f"{folder}/libpolynomial_operator.so")
+    shutil.copy(options.algorithm, f"{folder}/libdoubling_algorithm.so")
     with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
         file.write('{"ge_config": {"oo_level": "O3"}}\n')
     with open(f"{folder}/train.py", "w", encoding="utf-8") as file:
@@ -273,7 +274,7 @@ def type_all(reader, options, commands):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--user", choices=("self", "plain"), required=True)
-    for name in ("source", "npumesh", "samples", "library", "decoder"):
+    for name in ("source", "npumesh", "samples", "library", "algorithm", "decoder"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--only", default="", help="pages whose name holds this text")
     options = parser.parse_args()
