@@ -57,6 +57,9 @@ struct CompileOptions {
   bool overlap_collectives = false;
   // Small memory before speed: searches harder for a small arena, and moves no nodes for overlap.
   bool spare_memory = false;
+  // Bytes around each tensor in device memory that belong to none, a multiple of kHbmAlignment: who
+  // writes past a tensor writes there (graph/guard).
+  uint64_t margin = 0;
   // Told how the weights in files arrive while plans are made; may be null.
   std::function<void(const WeightProgress&)> weight_progress;
   // Gets spans of what is compiled and of the steps; null: nothing is profiled. Not owned.

@@ -105,7 +105,7 @@ Status Compiler::CheckOutput(const Node& sink, size_t index) const {
 
 void Compiler::Finish() {
   AssignStreams();
-  const MemoryPlan plan = PlanMemory(draft_, options_.spare_memory);
+  const MemoryPlan plan = PlanMemory(draft_, options_.spare_memory, options_.margin);
   AssignAddresses(plan);
   result_->uses_ = UsesOf(draft_, plan, WrittenInputs(analysis_.bound()), outputs_);
   TakeFacts(plan);

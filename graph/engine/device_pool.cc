@@ -20,20 +20,21 @@ void FreeOrComplain(DeviceMemory& memory, void* address) {
 }  // namespace
 
 Result<std::shared_ptr<const DeviceConstant>> DeviceConstant::Upload(const Tensor& tensor,
-                                                                     DeviceMemory& memory) {
-  NPUMESH_ASSIGN_OR_RETURN(void* const address, memory.Allocate(tensor.bytes()));
-  auto* const to = static_cast<std::byte*>(address);
+                                                                     DeviceMemory& memory,
+                                                                     uint64_t margin) {
+  NPUMESH_ASSIGN_OR_RETURN(void* const block, memory.Allocate(tensor.bytes() + 2 * margin));
+  auto* const to = static_cast<std::byte*>(block) + margin;
   tensor.Stream(kPieceBytes, [&](uint64_t offset, uint64_t bytes) {
     std::memcpy(to + offset, tensor.data() + offset, bytes);
   });
-  return std::shared_ptr<const DeviceConstant>(new DeviceConstant(tensor, address, memory));
+  return std::shared_ptr<const DeviceConstant>(new DeviceConstant(tensor, block, margin, memory));
 }
 
 DeviceConstant::~DeviceConstant() {
-  FreeOrComplain(memory_, address_);
+  FreeOrComplain(memory_, block_);
 }
 
-DevicePool::DevicePool(DeviceMemory& memory) : memory_(memory) {}
+DevicePool::DevicePool(DeviceMemory& memory, uint64_t margin) : memory_(memory), margin_(margin) {}
 
 DevicePool::~DevicePool() {
   Release(arena_);
@@ -45,7 +46,7 @@ Result<std::shared_ptr<const DeviceConstant>> DevicePool::Constant(const Tensor&
   auto& known = constants_[{tensor.data(), tensor.bytes()}];
   if (std::shared_ptr<const DeviceConstant> constant = known.lock()) return constant;
   NPUMESH_ASSIGN_OR_RETURN(std::shared_ptr<const DeviceConstant> constant,
-                           DeviceConstant::Upload(tensor, memory_));
+                           DeviceConstant::Upload(tensor, memory_, margin_));
   known = constant;
   if (uploaded_) uploaded_(tensor);
   return constant;
@@ -76,7 +77,8 @@ Stream& DevicePool::communication_stream() {
 Status DevicePool::Reserve(Area& area, uint64_t bytes) {
   if (area.address != nullptr && area.bytes >= bytes) return Status();
   Release(area);
-  NPUMESH_ASSIGN_OR_RETURN(area.address, memory_.Allocate(bytes));
+  NPUMESH_ASSIGN_OR_RETURN(void* const block, memory_.Allocate(bytes + 2 * margin_));
+  area.address = static_cast<std::byte*>(block) + margin_;
   area.bytes = bytes;
   ++generation_;
   return Status();
@@ -84,7 +86,7 @@ Status DevicePool::Reserve(Area& area, uint64_t bytes) {
 
 void DevicePool::Release(Area& area) {
   if (area.address == nullptr) return;
-  FreeOrComplain(memory_, area.address);
+  FreeOrComplain(memory_, static_cast<std::byte*>(area.address) - margin_);
   area = Area();
   ++generation_;
 }

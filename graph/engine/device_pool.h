@@ -25,8 +25,10 @@ class Stream;
 class DeviceConstant {
  public:
   // Copies piece by piece, so that a weight in a file is never in memory twice.
+  // `margin`: unused bytes before and after it.
   static Result<std::shared_ptr<const DeviceConstant>> Upload(const Tensor& tensor,
-                                                              DeviceMemory& memory);
+                                                              DeviceMemory& memory,
+                                                              uint64_t margin = 0);
   ~DeviceConstant();
   DeviceConstant(const DeviceConstant&) = delete;
   DeviceConstant& operator=(const DeviceConstant&) = delete;
@@ -34,16 +36,21 @@ class DeviceConstant {
   uint64_t bytes() const { return tensor_.bytes(); }
 
  private:
-  DeviceConstant(const Tensor& tensor, void* address, DeviceMemory& memory)
-      : tensor_(tensor), address_(address), memory_(memory) {}
+  DeviceConstant(const Tensor& tensor, void* block, uint64_t margin, DeviceMemory& memory)
+      : tensor_(tensor),
+        block_(block),
+        address_(static_cast<std::byte*>(block) + margin),
+        memory_(memory) {}
   Tensor tensor_;  // holds the host bytes, whose address is the key in the pool
+  void* block_;    // as it was allocated
   void* address_;
   DeviceMemory& memory_;
 };
 
 class DevicePool {
  public:
-  explicit DevicePool(DeviceMemory& memory);
+  // `margin`: unused bytes before and after each area and constant, a multiple of kHbmAlignment.
+  explicit DevicePool(DeviceMemory& memory, uint64_t margin = 0);
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
@@ -77,18 +84,20 @@ class DevicePool {
   // Changes whenever an area has got its memory, or has moved.
   uint64_t generation() const { return generation_; }
   uint64_t arena_bytes() const { return arena_.bytes; }
+  uint64_t margin() const { return margin_; }
   // Bytes of the constants that are in use now.
   uint64_t constant_bytes() const;
 
  private:
   struct Area {
-    void* address = nullptr;
-    uint64_t bytes = 0;
+    void* address = nullptr;  // behind its margin
+    uint64_t bytes = 0;       // without margins
   };
   Status Reserve(Area& area, uint64_t bytes);
   void Release(Area& area);
 
   DeviceMemory& memory_;
+  const uint64_t margin_;
   std::function<void(const Tensor&)> uploaded_;  // may be null
   Area arena_;
   Area scratch_;

@@ -136,7 +136,8 @@ void* Executor::AddressOfConstant(size_t index) const {
 Result<RunStats> Executor::Run(StepObserver* observer, uint64_t iteration, bool part) {
   if (bound_generation_ != pool_.generation()) NPUMESH_RETURN_IF_ERROR(Bind());
   profile_.Begin();
-  const RunView run{model_.source(), model_, args_, iteration, part};
+  const RunMemory memory{pool_.arena(), placed_inputs_, pool_.margin()};
+  const RunView run{model_.source(), model_, args_, iteration, part, memory};
   RunStats stats;
   stats.steps = args_.size();
   if (observer == nullptr) {

@@ -60,7 +60,8 @@ std::vector<PartStep> PartStepsOf(const PlanDraft& draft, const MemoryPlan& plan
 
 void Finish(const GraphAnalysis& graph, PlanDraft draft, StaticPart& part) {
   const ResultPlaces results = TakeResultsOut(part, draft);
-  const MemoryPlan plan = PlanMemory(draft, graph.options().spare_memory);
+  const CompileOptions& options = graph.options();
+  const MemoryPlan plan = PlanMemory(draft, options.spare_memory, options.margin);
   part.steps = PartStepsOf(draft, plan, results);
   for (size_t i = 0; i < part.steps.size(); ++i) part.step_of[part.steps[i].step.node] = i;
   part.tensors = NamedBlocks(graph.graph(), draft, plan);

@@ -57,7 +57,7 @@ Status PlanBuilder::AddStep(NodeId id) {
   return Status();
 }
 
-PlanStep PlanBuilder::PlanOf(NodeId id, const Step& step, const Slots& slots) {
+PlanStep PlanBuilder::PlanOf(NodeId id, Step& step, const Slots& slots) {
   const Operator& op = *bound_.op(id);
   const OpContext& context = inference_.context(id);
   PlanStep plan;
@@ -72,7 +72,9 @@ PlanStep PlanBuilder::PlanOf(NodeId id, const Step& step, const Slots& slots) {
   }
   for (const InPlace& in_place : InPlacesOf(op, context)) {
     const PlanIndex target = slots[static_cast<size_t>(in_place.slot)];
-    if (in_place.output >= context.outputs() && target >= 0) plan.updates.push_back(target);
+    if (in_place.output < context.outputs() || target < 0) continue;
+    plan.updates.push_back(target);
+    step.updates.push_back(in_place.slot);
   }
   return plan;
 }

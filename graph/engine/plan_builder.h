@@ -35,7 +35,8 @@ class PlanBuilder {
   Status AddStep(NodeId id);
   Status AddFusedStep(const FusedStep& fused);
   Step Describe(NodeId id) const;
-  PlanStep PlanOf(NodeId id, const Step& step, const Slots& slots);
+  // Adds what the step updates to `step`.
+  PlanStep PlanOf(NodeId id, Step& step, const Slots& slots);
   // What `make` makes, by the tuner where there is one and the operators of `nodes`, which the step
   // computes, allow it.
   Result<std::unique_ptr<Kernel>> Tuned(const Step& step, const std::vector<NodeId>& nodes,

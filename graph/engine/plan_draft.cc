@@ -54,9 +54,9 @@ PlanIndex PlanDraft::StorageOf(PlanIndex at) const {
   return at;
 }
 
-MemoryPlan PlanMemory(const PlanDraft& draft, bool spare) {
+MemoryPlan PlanMemory(const PlanDraft& draft, bool spare, uint64_t margin) {
   const PlanEffort effort = spare ? PlanEffort::kThorough : PlanEffort::kQuick;
-  return PlanMemory(draft.values, draft.plan_steps, kHbmAlignment, effort);
+  return PlanMemory(draft.values, draft.plan_steps, kHbmAlignment, effort, margin);
 }
 
 std::vector<PlannedTensor> NamedBlocks(const Graph& graph, const PlanDraft& draft,

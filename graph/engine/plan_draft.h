@@ -53,8 +53,9 @@ struct PlanDraft {
   const Address& address(PlanIndex at) const { return addresses[static_cast<size_t>(at)]; }
 };
 
-// Where the values of the draft live. `spare`: looks harder for a small arena.
-MemoryPlan PlanMemory(const PlanDraft& draft, bool spare);
+// Where the values of the draft live. `spare`: looks harder for a small arena. `margin`: unused
+// bytes after each.
+MemoryPlan PlanMemory(const PlanDraft& draft, bool spare, uint64_t margin = 0);
 
 // What the blocks of `plan` hold, in their order; blocks of the values `left_out` are not told.
 // `graph` is the one that the draft numbers.

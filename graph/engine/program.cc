@@ -81,7 +81,7 @@ Program::Program(const Model& model, const Model& library, const PlanSettings& s
       settings_(settings),
       memory_(memory),
       stats_(stats),
-      pool_(memory) {
+      pool_(memory, settings.compile.margin) {
   settings_.compile.weights = &weights_;
   // Names in a subgraph are others.
   for (const auto& [name, value] : settings.given_weights) {

@@ -43,6 +43,7 @@ struct Step {
   // How many of the outputs, the last ones, are no outputs of `node` but of nodes fused with it.
   size_t others = 0;
   std::vector<int> input_ports;  // by slot: index in the node's inputs; -1: not fed, or fused
+  std::vector<int> updates;      // slots whose input it overwrites without showing it as an output
   bool collective = false;
   bool only_communicates = false;  // a collective that computes nothing besides
   double flops = 0;                // of its products; 0: unknown

@@ -17,6 +17,16 @@ class CompiledModel;
 struct Model;
 struct Step;
 
+// Where a run has its tensors.
+struct RunMemory {
+  std::byte* arena = nullptr;
+  // By position: where an input lies that is in no buffer of the session; null: the others.
+  std::span<void* const> placed_inputs;
+  // Unused bytes before and after the arena, scratch, buffers of inputs and constants, and between
+  // what the arena holds (CompileOptions::margin).
+  uint64_t margin = 0;
+};
+
 // One run of a compiled model, inputs in place, nothing executed yet. Of a late operator (NonZero,
 // Unique ...) a run of one step, without outputs before it.
 struct RunView {
@@ -28,6 +38,7 @@ struct RunView {
   // The graph has several plans, or late operators between them: each is a separate run in the same
   // iteration, one after the other, and none has all operators.
   bool part = false;
+  RunMemory memory = {};  // of a late operator: nothing
 };
 
 // One step of a run. `step` says node, name, type, and the types of its operands; formats are those

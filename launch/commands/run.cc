@@ -34,8 +34,11 @@ std::string Packed(const json& value) {
 
 // Collective over all ranks.
 Result<MeasuredRun> ShareMeasured(RankCircle& circle, const RunJob& job) {
-  const json mine = {
-      {"report", job.Report()}, {"checks", job.checks()}, {"outputs", job.outputs()}};
+  const json mine = {{"report", job.Report()},
+                     {"checks", job.checks()},
+                     {"outputs", job.outputs()},
+                     {"guarded", job.guarded_steps()},
+                     {"repeated", job.repeated_steps()}};
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, circle.Share(Packed(mine)));
   MeasuredRun measured;
   for (const std::string& text : texts) {
@@ -43,6 +46,8 @@ Result<MeasuredRun> ShareMeasured(RankCircle& circle, const RunJob& job) {
     measured.ranks.push_back(theirs.at("report").get<RankReport>());
     for (const json& check : theirs.at("checks")) measured.checks.push_back(check);
     for (const json& output : theirs.at("outputs")) measured.outputs.push_back(output);
+    measured.guarded_steps += theirs.at("guarded").get<uint64_t>();
+    measured.repeated_steps += theirs.at("repeated").get<uint64_t>();
   }
   return measured;
 }
@@ -54,6 +59,12 @@ std::string InputsLine(const RunOptions& options) {
                      options.per_rank_inputs ? ", others on each rank" : "");
 }
 
+std::string GuardLine(const MeasuredRun& measured) {
+  return fmt::format(
+      "guard: {} operator runs checked, {} of them twice; nothing else was written\n",
+      measured.guarded_steps, measured.repeated_steps);
+}
+
 void PrintMeasured(const MeasuredRun& measured, const RunOptions& options) {
   std::string text = InputsLine(options);
   if (options.outputs.empty() && options.check.empty()) text += SummaryLines(measured.outputs);
@@ -62,6 +73,7 @@ void PrintMeasured(const MeasuredRun& measured, const RunOptions& options) {
   std::vector<RankDump> dumps;
   for (const RankReport& rank : measured.ranks) dumps.push_back(rank.dump);
   text += DumpLines(dumps);
+  if (options.guard) text += GuardLine(measured);
   if (!options.check.empty()) {
     text += CheckVerdict(measured.checks, measured.ranks.size()) + "\n";
   }
@@ -273,6 +285,7 @@ void AddRun(CLI::App& app, Action& action) {
        "npumesh launch -n 4 -- run mp/ --inputs in/ --outputs out/ --steps 10",
        "npumesh launch -n 4 -- run mp/ --inputs in/ --check golden/ --report report.json",
        "npumesh launch -n 4 -- run mp/ --golden whole.air --inject corrupt:rank=2,op=MatMul_3",
+       "npumesh run model.air --op-library ./libpolynomial_operator.so --guard",
        "npumesh run export.air --dump all --dump-path dump/ --dump-step \"0|2-3\""});
   run->add_option(
          "path", options->path,
@@ -310,6 +323,9 @@ void AddRun(CLI::App& app, Action& action) {
       ->allow_extra_args(false)
       ->excludes(inputs);
   AddToleranceOptions(*run, options->tolerance);
+  run->add_flag("--guard", options->guard,
+                "Check after each operator that nothing but its outputs has changed, and that "
+                "operators of --op-library read nothing they have not written");
   AddFaultOptions(*run, *options);
   run->add_option("--report", options->report,
                   "JSON file: verdict, exit code, error, rank, operator, outputs, times; written "

@@ -13,6 +13,7 @@
 #include "graph/io/npy.h"
 #include "graph/io/weight_places.h"
 #include "graph/onnx/onnx_file.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/ops/op_library.h"
 #include "graph/session/group_table.h"
 #include "graph/session/session_config.h"
@@ -80,6 +81,10 @@ Status RunJob::AddObservers() {
   if (!faults.empty()) {
     injector_ = std::make_unique<FaultInjector>(faults, world_.rank(), options_.seed);
     observers_.Add(injector_.get());
+  }
+  if (options_.guard) {
+    guard_ = std::make_unique<MemoryGuard>(*registry_, BuiltinOps());
+    observers_.Add(guard_.get());
   }
   if (!options_.golden.empty()) {
     recorder_ = std::make_unique<Recorder>(fmt::format("rank {}", world_.rank()), 0, true);
@@ -162,6 +167,7 @@ Status RunJob::LoadGraph(SessionOptions session) {
   if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
   session.compile.threads = Threads();
   session.registry = registry_.get();
+  if (options_.guard) session.compile.margin = kGuardMargin;
   WatchTypes(&session.compile);
   if (options_.show_progress && world_.rank() == 0) {
     session.compile.weight_progress = PrintWeightProgress;

@@ -9,6 +9,7 @@
 
 #include "graph/compare/recorder.h"
 #include "graph/engine/observer_chain.h"
+#include "graph/guard/memory_guard.h"
 #include "graph/inject/fault_injector.h"
 #include "graph/session/profiling.h"
 #include "graph/session/session.h"
@@ -62,6 +63,10 @@ class RunJob {
   // Of the last step, where a user would see nothing of it otherwise, or a report wants it.
   const std::vector<OutputSummary>& outputs() const { return summaries_; }
 
+  // Steps that the guard has checked, and how many of them ran twice; 0 without a guard.
+  uint64_t guarded_steps() const { return guard_ != nullptr ? guard_->steps() : 0; }
+  uint64_t repeated_steps() const { return guard_ != nullptr ? guard_->repeated() : 0; }
+
   // With a golden: all tensors of the first step, and the inputs it ran with. Null otherwise.
   const Recorder* recorder() const { return recorder_.get(); }
   const std::vector<Tensor>& recorded_inputs() const { return recorded_inputs_; }
@@ -114,6 +119,7 @@ class RunJob {
   RoundingEstimate estimate_;
   std::vector<RoundingPath> roundings_;      // by output; empty: to be made from the estimate
   std::unique_ptr<FaultInjector> injector_;  // null: no faults
+  std::unique_ptr<MemoryGuard> guard_;       // null: no guard
   std::unique_ptr<Recorder> recorder_;       // null: no golden
   std::vector<Tensor> recorded_inputs_;
   ObserverChain observers_;  // the injector first, so that the others see what it did

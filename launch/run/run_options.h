@@ -54,6 +54,9 @@ struct RunOptions {
   // What shall go wrong, in the form of graph/inject/fault.h; each fault names its rank.
   std::vector<std::string> inject;
 
+  // Checks after each step that nothing but its outputs has changed (graph/guard).
+  bool guard = false;
+
   // The unsharded graph to compare all operators with (launch/run/golden_check.h), or "float64"
   // (launch/run/double_check.h); empty: none.
   std::string golden;

@@ -21,6 +21,9 @@ struct MeasuredRun {
   std::vector<RankReport> ranks;
   std::vector<OutputCheck> checks;
   std::vector<OutputSummary> outputs;
+  // Of all ranks: steps that a guard checked, and how many of them ran twice.
+  uint64_t guarded_steps = 0;
+  uint64_t repeated_steps = 0;
 
   // The first output that differs from its golden; null: none does.
   const OutputCheck* FirstDifference() const;

@@ -10,8 +10,8 @@ namespace {
 class Planner {
  public:
   Planner(const std::vector<PlanValue>& values, const std::vector<PlanStep>& steps,
-          uint64_t alignment)
-      : values_(values), steps_(steps), alignment_(alignment) {}
+          uint64_t alignment, uint64_t margin)
+      : values_(values), steps_(steps), alignment_(alignment), margin_(margin) {}
 
   MemoryPlan Run(PlanEffort effort) {
     ResolveViews();
@@ -94,7 +94,7 @@ class Planner {
       const bool owner = storage_[i] == static_cast<int>(i);
       if (!owner || values_[i].external || first_[i] < 0) continue;
       const uint64_t bytes = (values_[i].bytes + alignment_ - 1) / alignment_ * alignment_;
-      blocks.push_back({static_cast<int>(i), bytes, first_[i], last_[i]});
+      blocks.push_back({static_cast<int>(i), bytes + margin_, first_[i], last_[i]});
     }
     return blocks;
   }
@@ -187,6 +187,7 @@ class Planner {
   const std::vector<PlanValue>& values_;
   const std::vector<PlanStep>& steps_;
   const uint64_t alignment_;
+  const uint64_t margin_;
   std::vector<int> storage_;  // by value: the value that owns its storage
   std::vector<int> first_;    // by owner
   std::vector<int> last_;
@@ -196,8 +197,8 @@ class Planner {
 }  // namespace
 
 MemoryPlan PlanMemory(const std::vector<PlanValue>& values, const std::vector<PlanStep>& steps,
-                      uint64_t alignment, PlanEffort effort) {
-  return Planner(values, steps, alignment).Run(effort);
+                      uint64_t alignment, PlanEffort effort, uint64_t margin) {
+  return Planner(values, steps, alignment, margin).Run(effort);
 }
 
 }  // namespace npumesh

@@ -66,9 +66,11 @@ struct MemoryPlan {
 // the largest products of bytes and life, and the sequence of first uses. Offsets and sizes of
 // blocks are multiples of `alignment`.
 // REQUIRES: same_as < own index; values of steps exist; what same_as names has at least its bytes;
-// done_by > own index.
+// done_by > own index. `margin`, a multiple of `alignment`: bytes after each block that belong to
+// no value; they count as bytes of the block.
 MemoryPlan PlanMemory(const std::vector<PlanValue>& values, const std::vector<PlanStep>& steps,
-                      uint64_t alignment = 512, PlanEffort effort = PlanEffort::kQuick);
+                      uint64_t alignment = 512, PlanEffort effort = PlanEffort::kQuick,
+                      uint64_t margin = 0);
 
 }  // namespace npumesh
 

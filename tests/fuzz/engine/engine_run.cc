@@ -4,7 +4,9 @@
 #include <list>
 
 #include "graph/engine/step_observer.h"
+#include "graph/guard/memory_guard.h"
 #include "graph/io/model_file.h"
+#include "graph/ops/builtin_ops.h"
 
 namespace npumesh::fuzz {
 namespace {
@@ -118,11 +120,16 @@ Status RunLent(Session& session, const FuzzCase& fuzzed, EngineRun& run) {
 
 class Onlooker final : public StepObserver {};
 
-Status RunSteps(Session& session, const FuzzCase& fuzzed, bool observed, EngineRun& run) {
+Status RunSteps(Session& session, const FuzzCase& fuzzed, const OptionSet& set, EngineRun& run) {
   Onlooker onlooker;
+  const OpRegistry nothing;
+  MemoryGuard guard(BuiltinOps(), nothing);
+  StepObserver* const observer = set.guarded    ? static_cast<StepObserver*>(&guard)
+                                 : set.observed ? &onlooker
+                                                : nullptr;
   for (const std::vector<Tensor>& fed : fuzzed.steps) {
     EngineStep step;
-    NPUMESH_ASSIGN_OR_RETURN(step.outputs, session.Run(fed, observed ? &onlooker : nullptr));
+    NPUMESH_ASSIGN_OR_RETURN(step.outputs, session.Run(fed, observer));
     for (size_t i = 0; i < session.inputs().size(); ++i) {
       const auto position = static_cast<int>(i);
       if (!session.inputs()[i].ref) continue;
@@ -146,7 +153,7 @@ Status RunSession(World& world, DeviceMemory& memory, const FuzzCase& fuzzed, co
   options.parameters = fuzzed.parameters;
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                            Session::Create(world, memory, std::move(model), std::move(options)));
-  return set.lent ? RunLent(*session, fuzzed, run) : RunSteps(*session, fuzzed, set.observed, run);
+  return set.lent ? RunLent(*session, fuzzed, run) : RunSteps(*session, fuzzed, set, run);
 }
 
 }  // namespace

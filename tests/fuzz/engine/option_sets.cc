@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "graph/guard/memory_guard.h"
 #include "graph/passes/fusion/fusion.h"
 #include "graph/session/session_config.h"
 
@@ -99,6 +100,19 @@ void AddWatched(std::vector<OptionSet>& sets) {
   sets.push_back({"read back from .air", DefaultSessionOptions(), false, true});
 }
 
+void AddGuarded(std::vector<OptionSet>& sets) {
+  OptionSet guarded = {"guarded", DefaultSessionOptions()};
+  OptionSet parts = Configured("guarded, static parts, memory efficiency", [](CompilerConfig& c) {
+    c.experimental_config.static_model_ops_lower_limit = 1;
+    c.experimental_config.memory_efficiency = true;
+  });
+  for (OptionSet* const set : {&guarded, &parts}) {
+    set->options.compile.margin = kGuardMargin;
+    set->guarded = true;
+    sets.push_back(std::move(*set));
+  }
+}
+
 void AddLent(std::vector<OptionSet>& sets) {
   sets.push_back({"lent memory", DefaultSessionOptions(), false, false, true});
   OptionSet streams = Configured("lent memory, two streams, inputs made RefData", [](auto& c) {
@@ -135,6 +149,7 @@ const std::vector<OptionSet>& OptionSets() {
     AddOrders(made);
     AddPlans(made);
     AddWatched(made);
+    AddGuarded(made);
     AddLent(made);
     return made;
   }();

@@ -15,6 +15,7 @@ struct OptionSet {
   bool observed = false;   // somebody looks on: nothing is fused
   bool read_back = false;  // the model passes through the bytes of an .air file first
   bool lent = false;       // on memory of the caller (Session::RunInto)
+  bool guarded = false;    // a MemoryGuard looks on, and trusts no operator
 };
 
 // The first one is what a session does where nobody configures anything.

@@ -103,6 +103,32 @@ TEST(CliLibrary, WhatIsNoLibraryIsSaidOnce) {
   ExpectFailure(RunAlone({"ops", "--op-library", "absent.so"}), 3, "absent.so");
 }
 
+TEST(CliLibrary, AlgorithmsOfOnesOwnAreMeasuredAndRun) {
+  const CommandRun bench = RunRanksOf(2, {"bench", "allreduce", "-b", "64", "-e", "64", "-n", "2",
+                                          "--algorithm-library", DOUBLING_LIBRARY});
+  EXPECT_EQ(bench.code, 0) << bench.err;
+  EXPECT_THAT(bench.out, HasSubstr("doubling"));
+  const TestFolder folder;
+  folder.PutModels(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    folder.PutTensor("in", rank, static_cast<float>(rank + 3));
+    folder.PutTensor("golden", rank, 3 + 4);
+  }
+  const CommandRun run =
+      RunRanksOf(2, {"run", folder.path(), "--algorithm-library", DOUBLING_LIBRARY, "--inputs",
+                     folder / "in", "--check", folder / "golden"});
+  EXPECT_EQ(run.code, 0) << run.err;
+}
+
+TEST(CliLibrary, AlgorithmsThatDoNotLoadAreSaidOnce) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  ExpectFailure(RunRanksOf(2, {"run", folder.path(), "--algorithm-library", POLYNOMIAL_LIBRARY}), 3,
+                "it has no symbol NpumeshAlgorithmAbi");
+  ExpectFailure(RunRanksOf(2, {"bench", "allreduce", "--algorithm-library", "absent.so"}), 2,
+                "algorithm library absent.so: ");
+}
+
 // The ranks die of the signal also in a build with sanitizers, which report it and end with code 1
 // otherwise.
 class CliCrash : public testing::TestWithParam<std::pair<int, std::string>> {
