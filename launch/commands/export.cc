@@ -171,7 +171,7 @@ void AddExport(CLI::App& app, Action& action) {
   command->add_flag("--read-only", options.read_only, "Permission 0400 for the .air, as GE writes");
   AddAllowOutsideOption(*command, words->job.allow_outside);
   command->add_flag("--no-progress", words->quiet,
-                    "No progress line; otherwise there is one where standard output is a terminal");
+                    "No progress line; otherwise there is one where standard error is a terminal");
   AddConfigOptions(*command, words->config);
   AddShardOptions(*command, words->shard);
   command->callback([words, &action] {

@@ -77,6 +77,7 @@ std::vector<MissingProgram> MissingPrograms() {
   const MissingProgram wanted[] = {
       {"ssh", "npumesh launch --hosts", "openssh-client"},
       {"c++", "static kernels (docs/static_kernels.md)", "g++"},
+      {"python3", "npumesh python and scripts under launch", "python3"},
       {"objdump", "the machine code of npumesh kernels show", "binutils"},
   };
   std::vector<MissingProgram> missing;

@@ -1,9 +1,6 @@
 #include "launch/export/export_job.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -13,7 +10,6 @@
 #include "graph/session/group_table.h"
 #include "launch/ranks/model_choice.h"
 #include "launch/ranks/warnings.h"
-#include "launch/screen/progress_line.h"
 #include "runtime/world/gathering.h"
 
 namespace npumesh {
@@ -59,26 +55,15 @@ Status TellWarnings(Gathering& gathering, const Warnings& mine) {
   return Status();
 }
 
-void PrintProgress(const ExportProgress& progress) {
-  const std::string text = ProgressText(progress);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
+}  // namespace
 
-// TorchAir's own line where standard output is a terminal; under `npumesh launch` one with the time
-// that is left.
-std::function<void(const ExportProgress&)> ProgressOfRank0() {
-  if (ScreenOf(STDOUT_FILENO).terminal) return PrintProgress;
-  const ProgressForm form = ProgressFormHere();
-  if (form != ProgressForm::kMessage) return nullptr;
-  return [line = std::make_shared<ProgressLine>(form)](const ExportProgress& progress) {
+std::function<void(const ExportProgress&)> TellWeights(std::shared_ptr<ProgressLine> line) {
+  return [line = std::move(line)](const ExportProgress& progress) {
     const size_t total = std::max<size_t>(progress.total, 1);
     line->Show(fmt::format("weight {} of {}", progress.done, progress.total),
                static_cast<double>(progress.done) / static_cast<double>(total));
   };
 }
-
-}  // namespace
 
 Result<int> RanksOfPaths(const std::vector<std::string>& paths) {
   if (paths.size() > 1) return static_cast<int>(paths.size());
@@ -112,7 +97,12 @@ Result<ExportSummary> RunExport(World& world, const ExportJobOptions& job) {
   }
   NPUMESH_RETURN_IF_ERROR(gathering->AgreeOn(loaded));
   NPUMESH_RETURN_IF_ERROR(TellWarnings(*gathering, warnings));
-  if (job.show_progress && world.rank() == 0) options.progress = ProgressOfRank0();
+  if (job.show_progress && world.rank() == 0) {
+    const ProgressForm form = ProgressFormHere();
+    if (form != ProgressForm::kNone) {
+      options.progress = TellWeights(std::make_shared<ProgressLine>(form));
+    }
+  }
   return DynamoExport(world, *std::move(model), options);
 }
 

@@ -2,10 +2,13 @@
 #ifndef NPUMESH_LAUNCH_EXPORT_EXPORT_JOB_H_
 #define NPUMESH_LAUNCH_EXPORT_EXPORT_JOB_H_
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "graph/export/dynamo_export.h"
+#include "launch/screen/progress_line.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {
@@ -17,6 +20,9 @@ struct ExportJobOptions {
   bool allow_outside = false;  // links of weights may lead out of their package
   bool show_progress = false;
 };
+
+// Shows on `line` how many weights are written, and what time is left.
+std::function<void(const ExportProgress&)> TellWeights(std::shared_ptr<ProgressLine> line);
 
 // How many ranks the graphs of `paths` are for. Errors: kNotFound, and what ChooseModelFile
 // refuses.

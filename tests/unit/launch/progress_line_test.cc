@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "launch/export/export_job.h"
+
 namespace npumesh {
 namespace {
 
@@ -51,6 +53,16 @@ TEST(ProgressLine, WaitsASecondAndIsGoneAtTheEnd) {
   scene.written.clear();
   line.reset();
   EXPECT_EQ(scene.written, "\r\x1b[K");
+}
+
+TEST(ProgressLine, OfAnExportSaysWhatTimeIsLeft) {
+  Scene scene;
+  const auto tell = TellWeights(scene.Line(ProgressForm::kTerminal));
+  tell({1, 8});
+  EXPECT_EQ(scene.written, "");
+  scene.now += milliseconds(2000);
+  tell({2, 8});
+  EXPECT_EQ(scene.written, "\rweight 2 of 8, 25 %, 6 s left\x1b[K");
 }
 
 TEST(ProgressLine, LeavesNoTraceOfShortWork) {
