@@ -203,7 +203,7 @@ class BlameFinder {
       const std::pair<bool, int64_t> mark(recorded->status == Code::kOk, left);
       if (!last.empty() && mark <= best) continue;
       best = mark;
-      last = {rank};
+      last.assign(1, rank);
     }
     return last;
   }

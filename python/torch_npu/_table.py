@@ -248,18 +248,54 @@ DOORS: Dict[str, Door] = {}
 _libraries: List[Any] = []
 
 
+def library() -> Any:
+    """The definitions of this module; they end with the process."""
+    if not _libraries:
+        _libraries.append(torch.library.Library("npu", "FRAGMENT"))
+    return _libraries[0]
+
+
 def register() -> None:
-    """Makes torch.ops.npu of the table. What somebody has defined already is left as it is."""
-    define = torch.library.Library("npu", "FRAGMENT")
-    _libraries.append(define)
+    """Makes torch.ops.npu of the table. What a program has defined already is left as it is."""
+    define = library()
     for name, of in ROWS.items():
-        door = Door(of)
-        DOORS[name] = door
-        packet, _, overload = name.partition(".")
         if torch._C._dispatch_has_kernel(f"npu::{name}"):
             once(f"torch.ops.npu.{name} was defined before torch_npu; it is left as it is")
             continue
+        door = Door(of)
+        DOORS[name] = door
         define.define(of.schema)
         define.impl(name, door.run, "CPU")
         torch.library.register_fake(f"npu::{name}", door.meta, lib=define)
-        del packet, overload
+    for name in ROWS:
+        if name.endswith("_") and name[:-1] in ROWS and name in DOORS:
+            _functionalise(name)
+
+
+def _functionalise(name: str) -> None:
+    """A compiler sees the operator `name`, which returns the tensor that it changes, as its twin
+    without the underscore, and the change after it."""
+    twin = getattr(torch.ops.npu, name[:-1]).default
+    if len(DOORS[name].schema.returns) != 1:
+        return  # torch does that for operators without results
+
+    def functional(changed: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        torch._sync(changed)
+        plain = [_plain_of(each) for each in (changed, *args)]
+        words = {key: _plain_of(value) for key, value in kwargs.items()}
+        keys = torch._C.DispatchKeySet(torch._C.DispatchKey.Functionalize)
+        with torch._C._ExcludeDispatchKeyGuard(keys):
+            value = twin(*plain, **words)
+        torch._functionalize_replace(changed, value)
+        torch._functionalize_commit_update(changed)
+        torch._sync(changed)
+        return changed
+
+    library().impl(name, functional, "Functionalize")
+
+
+def _plain_of(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor) or not torch._is_functional_tensor(value):
+        return value
+    torch._sync(value)
+    return torch._from_functional_tensor(value)

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "python/torchair_native/graph.h"
+#include "python/torchair_native/log.h"
 #include "python/torchair_native/options.h"
 
 namespace npumesh::torchair {
@@ -41,12 +42,17 @@ Engine& Engine::Get() {
 }
 
 bool Engine::Initialize(const Texts& options) {
-  if (initialized_) return true;
+  if (initialized_) {
+    Log(LogLevel::kDebug, "the graph engine is initialized already");
+    return true;
+  }
   if (!CheckDevice(options)) return false;
+  for (const auto& [key, value] : options) Log(LogLevel::kInfo, "option " + key + " = " + value);
   const auto dump = options.find(kDumpConfig);
   if (dump != options.end() && !SetDump(dump->second)) return false;
   options_ = options;
   initialized_ = true;
+  Log(LogLevel::kInfo, "the graph engine is initialized");
   return true;
 }
 
@@ -56,6 +62,7 @@ bool Engine::Finalize() {
     const std::string error = graph->Unload();
     if (first.empty()) first = error;
   }
+  if (initialized_) Log(LogLevel::kInfo, "the graph engine is finalized");
   initialized_ = false;
   dump_is_set_ = false;
   options_.clear();

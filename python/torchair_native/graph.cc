@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "python/torchair_native/engine.h"
+#include "python/torchair_native/log.h"
 #include "python/torchair_native/options.h"
 
 namespace npumesh::torchair {
@@ -109,6 +110,8 @@ bool Graph::Load(LoadedGraph loaded) {
   }
   const std::string error = Unload();
   loaded_ = std::move(loaded);
+  Log(LogLevel::kInfo, "graph " + name_ + ": " + std::to_string(loaded_->bytes.size()) +
+                           " bytes are loaded, executor " + std::to_string(loaded_->executor));
   input_hints_.clear();
   output_hints_.clear();
   if (error.empty()) return true;
@@ -255,7 +258,11 @@ bool Graph::CheckOutputs() {
 }
 
 bool Graph::Compile() {
-  return Open() && Prepare() && CheckOutputs();
+  if (!Open() || !Prepare() || !CheckOutputs()) return false;
+  Log(LogLevel::kInfo, "graph " + name_ + " is compiled: " + ExecutorWord() + ", " +
+                           std::to_string(inputs_.size()) + " inputs, " +
+                           std::to_string(output_count_) + " outputs");
+  return true;
 }
 
 bool Graph::AutoTune(PyObject* inputs) {
@@ -348,6 +355,7 @@ PyObject* Graph::Run(PyObject* inputs, PyObject* assigned) {
   if (code != NPUMESH_OK) {
     return maker.Raise() ? nullptr : FailOf("run of graph " + name_);
   }
+  if (LogEnabled(LogLevel::kDebug)) Log(LogLevel::kDebug, "graph " + name_ + " has run");
   for (size_t i = 0; i < views.size(); ++i) {
     if (inputs_[i].frozen && views[i].tensor) frozen_[i] = Ref::Share(views[i].tensor.get());
     if (!views[i].changed || !inputs_[i].ref) continue;

@@ -6,6 +6,7 @@
 
 #include "python/torchair_native/engine.h"
 #include "python/torchair_native/graph_type.h"
+#include "python/torchair_native/log.h"
 #include "python/torchair_native/questions.h"
 #include "python/torchair_native/tensor.h"
 
@@ -15,6 +16,34 @@ namespace {
 // What the vendor's chip of the simulated NPU is called; the same as aclrtGetSocName of
 // libacl_rt.so.
 constexpr char kSocName[] = "Ascend910B1";
+
+struct EnumValue {
+  const char* name;
+  long value;
+  const char* torch;  // the same of torch
+};
+
+constexpr EnumValue kTorchDataTypes[] = {{"BOOL", 0, "bool"},
+                                         {"INT8", 1, "int8"},
+                                         {"UINT8", 2, "uint8"},
+                                         {"INT16", 3, "int16"},
+                                         {"INT32", 4, "int32"},
+                                         {"INT64", 5, "int64"},
+                                         {"FLOAT16", 6, "float16"},
+                                         {"BF16", 7, "bfloat16"},
+                                         {"FLOAT32", 8, "float32"},
+                                         {"FLOAT64", 9, "float64"},
+                                         {"COMPLEX32", 10, "complex32"},
+                                         {"COMPLEX64", 11, "complex64"},
+                                         {"COMPLEX128", 12, "complex128"}};
+
+// Torch's name of a type; null: there is no such number.
+const char* NameOfTorchDataType(int number) {
+  for (const EnumValue& each : kTorchDataTypes) {
+    if (each.value == number) return each.torch;
+  }
+  return nullptr;
+}
 
 PyObject* StupidRepeat(PyObject*, PyObject* args) {
   const char* word = nullptr;
@@ -56,25 +85,45 @@ PyObject* GetSocName(PyObject*, PyObject*) {
   return PyUnicode_FromString(kSocName);
 }
 
-// Static kernels of npumesh are made by the session (docs/static_kernels.md), not by the vendor's
-// compiler, for which operators write their arguments.
-PyObject* NoOperatorArguments() {
-  return Fail(
-      "operators of npumesh do not write their arguments for the compiler of CANN; npumesh makes "
-      "static kernels itself (docs/static_kernels.md)");
+PyObject* SetDebugLogPath(PyObject*, PyObject* args) {
+  const char* path = nullptr;
+  if (PyArg_ParseTuple(args, "s", &path) == 0) return nullptr;
+  SetDebugLog(path);
+  Py_RETURN_NONE;
 }
 
+// The kind of dump that TorchAir asks for: arguments of operators, for the compiler of CANN.
+constexpr unsigned int kDumpArguments = 1;
+
+bool CheckKind(const char* function, unsigned int kind) {
+  if (kind == kDumpArguments) return true;
+  Fail(std::string(function) + ": expected the kind 1, seen " + std::to_string(kind));
+  return false;
+}
+
+// Operators have no arguments to write: a plan of npumesh has static kernels without the compiler
+// of CANN (docs/static_kernels.md). TorchAir finds the folder empty and compiles nothing.
 PyObject* AclopStartDumpArgs(PyObject*, PyObject* args) {
   unsigned int kind = 0;
   const char* folder = nullptr;
-  if (PyArg_ParseTuple(args, "Is", &kind, &folder) == 0) return nullptr;
-  return NoOperatorArguments();
+  if (PyArg_ParseTuple(args, "Is", &kind, &folder) == 0 ||
+      !CheckKind("AclopStartDumpArgs", kind)) {
+    return nullptr;
+  }
+  const int raised = PyErr_WarnEx(PyExc_RuntimeWarning,
+                                  "npumesh needs no static kernels of CANN: its plans have their "
+                                  "own (docs/static_kernels.md); nothing is compiled",
+                                  1);
+  if (raised != 0) return nullptr;
+  Py_RETURN_NONE;
 }
 
 PyObject* AclopStopDumpArgs(PyObject*, PyObject* args) {
   unsigned int kind = 0;
-  if (PyArg_ParseTuple(args, "I", &kind) == 0) return nullptr;
-  return NoOperatorArguments();
+  if (PyArg_ParseTuple(args, "I", &kind) == 0 || !CheckKind("AclopStopDumpArgs", kind)) {
+    return nullptr;
+  }
+  Py_RETURN_NONE;
 }
 
 PyObject* CheckAclnnAvaliable(PyObject*, PyObject* args) {
@@ -107,6 +156,28 @@ PyObject* Export(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// as_torch_tensors(dims, TorchDataType, addresses): (0, tensors over foreign memory), or (1, []) for
+// a type without a number.
+PyObject* AsTorchTensors(PyObject*, PyObject* args) {
+  PyObject *shape = nullptr, *places = nullptr;
+  int type = 0;
+  Dims dims, addresses;
+  if (PyArg_ParseTuple(args, "OiO", &shape, &type, &places) == 0 ||
+      !ReadInts(shape, "dims", dims) || !ReadInts(places, "addresses", addresses) ||
+      !PrepareTorch()) {
+    return nullptr;
+  }
+  Ref tensors(PyList_New(0));
+  if (!tensors) return nullptr;
+  const char* const name = NameOfTorchDataType(type);
+  if (name == nullptr) return Py_BuildValue("(iN)", 1, tensors.release());
+  for (const int64_t address : addresses) {
+    const Ref tensor = ForeignTensor(reinterpret_cast<void*>(address), name, dims);
+    if (!tensor || PyList_Append(tensors.get(), tensor.get()) != 0) return nullptr;
+  }
+  return Py_BuildValue("(iN)", 0, tensors.release());
+}
+
 PyMethodDef functions[] = {
     {"StupidRepeat", StupidRepeat, METH_VARARGS, "Prints a word so often."},
     {"InitializeGraphEngine", InitializeGraphEngine, METH_VARARGS, "Options of all graphs."},
@@ -114,23 +185,16 @@ PyMethodDef functions[] = {
     {"InitDeviceStdoutChannel", InitDeviceStdoutChannel, METH_VARARGS, "Nothing to start here."},
     {"AclmdlSetDump", AclmdlSetDump, METH_VARARGS, "Dumps as a JSON file says."},
     {"GetSocName", GetSocName, METH_NOARGS, "The name of the simulated chip."},
-    {"AclopStartDumpArgs", AclopStartDumpArgs, METH_VARARGS, "Not supported."},
-    {"AclopStopDumpArgs", AclopStopDumpArgs, METH_VARARGS, "Not supported."},
+    {"SetDebugLogPath", SetDebugLogPath, METH_VARARGS, "Lines of the log go there, too."},
+    {"AclopStartDumpArgs", AclopStartDumpArgs, METH_VARARGS, "There are no arguments to dump."},
+    {"AclopStopDumpArgs", AclopStopDumpArgs, METH_VARARGS, "Ends AclopStartDumpArgs."},
+    {"as_torch_tensors", AsTorchTensors, METH_VARARGS, "Tensors over foreign memory."},
     {"CheckAclnnAvaliable", CheckAclnnAvaliable, METH_VARARGS, "Whether libopapi.so has it."},
     {"export", Export, METH_VARARGS, "Writes a graph as an .air file."},
     {"get_registered_ir_def", RegisteredIrDef, METH_VARARGS, "The interface of an operator."},
     {"check_cann_compat", CheckCannCompat, METH_VARARGS, "Which optional parts are unknown."},
+    {"declare_operator", DeclareOperator, METH_VARARGS, "The interface of a foreign operator."},
     {nullptr, nullptr, 0, nullptr}};
-
-struct EnumValue {
-  const char* name;
-  long value;
-};
-
-constexpr EnumValue kTorchDataTypes[] = {
-    {"BOOL", 0},       {"INT8", 1},       {"UINT8", 2},      {"INT16", 3},   {"INT32", 4},
-    {"INT64", 5},      {"FLOAT16", 6},    {"BF16", 7},       {"FLOAT32", 8}, {"FLOAT64", 9},
-    {"COMPLEX32", 10}, {"COMPLEX64", 11}, {"COMPLEX128", 12}};
 
 // TorchDataType, also as attributes of the module.
 bool AddDataTypes(PyObject* module) {

@@ -14,6 +14,11 @@ PyObject* RegisteredIrDef(PyObject* module, PyObject* args);
 // are not. Error set.
 PyObject* CheckCannCompat(PyObject* module, PyObject* args);
 
+// declare_operator(type, inputs, outputs, attributes), with lists of pairs as above: from now on the
+// two functions know an operator that npumesh does not have, so that graphs with it can be built and
+// exported. Beside the vendor's functions. Error set, also for an operator of npumesh.
+PyObject* DeclareOperator(PyObject* module, PyObject* args);
+
 }  // namespace npumesh::torchair
 
 #endif  // NPUMESH_PYTHON_TORCHAIR_NATIVE_QUESTIONS_H_

@@ -248,6 +248,35 @@ Ref NewTensor(int32_t dtype, const int64_t* dims, int32_t rank, PyObject* device
   return Ref(PyObject_Call(torch.empty, sizes.get(), how.get()));
 }
 
+Ref ForeignTensor(void* address, const char* dtype, const Dims& dims) {
+  const Ref type = Import("torch", dtype);
+  const Ref size(type ? PyObject_GetAttrString(type.get(), "itemsize") : nullptr);
+  int64_t elements = 1;
+  for (const int64_t dim : dims) elements *= dim;
+  int64_t bytes = 0;
+  if (!size || !ReadInt(size.get(), "itemsize", bytes)) return Ref();
+  bytes *= elements;
+  if (address == nullptr || bytes <= 0) {
+    Fail("as_torch_tensors: expected memory of at least one byte, seen " + std::to_string(bytes) +
+         " bytes at " + std::to_string(reinterpret_cast<uintptr_t>(address)));
+    return Ref();
+  }
+  constexpr int kWritable = 0x200;  // PyBUF_WRITE, which the stable ABI of Python 3.9 does not name
+  const Ref memory(PyMemoryView_FromMemory(static_cast<char*>(address), bytes, kWritable));
+  const Ref view = Import("torch", "frombuffer");
+  const Ref how(type ? Py_BuildValue("{s:O}", "dtype", type.get()) : nullptr);
+  const Ref words(memory ? PyTuple_Pack(1, memory.get()) : nullptr);
+  if (!view || !how || !words) return Ref();
+  const Ref flat(PyObject_Call(view.get(), words.get(), how.get()));
+  const Ref shape(PyTuple_New(static_cast<Py_ssize_t>(dims.size())));
+  if (!flat || !shape) return Ref();
+  for (size_t i = 0; i < dims.size(); ++i) {
+    PyObject* const dim = PyLong_FromLongLong(dims[i]);
+    if (PyTuple_SetItem(shape.get(), static_cast<Py_ssize_t>(i), dim) != 0) return Ref();
+  }
+  return Ref(PyObject_CallMethod(flat.get(), "reshape", "(O)", shape.get()));
+}
+
 void* AddressOf(PyObject* tensor) {
   const Ref address(PyObject_CallMethodObjArgs(tensor, torch.data_ptr, nullptr));
   if (!address) return nullptr;

@@ -37,6 +37,9 @@ Ref OutputDevice(bool npu);
 // A contiguous tensor for a value of this type. Error set.
 Ref NewTensor(int32_t dtype, const int64_t* dims, int32_t rank, PyObject* device);
 
+// A tensor of torch's type `dtype` ("float32") over memory that its caller keeps. Error set.
+Ref ForeignTensor(void* address, const char* dtype, const Dims& dims);
+
 // Its memory; never null, also when there are no elements. Error set where it is null.
 void* AddressOf(PyObject* tensor);
 

@@ -1,6 +1,9 @@
 """torch_npu: the device npu, streams, events, memory, random numbers, captured graphs."""
 
 import io
+import json
+import os
+import tempfile
 import unittest
 import warnings
 
@@ -189,6 +192,66 @@ class Graphs(unittest.TestCase):
             x = torch.randn(4, 3)
             self.assertTrue(torch.equal(graphed(x), layer(x)))
 
+    def test_memory_without_values_is_left_alone_by_a_replay(self):
+        graph = torch.npu.NPUGraph()
+        with torch.npu.graph(graph):
+            place = torch.empty(3, device="npu")
+            doubled = place * 2
+        place.copy_(torch.tensor([1.0, 2, 3]))
+        graph.replay()
+        self.assertEqual(doubled.tolist(), [2, 4, 6])
+
+    def test_a_tensor_is_made_again_from_its_address(self):
+        from torch_npu import _C
+
+        x = torch.arange(12.0)
+        storage = _C._construct_storage_from_data_pointer(
+            x.untyped_storage().data_ptr(), x.device, x.untyped_storage().nbytes())
+        seen = _C._construct_NPU_Tensor_From_Storage_And_Metadata(
+            {"size": (2, 3), "stride": (3, 1), "dtype": torch.float32, "storage_offset": 2,
+             "npu_format": 2}, storage)
+        self.assertTrue(torch.equal(seen, x[2:8].view(2, 3)))
+        seen.zero_()
+        self.assertEqual(x.sum().item(), 0 + 1 + 8 + 9 + 10 + 11)
+
+    def test_a_task_group_gets_other_arguments_while_a_replay_waits(self):
+        x, gathered = torch.arange(6.0), torch.empty(2)
+        event, graph = torch.npu.ExternalEvent(), torch.npu.NPUGraph()
+        stream, beside = torch.npu.current_stream(), torch.npu.Stream()
+        with torch.npu.graph(graph):
+            scaled = x * 10
+            event.wait(stream)
+            event.reset(stream)
+            torch.npu.graph_task_group_begin(stream)
+            torch.ops.aten.index_select.out(scaled, 0, torch.tensor([0, 1]), out=gathered)
+            handle = torch.npu.graph_task_group_end(stream)
+            total = gathered.sum()
+        for picked, expected in (([4, 5], 90.0), ([1, 2], 30.0)):
+            graph.replay()
+            with self.assertRaisesRegex(RuntimeError, "a replay waits"):
+                torch.npu.synchronize()
+            torch.npu.graph_task_update_begin(beside, handle)
+            torch.ops.aten.index_select.out(scaled, 0, torch.tensor(picked), out=gathered)
+            torch.npu.graph_task_update_end(beside)
+            beside.record_event(event)
+            torch.npu.synchronize()
+            self.assertEqual(total.item(), expected)
+        event.record(beside)
+        graph.replay()
+        self.assertEqual(total.item(), 30.0)
+
+    def test_a_graph_writes_the_names_of_its_calls(self):
+        graph = torch.npu.NPUGraph()
+        x = torch.ones(2, 8)
+        with torch.npu.graph(graph):
+            torch_npu.npu_rms_norm(x + 1, torch.ones(8))
+        with tempfile.TemporaryDirectory() as folder:
+            graph.debug_dump(os.path.join(folder, "graph.json"))
+            with open(os.path.join(folder, "graph.json"), encoding="utf-8") as file:
+                calls = json.load(file)["calls"]
+        self.assertEqual(calls[0], "aten::add.Tensor")
+        self.assertEqual(calls[-1], "npu::npu_rms_norm")
+
     def test_calls_in_the_wrong_order_are_refused(self):
         graph = torch.npu.NPUGraph()
         with self.assertRaisesRegex(RuntimeError, "nothing was captured"):
@@ -198,6 +261,88 @@ class Graphs(unittest.TestCase):
         with torch.npu.graph(graph):
             with self.assertRaisesRegex(RuntimeError, "running already"):
                 torch.npu.NPUGraph().capture_begin()
+
+
+class Gradients(unittest.TestCase):
+    """Of operators of the engine, beside those that torch computes of the same function."""
+
+    def same(self, ours, plain, *inputs, **bounds):
+        gradients = []
+        for function in (ours, plain):
+            given = [each.clone().requires_grad_() for each in inputs]
+            result = function(*given)
+            weights = torch.linspace(-1, 1, result.numel()).view(result.shape)
+            gradients.append(torch.autograd.grad((result * weights).sum(), given))
+        for mine, theirs in zip(*gradients):
+            torch.testing.assert_close(mine, theirs, **bounds)
+
+    def test_norms_and_activations(self):
+        def norm(x, gamma):
+            return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * gamma
+
+        def swiglu(x):
+            first, second = x.chunk(2, -1)
+            return torch.nn.functional.silu(first) * second
+
+        functional = torch.nn.functional
+        x = torch.randn(3, 16)
+        self.same(lambda x, g: torch_npu.npu_rms_norm(x, g)[0], norm, x, torch.rand(16))
+        self.same(torch_npu.npu_swiglu, swiglu, x)
+        self.same(torch_npu.npu_silu, functional.silu, x)
+        self.same(torch_npu.npu_mish, functional.mish, x)
+        for form in ("none", "tanh"):
+            self.same(lambda x: torch_npu.npu_gelu(x, approximate=form),
+                      lambda x: functional.gelu(x, approximate=form), x, rtol=1e-3, atol=1e-3)
+        self.same(torch_npu.npu_fast_gelu, lambda x: x * torch.sigmoid(1.702 * x), x,
+                  rtol=1e-3, atol=1e-3)
+
+    def test_products_and_casts(self):
+        x, w, b = torch.randn(2, 5, 8), torch.randn(4, 8), torch.randn(4)
+        self.same(torch_npu.npu_linear, torch.nn.functional.linear, x, w, b)
+        self.same(lambda x: torch.ops.npu._npu_dtype_cast(x, torch.float64),
+                  lambda x: x.to(torch.float64), x)
+
+    def test_rotary_embeddings(self):
+        def rotated(x, cos, sin):
+            first, second = x.chunk(2, -1)
+            return x * cos + torch.cat([-second, first], -1) * sin
+
+        shape = (1, 4, 1, 8)
+        self.same(torch_npu.npu_rotary_mul, rotated, torch.randn(2, 4, 3, 8), torch.randn(shape),
+                  torch.randn(shape))
+
+    def test_attention(self):
+        q, k, v = (torch.randn(2, 3, 16, 8) for _ in range(3))
+        self.same(lambda q, k, v: torch_npu.npu_fusion_attention(q, k, v, 3, "BNSD",
+                                                                 scale=8 ** -0.5)[0],
+                  lambda q, k, v: (q @ k.transpose(-1, -2) * 8 ** -0.5).softmax(-1) @ v, q, k, v,
+                  rtol=1e-3, atol=1e-4)
+
+    def test_a_model_is_trained_through_them(self):
+        torch.manual_seed(5)
+        gamma = torch.nn.Parameter(torch.ones(8))
+        weight = torch.nn.Parameter(torch.randn(8, 8) / 3)
+        optimizer = torch.optim.SGD([gamma, weight], lr=0.1)
+        x, wanted = torch.randn(32, 8), torch.randn(32, 8) / 4
+        losses = []
+        for _ in range(20):
+            y = torch_npu.npu_linear(torch_npu.npu_rms_norm(x, gamma)[0], weight)
+            loss = (y - wanted).square().mean()
+            losses.append(loss.item())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        self.assertLess(losses[-1], 0.8 * losses[0])
+
+
+class Profiler(unittest.TestCase):
+    def test_a_profile_has_the_operators(self):
+        from torch_npu import profiler
+
+        with profiler.profile(activities=[profiler.ProfilerActivity.NPU],
+                              record_shapes=True) as seen:
+            torch_npu.npu_rms_norm(torch.ones(4, 8), torch.ones(8))
+        self.assertIn("npu::npu_rms_norm", [each.key for each in seen.key_averages()])
 
 
 class Words(unittest.TestCase):

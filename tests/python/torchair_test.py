@@ -3,6 +3,8 @@ ones, and what the module answers by itself."""
 
 import os
 import runpy
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -187,9 +189,65 @@ class Module(unittest.TestCase):
         self.assertEqual(_torchair.check_cann_compat("MatMulV2", ["bias"], ["offset_x"]), "")
         self.assertEqual(_torchair.check_cann_compat("MatMulV2", ["bias", "more"], ["other"]),
                          "optype MatMulV2 unsupported optional input [more], "
-                         "optional attr [other]")
-        self.assertTrue(_torchair.check_cann_compat("NoSuch", [], []).startswith(
-            "OperatorFactory find optype NoSuch failed"))
+                         "optional attr [other], please upgrade cann version.")
+        self.assertEqual(_torchair.check_cann_compat("NoSuch", [], []),
+                         "OperatorFactory find optype NoSuch failed, maybe you need upgrade cann "
+                         "version.")
+
+    def test_an_operator_that_npumesh_lacks_is_declared(self):
+        inputs, outputs = [("x", "required"), ("z", "optional")], [("y", "required")]
+        _torchair.declare_operator("Foreign", inputs, outputs, [("alpha", "VT_FLOAT")])
+        self.assertEqual(_torchair.get_registered_ir_def("Foreign"),
+                         ("SUCCESS", inputs, outputs, [("alpha", "VT_FLOAT")]))
+        self.assertEqual(_torchair.check_cann_compat("Foreign", ["z"], ["alpha"]), "")
+        self.assertIn("input [w], optional attr [beta]",
+                      _torchair.check_cann_compat("Foreign", ["z", "w"], ["beta"]))
+        with self.assertRaisesRegex(RuntimeError, "npumesh has the operator Add"):
+            _torchair.declare_operator("Add", inputs, outputs, [])
+        with self.assertRaisesRegex(TypeError, "pairs of a name and a kind"):
+            _torchair.declare_operator("Other", [("x",)], [], [])
+
+    def test_foreign_memory_becomes_tensors(self):
+        memory = torch.arange(6, dtype=torch.int32)
+        code, (seen,) = _torchair.as_torch_tensors([2, 3], _torchair.INT32, [memory.data_ptr()])
+        self.assertEqual((code, seen.dtype, tuple(seen.shape)), (0, torch.int32, (2, 3)))
+        seen[1, 2] = 50
+        self.assertEqual(memory.tolist(), [0, 1, 2, 3, 4, 50])
+        self.assertEqual(_torchair.as_torch_tensors([1], 77, [memory.data_ptr()]), (1, []))
+        scalar = _torchair.as_torch_tensors([], _torchair.INT32, [memory.data_ptr()])[1][0]
+        self.assertEqual((tuple(scalar.shape), scalar.item()), ((), 0))
+        with self.assertRaisesRegex(RuntimeError, "seen 4 bytes at 0"):
+            _torchair.as_torch_tensors([1], _torchair.INT32, [0])
+
+    def test_lines_of_the_log_go_to_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "debug.log")
+            code = ("import torch, torchair; from torchair.core import _torchair; "
+                    f"_torchair.SetDebugLogPath({path!r}); "
+                    "f = torch.compile(lambda x: x + x, backend=torchair.get_npu_backend()); "
+                    "f(torch.ones(2))")
+            for level, expected in (("1", True), ("many", False)):
+                done = subprocess.run(
+                    [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
+                    env={**os.environ, "TNG_LOG_LEVEL": level}, check=True, timeout=120)
+                text = ""
+                if os.path.exists(path):
+                    with open(path, encoding="utf-8") as file:
+                        text = file.read()
+                self.assertEqual("is compiled: static graph, 1 inputs, 1 outputs" in text, expected)
+                if expected:
+                    self.assertRegex(text, r"^\[INFO\] TORCHAIR\(\d+,python3[^)]*\):\d{4}-\d\d-\d\d-"
+                                     r"\d\d:\d\d:\d\d\.\d{3}\.\d{3} \[\w+\.cc:\d+\]\d+ ")
+                    os.remove(path)
+                self.assertEqual('expected 0 (DEBUG) to 4 (EVENT), seen "many"' in done.stderr,
+                                 level == "many")
+
+    def test_there_are_no_arguments_to_dump(self):
+        with self.assertWarnsRegex(RuntimeWarning, "needs no static kernels of CANN"):
+            _torchair.AclopStartDumpArgs(1, ".")
+        _torchair.AclopStopDumpArgs(1)
+        with self.assertRaisesRegex(RuntimeError, "expected the kind 1, seen 2"):
+            _torchair.AclopStopDumpArgs(2)
 
     def test_numbers_of_types_of_torch(self):
         self.assertEqual(_torchair.TorchDataType.BF16, _torchair.BF16)

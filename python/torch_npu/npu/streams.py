@@ -40,7 +40,8 @@ class Stream:
     _as_parameter_ = npu_stream
 
     def synchronize(self) -> None:
-        pass
+        """As torch.npu.synchronize."""
+        synchronize()
 
     def query(self) -> bool:
         """Whether all work is done: always."""
@@ -133,7 +134,41 @@ class Event:
 
 
 class ExternalEvent(Event):
-    """An event between a captured graph and what runs beside it."""
+    """An event between a captured graph and what runs beside it: a graph that has captured a
+    `wait` stops there in each replay until `record` is called outside of a capture."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_set = False
+        self._go_on: Any = None  # of the replay that waits
+
+    def wait(self, stream: Optional[Stream] = None) -> None:
+        from . import graphs
+
+        graphs.wait_in_capture(self)
+
+    def record(self, stream: Optional[Stream] = None) -> None:
+        super().record(stream)
+        go_on, self._go_on = self._go_on, None
+        if go_on is None:
+            self._is_set = True
+        else:
+            go_on()
+
+    def reset(self, stream: Optional[Stream] = None) -> None:
+        from . import graphs
+
+        super().reset(stream)
+        if not graphs.is_current_stream_capturing():  # a graph that has waited has reset it
+            self._is_set = False
+
+    def _pass(self, go_on: Any) -> bool:
+        """Whether a replay may go on now; if not, `record` calls `go_on`."""
+        if self._is_set:
+            self._is_set = False
+            return True
+        self._go_on = go_on
+        return False
 
 
 def default_stream(device: Any = None) -> Stream:
@@ -173,10 +208,12 @@ def stream(stream: Optional[Stream]) -> StreamContext:
 
 
 def synchronize(device: Any = None) -> None:
-    """Work is done when a call returns."""
-    from . import check_device
+    """Work is done when a call returns. Errors: RuntimeError when a replay waits for an event that
+    no one can record any more."""
+    from . import check_device, graphs
 
     check_device(device)
+    graphs.check_nothing_waits()
 
 
 def fake_record_stream(tensor: torch.Tensor, stream: Stream) -> None:
