@@ -241,7 +241,7 @@ def check(reader, command, folder):
         code, output = reader.type(command.text, folder)
     except subprocess.TimeoutExpired:
         return f"{command.page}: {command.text}\n  did not end within 120 s"
-    silent = re.search(r">\s*\S+\s*(#.*)?$|^\s*(mkdir|export|echo|\.) ", command.text)
+    silent = re.search(r">\s*\S+\s*(#.*)?$|^\s*(mkdir|cp|for|export|echo|\.) ", command.text)
     if code == 0 and not output.strip() and not silent:
         return f"{command.page}: {command.text}\n  printed nothing"
     if code not in (0, command.code):
