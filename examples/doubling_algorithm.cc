@@ -3,10 +3,9 @@
 //   npumesh launch -n 4 -- bench allreduce -b 64 -e 1M -f 16
 //       --algorithm-library ./libdoubling_algorithm.so
 //
-//   doubling   AllReduce by messages in log2 n steps: with the partner at distance 1, 2, 4, ...
-//   each
-//              rank exchanges all it has, and adds. Every rank adds the same pairs in the same
-//              steps, so all have the same bits. For 2, 4, 8, ... ranks.
+//   doubling   AllReduce by messages in log2 n steps: each rank exchanges all it has with the
+//              partner at distance 1, 2, 4, ..., and adds. Every rank adds the same pairs in the
+//              same steps, so all have the same bits. For 2, 4, 8, ... ranks.
 //   pushing    AllGather in shared memory: each rank stores its block into the buffers of all,
 //              where npumesh's own row lets each fetch the blocks of the others.
 #include <bit>
