@@ -7,12 +7,13 @@
 namespace npumesh {
 namespace {
 
-// All elements as doubles; nullopt: a type without numbers.
-std::optional<std::vector<double>> NumbersIn(const Tensor& tensor) {
-  const ConvertFn convert = FindConvert(tensor.dtype(), DataType::kDouble);
+// All elements as `to`, which is that of Number; nullopt: no constant, or a type without numbers.
+template <typename Number>
+std::optional<std::vector<Number>> NumbersIn(const Tensor* tensor, DataType to) {
+  const ConvertFn convert = tensor == nullptr ? nullptr : FindConvert(tensor->dtype(), to);
   if (convert == nullptr) return std::nullopt;
-  std::vector<double> numbers(static_cast<size_t>(tensor.elements()));
-  convert(tensor.data(), numbers.data(), numbers.size());
+  std::vector<Number> numbers(static_cast<size_t>(tensor->elements()));
+  convert(tensor->data(), numbers.data(), numbers.size());
   return numbers;
 }
 
@@ -104,7 +105,11 @@ int Lowering::Axis(int64_t axis, int rank) {
 
 int64_t Lowering::Dim(Value value, int axis) {
   const int rank = Rank(value);
-  if (!ok() || axis >= rank) return 1;
+  if (!ok()) return 1;
+  if (axis < 0 || axis >= rank) {
+    Fail(Code::kCorrupt, "an operand has {} dimensions and is asked for number {}", rank, axis);
+    return 1;
+  }
   // Numbers that are computed from sizes stay in range.
   constexpr int64_t kMost = int64_t{1} << 32;
   if (shape(value)[axis] > kMost) {
@@ -118,18 +123,16 @@ int64_t Lowering::Dim(Value value, int axis) {
 }
 
 std::optional<std::vector<double>> Lowering::KnownNumbers(Value value) const {
-  const Tensor* const constant = emitter_.constant(value);
-  return constant == nullptr ? std::nullopt : NumbersIn(*constant);
+  return NumbersIn<double>(emitter_.constant(value), DataType::kDouble);
+}
+
+std::optional<double> Lowering::KnownNumber(Value value) const {
+  const std::optional<std::vector<double>> numbers = KnownNumbers(value);
+  return numbers && numbers->size() == 1 ? std::optional((*numbers)[0]) : std::nullopt;
 }
 
 std::optional<std::vector<int64_t>> Lowering::KnownInts(Value value) const {
-  const Tensor* const constant = emitter_.constant(value);
-  if (constant == nullptr) return std::nullopt;
-  const ConvertFn convert = FindConvert(constant->dtype(), DataType::kInt64);
-  if (convert == nullptr) return std::nullopt;
-  std::vector<int64_t> ints(static_cast<size_t>(constant->elements()));
-  convert(constant->data(), ints.data(), ints.size());
-  return ints;
+  return NumbersIn<int64_t>(emitter_.constant(value), DataType::kInt64);
 }
 
 bool Lowering::Affords(int64_t count, int64_t each) {
@@ -160,8 +163,7 @@ std::string Lowering::NameOf(std::string_view below) const {
 }
 
 Value Lowering::Node(const std::string& type, Inputs inputs, Attrs attrs, int outputs) {
-  const Value value = emitter_.Op(type, std::move(inputs), std::move(attrs), NameOf(""), outputs);
-  return value;
+  return emitter_.Op(type, std::move(inputs), std::move(attrs), NameOf(""), outputs);
 }
 
 Value Lowering::Op(const std::string& type, Inputs inputs, Attrs attrs, int outputs) {
@@ -214,6 +216,14 @@ Value Lowering::Reshape(Value x, const std::vector<int64_t>& shape) {
   return ReshapeTo(x, Ints(shape), static_cast<int>(shape.size()));
 }
 
+Value Lowering::Along(Value x, int64_t axis, int rank) {
+  const int at = Axis(axis, rank);
+  if (!ok()) return x;
+  std::vector<int64_t> shape(static_cast<size_t>(rank), 1);
+  shape[static_cast<size_t>(at)] = -1;
+  return Reshape(x, shape);
+}
+
 Value Lowering::ReshapeTo(Value x, Value shape, int rank) {
   const Value y = Op("Reshape", {{"x", x}, {"shape", shape}});
   if (rank >= 0) {
@@ -224,6 +234,14 @@ Value Lowering::ReshapeTo(Value x, Value shape, int rank) {
 
 Value Lowering::Transpose(Value x, const std::vector<int64_t>& perm) {
   return Op("TransposeD", {{"x", x}}, {{"perm", AttrValue::Ints(perm)}});
+}
+
+Value Lowering::SwapAxes(Value x, int a, int b) {
+  if (a == b || !ok()) return x;
+  std::vector<int64_t> perm(static_cast<size_t>(Rank(x)));
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[static_cast<size_t>(a)], perm[static_cast<size_t>(b)]);
+  return Transpose(x, perm);
 }
 
 Value Lowering::Unsqueeze(Value x, const std::vector<int64_t>& axes) {

@@ -73,10 +73,12 @@ class Lowering {
   int Rank(Value value);
   // In [0, rank). Error: it is outside.
   int Axis(int64_t axis, int rank);
-  // Error (kUnsupported): dimension `axis` is not known; 1 then.
+  // Errors: there is no dimension `axis` (kCorrupt), or it is not known (kUnsupported); 1 then.
   int64_t Dim(Value value, int axis);
   std::optional<std::vector<int64_t>> KnownInts(Value value) const;
   std::optional<std::vector<double>> KnownNumbers(Value value) const;
+  // Of a value that has one element; nullopt: it has another number of them.
+  std::optional<double> KnownNumber(Value value) const;
   // Whether a list of `count` times `each` entries may be made now. Error (kUnsupported): it is too
   // long to come from a sane model.
   bool Affords(int64_t count, int64_t each = 1);
@@ -114,8 +116,13 @@ class Lowering {
   Value IntScalar(int64_t value);
   Value Floats(const std::vector<float>& values, Shape shape);
   Value Reshape(Value x, const std::vector<int64_t>& shape);
+  // The elements of x along `axis` (counted from the end where negative) of `rank` dimensions, the
+  // others being 1.
+  Value Along(Value x, int64_t axis, int rank);
   Value ReshapeTo(Value x, Value shape, int rank = -1);
   Value Transpose(Value x, const std::vector<int64_t>& perm);
+  // REQUIRES: both in [0, rank of x).
+  Value SwapAxes(Value x, int a, int b);
   Value Unsqueeze(Value x, const std::vector<int64_t>& axes);
   Value Squeeze(Value x, const std::vector<int64_t>& axes);
   Value Concat(const std::vector<Value>& values, int64_t axis);

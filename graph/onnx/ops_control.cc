@@ -209,7 +209,7 @@ bool CarriesSequence(Lowering& at) {
 // One turn after the other, written down. Error: how many there are is not known now.
 void UnrollLoop(Lowering& at, const OnnxGraph& graph) {
   const auto turns = at.has(0) ? at.KnownInts(at.in(0)) : std::nullopt;
-  auto go_on = at.has(1) ? at.KnownInts(at.in(1)) : std::vector<int64_t>{1};
+  std::optional<double> go_on = at.has(1) ? at.KnownNumber(at.in(1)) : 1;
   constexpr const char* kUnknown =
       "a loop that carries a sequence, and whose number of turns is not known when it is imported";
   if (!turns || turns->size() != 1 || !go_on) return at.Refuse("{}", kUnknown);
@@ -217,7 +217,7 @@ void UnrollLoop(Lowering& at, const OnnxGraph& graph) {
   for (int i = 2; i < at.inputs(); ++i) now.push_back(at.operand(i));
   std::vector<std::vector<Value>> rows;
   if (!at.Affords((*turns)[0])) return;
-  for (int64_t turn = 0; turn < (*turns)[0] && go_on->at(0) != 0 && at.ok(); ++turn) {
+  for (int64_t turn = 0; turn < (*turns)[0] && *go_on != 0 && at.ok(); ++turn) {
     GraphScope scope(at.scope(), true);
     std::vector<OnnxValue> inputs = {OnnxValue::Of(at.IntScalar(turn)),
                                      OnnxValue::Of(at.Scalar(1, DataType::kBool))};
@@ -228,7 +228,7 @@ void UnrollLoop(Lowering& at, const OnnxGraph& graph) {
     scope.Walk(graph);
     const std::vector<OnnxValue> outputs = scope.OutputsOf(graph);
     if (!at.ok() || outputs.size() < now.size() + 1 || outputs[0].items.size() != 1) return;
-    go_on = at.KnownInts(outputs[0].items[0]);
+    go_on = at.KnownNumber(outputs[0].items[0]);
     if (!go_on) return at.Refuse("{}", kUnknown);
     rows.resize(outputs.size() - 1 - now.size());
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -291,10 +291,14 @@ void LowerLoop(Lowering& at) {
 void LowerScan(Lowering& at) {
   const OnnxGraph* const graph = BodyOf(at, "body");
   const bool batches = at.version() < 9;  // operand 0: lengths; the first dimension is the batch
-  const auto scanned = static_cast<int>(at.Int("num_scan_inputs", 1));
   const int skip = batches ? 1 : 0;
+  const int64_t asked = at.Int("num_scan_inputs", 1);
+  if (graph == nullptr) return;
+  if (asked < 1 || asked > at.inputs() - skip) {
+    return at.Fail(Code::kCorrupt, "scans {} of its {} operands", asked, at.inputs() - skip);
+  }
+  const auto scanned = static_cast<int>(asked);
   const int variables = at.inputs() - scanned - skip;
-  if (graph == nullptr || variables < 0) return;
   if (batches && at.has(0)) return at.Refuse("sequence_lens of version 8 are not translated");
   std::vector<Value> first, operands;
   for (int i = 0; i < variables; ++i) first.push_back(at.in(i + skip));
@@ -321,6 +325,7 @@ void LowerScan(Lowering& at) {
   for (size_t i = 0; i < operands.size(); ++i) {
     const int rank = at.Rank(operands[i]);
     axes[i] = at.Axis(axes[i], rank);
+    if (!at.ok()) return;
     TensorType row = at.emitter().type(operands[i]);
     row.shape.mutable_dims().erase(row.shape.mutable_dims().begin() + axes[i]);
     types.push_back(row);

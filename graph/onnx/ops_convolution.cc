@@ -38,7 +38,7 @@ bool SupportedImage(Lowering& at, int dims) {
 }
 
 Value Convolved(Lowering& at, Value x, Value filter, std::optional<Value> bias) {
-  SlidingWindow window = WindowFrom(at, KernelOf(at, filter));
+  SlidingWindow window = WindowFrom(at, x, KernelOf(at, filter));
   PadForSame(at, x, window);
   if (!SupportedImage(at, window.dims())) return {};
   const bool row = window.dims() == 1;
@@ -66,6 +66,11 @@ std::vector<int64_t> OutputSizes(Lowering& at, Value x, SlidingWindow& window,
                                  const std::vector<int64_t>& extra) {
   const std::vector<int64_t> asked = at.IntList("output_shape");
   std::vector<int64_t> sizes;
+  if (!asked.empty() && asked.size() < window.size()) {
+    at.Fail(Code::kCorrupt, "\"output_shape\" has {} entries, expected {}", asked.size(),
+            window.size());
+    return sizes;
+  }
   for (size_t d = 0; d < window.size(); ++d) {
     const int64_t image = at.Dim(x, static_cast<int>(d) + 2);
     const int64_t full = (image - 1) * window.strides[d] + window.extent(d) + extra[d];
@@ -115,7 +120,7 @@ Value OpenSizeOperand(Lowering& at, Value x, int64_t channels, const SlidingWind
 
 void LowerConvTranspose(Lowering& at) {
   Value x = at.in(0), filter = at.in(1);
-  SlidingWindow window = WindowFrom(at, KernelOf(at, filter));
+  SlidingWindow window = WindowFrom(at, x, KernelOf(at, filter));
   const int64_t channels = at.Dim(filter, 1) * at.Int("group", 1);
   if (at.Rank(x) < 3 || !SupportedImage(at, window.dims())) return;
   std::vector<int64_t> extra = at.IntList("output_padding");
@@ -172,8 +177,12 @@ Value ConvolvedBytes(Lowering& at, Value x, Value filter, std::optional<Value> x
     return at.Cast(Convolved(at, a, b, std::nullopt), DataType::kInt32);
   };
   int64_t image = 1;
-  for (const int64_t size : KernelOf(at, filter)) image *= size;
+  for (const int64_t size : KernelOf(at, filter)) {
+    if (!at.Affords(image, size)) return left;
+    image = std::max<int64_t>(image * size, 1);
+  }
   const int64_t channels = at.Dim(filter, 1), each = std::max<int64_t>(kMostTerms / image, 1);
+  if (!at.Affords(channels)) return left;
   if (channels <= each || at.Int("group", 1) != 1) return convolved(left, right);
   Value sum;
   for (int64_t c = 0; c < channels && at.ok(); c += each) {

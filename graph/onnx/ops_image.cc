@@ -121,13 +121,10 @@ Value CubicWeights(Lowering& at, const ResizeRule& rule, const ResizedAxis& axis
 
 // y[.., o, ..] = sum over i of weights[o, i] * x[.., i, ..].
 Value Weighted(Lowering& at, Value x, int axis, Value weights) {
-  const int rank = at.Rank(x);
-  std::vector<int64_t> swap;
-  for (int d = 0; d < rank; ++d) swap.push_back(d);
-  std::swap(swap[static_cast<size_t>(axis)], swap.back());
-  const Value last = axis == rank - 1 ? x : at.Transpose(x, swap);
-  const Value y = at.MatMul(last, at.Transpose(at.Cast(weights, at.dtype(x)), {1, 0}));
-  return axis == rank - 1 ? y : at.Transpose(y, swap);
+  const int last = at.Rank(x) - 1;
+  const Value y =
+      at.MatMul(at.SwapAxes(x, axis, last), at.Transpose(at.Cast(weights, at.dtype(x)), {1, 0}));
+  return at.SwapAxes(y, axis, last);
 }
 
 Value ResizedAlong(Lowering& at, const ResizeRule& rule, const ResizedAxis& axis, Value x) {
@@ -145,9 +142,7 @@ Value ResizedAlong(Lowering& at, const ResizeRule& rule, const ResizedAxis& axis
   if (rule.coordinates != "tf_crop_and_resize") return y;
   const Value outside = at.Binary("LogicalOr", at.Binary("Less", places, Real(at, 0)),
                                   at.Binary("Greater", places, last));
-  std::vector<int64_t> shape(static_cast<size_t>(at.Rank(x)), 1);
-  shape[static_cast<size_t>(axis.axis)] = -1;
-  return at.Select(at.Reshape(outside, shape), at.Like(rule.outside, y), y);
+  return at.Select(at.Along(outside, axis.axis, at.Rank(x)), at.Like(rule.outside, y), y);
 }
 
 // `scales` or `sizes` (one of them), a region or none; entry i of each is for axis axes[i].
@@ -161,6 +156,9 @@ void ResizeBy(Lowering& at, const ResizeRule& rule, std::optional<Value> scales,
   }
   const std::optional<std::vector<double>> known = scales ? at.KnownNumbers(*scales) : std::nullopt;
   const auto count = static_cast<int64_t>(axes.size());
+  if (known && known->size() != axes.size()) {
+    return at.Fail(Code::kCorrupt, "has {} scales, expected {}", known->size(), count);
+  }
   const auto entry = [&](Value list, int64_t i) {
     return at.Cast(at.Reshape(at.Slice(list, 0, i, i + 1), {}), kReal);
   };
@@ -204,11 +202,7 @@ void LowerResize(Lowering& at) {
     return at.Refuse("keep_aspect_ratio_policy other than stretch is not translated");
   }
   std::vector<int64_t> axes = at.IntList("axes");
-  for (int d = 0; axes.empty() && d < at.Rank(x); ++d) axes.push_back(d);
-  if (!at.has_attr("axes")) {
-    axes.clear();
-    for (int d = 0; d < at.Rank(x); ++d) axes.push_back(d);
-  }
+  for (int d = 0; !at.has_attr("axes") && d < at.Rank(x); ++d) axes.push_back(d);
   for (int64_t& axis : axes) axis = at.Axis(axis, at.Rank(x));
   const std::optional<Value> scales = filled(first ? 1 : 2),
                              sizes = first ? std::nullopt : filled(3);
@@ -225,9 +219,6 @@ void LowerUpsample(Lowering& at) {
   for (int d = 0; d < at.Rank(x); ++d) axes.push_back(d);
   if (at.has(1)) return ResizeBy(at, rule, at.in(1), std::nullopt, std::nullopt, axes);
   const std::vector<float> scales = at.FloatList("scales");
-  if (scales.size() != axes.size()) {
-    return at.Fail(Code::kCorrupt, "has {} scales, expected {}", scales.size(), axes.size());
-  }
   ResizeBy(at, rule, at.Floats(scales, Shape({static_cast<int64_t>(scales.size())})), std::nullopt,
            std::nullopt, axes);
 }

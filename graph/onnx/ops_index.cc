@@ -1,5 +1,6 @@
 // Which elements, in which order: gather, scatter, sort, select.
 #include "graph/onnx/op_table.h"
+#include "graph/onnx/rewrites.h"
 
 namespace npumesh {
 namespace {
@@ -34,10 +35,8 @@ void LowerGatherNd(Lowering& at) {
   const auto batch = static_cast<int>(at.Int("batch_dims", 0));
   const int rank = at.Rank(indices);
   for (int axis = batch - 1; axis >= 0 && at.ok(); --axis) {
-    std::vector<int64_t> column(static_cast<size_t>(rank), 1);
-    column[static_cast<size_t>(axis)] = -1;
     const Value count = at.Reshape(at.DimOf(indices, axis), {});
-    const Value places = at.Reshape(at.Range(at.IntScalar(0), count, at.IntScalar(1)), column);
+    const Value places = at.Along(at.Range(at.IntScalar(0), count, at.IntScalar(1)), axis, rank);
     const Value zeros = at.Mul(at.Slice(indices, rank - 1, 0, 1), at.Like(0, indices));
     indices = at.Concat({at.Add(zeros, at.Cast(places, at.dtype(indices))), indices}, rank - 1);
   }
@@ -94,15 +93,6 @@ void LowerNonZero(Lowering& at) {
   at.Out(0, y);
 }
 
-// Positions of true in a vector.
-Value PlacesOfTrue(Lowering& at, Value condition) {
-  const Value places = at.Op("NonZero", {{"x", condition}},
-                             {{"transpose", AttrValue::Bool(true)},
-                              {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
-  at.emitter().Hint(places, {DataType::kInt64, Shape({1, kUnknownDim})});
-  return at.Reshape(places, {-1});
-}
-
 void LowerCompress(Lowering& at) {
   Value x = at.in(0);
   const bool flat = !at.has_attr("axis");
@@ -120,11 +110,10 @@ void LowerOneHot(Lowering& at) {
   if (!at.ok()) return;
   const Value below = at.Binary("Less", indices, at.IntScalar(0));
   const Value wrapped = at.Select(below, at.Add(indices, depth), indices);
-  std::vector<int64_t> column(static_cast<size_t>(rank), 1);
-  column[static_cast<size_t>(axis)] = -1;
   const Value classes = at.Range(at.IntScalar(0), depth, at.IntScalar(1));
   at.emitter().Hint(classes, {DataType::kInt64, Shape({kUnknownDim})});
-  const Value hot = at.Binary("Equal", at.Unsqueeze(wrapped, {axis}), at.Reshape(classes, column));
+  const Value hot =
+      at.Binary("Equal", at.Unsqueeze(wrapped, {axis}), at.Along(classes, axis, rank));
   const auto value = [&](int64_t i) { return at.Reshape(at.Slice(values, 0, i, i + 1), {}); };
   at.Out(0, at.Select(hot, value(1), value(0)));
 }
@@ -158,16 +147,13 @@ void LowerCumSum(Lowering& at) {
 // Element t of a row of length n comes from n - 1 - t, and behind the length from its own place.
 void LowerReverseSequence(Lowering& at) {
   const Value x = at.in(0), lengths = at.in(1);
-  const auto time = static_cast<int>(at.Int("time_axis", 0));
-  const auto batch = static_cast<int>(at.Int("batch_axis", 1));
   const int rank = at.Rank(x);
+  const int time = at.Axis(at.Int("time_axis", 0), rank);
+  const int batch = at.Axis(at.Int("batch_axis", 1), rank);
   if (!at.ok()) return;
-  std::vector<int64_t> along_time(static_cast<size_t>(rank), 1), along_batch = along_time;
-  along_time[static_cast<size_t>(time)] = -1;
-  along_batch[static_cast<size_t>(batch)] = -1;
   const Value count = at.Reshape(at.DimOf(x, time), {});
-  const Value t = at.Reshape(at.Range(at.IntScalar(0), count, at.IntScalar(1)), along_time);
-  const Value n = at.Reshape(at.Cast(lengths, DataType::kInt64), along_batch);
+  const Value t = at.Along(at.Range(at.IntScalar(0), count, at.IntScalar(1)), time, rank);
+  const Value n = at.Along(at.Cast(lengths, DataType::kInt64), batch, rank);
   const Value turned = at.Sub(at.Sub(n, at.IntScalar(1)), t);
   const Value places = at.Select(at.Binary("Less", t, n), turned, t);
   const Value all = at.Broadcast(places, at.ShapeOf(x));

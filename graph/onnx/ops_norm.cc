@@ -188,11 +188,10 @@ std::function<void(Lowering&)> Softmax(std::string type, std::string port, bool 
 // Nothing is dropped: when models are trained the numbers would be random.
 void LowerDropout(Lowering& at) {
   const Value x = at.in(0);
-  const std::optional<std::vector<int64_t>> training =
-      at.has(2) ? at.KnownInts(at.in(2)) : std::vector<int64_t>{0};
-  const std::optional<std::vector<double>> ratio =
-      at.has(1) ? at.KnownNumbers(at.in(1)) : std::vector<double>{0.5};
-  const bool drops = !training || (training->at(0) != 0 && (!ratio || ratio->at(0) != 0));
+  const auto known = [&](int input, double fallback) {
+    return at.has(input) ? at.KnownNumber(at.in(input)) : fallback;
+  };
+  const bool drops = known(2, 0) != 0.0 && known(1, 0.5) != 0.0;  // also what is not known
   if (drops)
     return at.Refuse("drops elements (training_mode); npumesh imports models for inference");
   at.Out(0, at.Node("Identity", {{"x", x}}));

@@ -158,7 +158,7 @@ Lowering::Attrs PlainAttrs(const SlidingWindow& window) {
 
 void LowerMaxPool(Lowering& at) {
   const Value x = at.in(0);
-  SlidingWindow window = WindowFrom(at, {});
+  SlidingWindow window = WindowFrom(at, x, {});
   PadForSame(at, x, window);
   if (!at.ok()) return;
   if (!at.wants(1) && IsPlain(at, x, window)) {
@@ -172,7 +172,7 @@ void LowerMaxPool(Lowering& at) {
 
 void LowerAveragePool(Lowering& at) {
   const Value x = at.in(0);
-  SlidingWindow window = WindowFrom(at, {});
+  SlidingWindow window = WindowFrom(at, x, {});
   PadForSame(at, x, window);
   if (!at.ok()) return;
   const bool counts_pads = at.Int("count_include_pad", 0) != 0;
@@ -212,7 +212,7 @@ Value PNorm(Lowering& at, Value x, const std::function<Value(Value)>& sum) {
 
 void LowerLpPool(Lowering& at) {
   const Value x = at.in(0);
-  SlidingWindow window = WindowFrom(at, {});
+  SlidingWindow window = WindowFrom(at, x, {});
   PadForSame(at, x, window);
   if (!at.ok()) return;
   at.Out(0, PNorm(at, x, [&](Value powers) {
@@ -246,7 +246,7 @@ void LowerGlobalLpPool(Lowering& at) {
 // that the pool would have had; an output_shape adds to its ends.
 void LowerMaxUnpool(Lowering& at) {
   const Value x = at.in(0);
-  const SlidingWindow window = WindowFrom(at, {});
+  const SlidingWindow window = WindowFrom(at, x, {});
   const std::optional<std::vector<int64_t>> asked =
       at.has(2) ? at.KnownInts(at.in(2)) : std::vector<int64_t>();
   std::vector<int64_t> shape = {at.Dim(x, 0), at.Dim(x, 1)};

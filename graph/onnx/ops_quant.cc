@@ -20,16 +20,15 @@ void LowerQuantize(Lowering& at) {
   if (HasNewForm(at)) return;
   const Value x = at.in(0);
   const int rank = at.Rank(x);
-  const auto axis = static_cast<int>(at.Int("axis", 1));
-  const int along = axis < 0 ? axis + rank : axis;
-  const Value scale = AlongAxis(at, at.in(1), rank, along);
+  const int64_t axis = at.Int("axis", 1);  // of no meaning where there is one scale
+  const Value scale = AlongAxis(at, at.in(1), rank, axis);
   std::optional<Value> zero = OptionalOf(at, 2);
   const DataType dtype = zero ? at.dtype(*zero) : DataType::kUint8;
   if (at.ok() && dtype != DataType::kUint8 && dtype != DataType::kInt8) {
     at.Refuse("quantises to {}; expected uint8 or int8", Name(dtype));
   }
   if (!at.ok()) return;
-  if (zero) zero = AlongAxis(at, *zero, rank, along);
+  if (zero) zero = AlongAxis(at, *zero, rank, axis);
   const Value wide = at.Cast(x, DataType::kFloat);  // x may be int32
   at.Out(0, Quantised(at, at.Div(wide, scale), zero, dtype));
 }
@@ -38,11 +37,10 @@ void LowerDequantize(Lowering& at) {
   if (HasNewForm(at)) return;
   const Value x = at.in(0), scale = at.in(1);
   const int rank = at.Rank(x);
-  const auto axis = static_cast<int>(at.Int("axis", 1));
-  const int along = axis < 0 ? axis + rank : axis;
+  const int64_t axis = at.Int("axis", 1);  // of no meaning where there is one scale
   Value y = at.Cast(x, DataType::kInt32);
-  if (at.has(2)) y = at.Sub(y, AlongAxis(at, at.Cast(at.in(2), DataType::kInt32), rank, along));
-  at.Out(0, at.Mul(at.Cast(y, at.dtype(scale)), AlongAxis(at, scale, rank, along)));
+  if (at.has(2)) y = at.Sub(y, AlongAxis(at, at.Cast(at.in(2), DataType::kInt32), rank, axis));
+  at.Out(0, at.Mul(at.Cast(y, at.dtype(scale)), AlongAxis(at, scale, rank, axis)));
 }
 
 // uint8 with the scale and zero that the extremes of x ask for; 0 is always among the values.

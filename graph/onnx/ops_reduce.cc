@@ -110,10 +110,8 @@ void LowerHardmax(Lowering& at) {
                          {{"dimension", AttrValue::Int(along)},
                           {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}}),
                    {along});
-  std::vector<int64_t> column(static_cast<size_t>(dims), 1);
-  column[static_cast<size_t>(along)] = -1;
   const Value count = at.Reshape(at.DimOf(rows, along), {});
-  const Value places = at.Reshape(at.Range(at.IntScalar(0), count, at.IntScalar(1)), column);
+  const Value places = at.Along(at.Range(at.IntScalar(0), count, at.IntScalar(1)), along, dims);
   const Value y = at.Cast(at.Binary("Equal", place, places), at.dtype(x));
   at.Out(0, flattens ? at.ReshapeTo(y, at.ShapeOf(x), rank) : y);
 }

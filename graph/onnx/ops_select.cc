@@ -134,10 +134,7 @@ void LowerUnique(Lowering& at) {
   const int rank = at.Rank(x);
   const int axis = flat ? 0 : at.Axis(at.Int("axis", 0), rank);
   if (!at.ok()) return;
-  std::vector<int64_t> swap;
-  for (int d = 0; d < rank; ++d) swap.push_back(d);
-  std::swap(swap[0], swap[static_cast<size_t>(axis)]);
-  const Value turned = axis == 0 ? x : at.Transpose(x, swap);
+  const Value turned = at.SwapAxes(x, 0, axis);
   const Value count = at.Reshape(at.DimOf(turned, 0), {});
   int64_t columns = 1;
   for (int d = 1; d < rank; ++d) columns *= at.Dim(turned, d);
@@ -150,17 +147,10 @@ void LowerUnique(Lowering& at) {
       at.Op("ArgMaxD", {{"x", at.Cast(same, DataType::kInt32)}},
             {{"dimension", AttrValue::Int(1)}, {"dtype", AttrValue::Int(kInt64Number)}});
   const Value heads = at.Binary("Equal", first, numbers);
-  const auto chosen = [&](Value mask) {
-    const Value found =
-        at.Op("NonZero", {{"x", mask}},
-              {{"transpose", AttrValue::Bool(true)}, {"dtype", AttrValue::Int(kInt64Number)}});
-    at.emitter().Hint(found, {DataType::kInt64, Shape({1, kUnknownDim})});
-    return at.Reshape(found, {-1});
-  };
-  Value places = chosen(heads);
+  Value places = PlacesOfTrue(at, heads);
   if (at.Int("sorted", 1) != 0) {
     const Value order = OrderOfRows(at, rows, columns);
-    const Value kept = chosen(at.Gather(heads, order, 0));
+    const Value kept = PlacesOfTrue(at, at.Gather(heads, order, 0));
     places = at.Gather(order, kept, 0);
   }
   at.emitter().Hint(places, {DataType::kInt64, Shape({kUnknownDim})});

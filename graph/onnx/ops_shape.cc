@@ -126,7 +126,7 @@ void LowerSplit(Lowering& at) {
   const Value x = at.in(0);
   const int parts = at.outputs();
   const int axis = at.Axis(at.Int("axis", 0), at.Rank(x));
-  if (!at.ok()) return;
+  if (!at.ok() || parts == 0) return;
   std::vector<int64_t> sizes = at.IntList("split");
   const int64_t whole = at.shape(x)[axis];
   if (!at.has(1) && sizes.empty() && whole >= 0) sizes = EqualSizes(whole, parts);
@@ -181,8 +181,12 @@ void LowerPad(Lowering& at) {
     const int rank = at.Rank(x);
     if (!axes || !some) return at.Refuse("axes and pads have to be known when it is imported");
     std::vector<int64_t> all(static_cast<size_t>(2 * rank), 0);
+    if (some->size() != 2 * axes->size()) {
+      return at.Fail(Code::kCorrupt, "{} pads for {} axes", some->size(), axes->size());
+    }
     for (size_t i = 0; i < axes->size(); ++i) {
       const auto axis = static_cast<size_t>(at.Axis((*axes)[i], rank));
+      if (!at.ok()) return;
       all[axis] = (*some)[i];
       all[axis + static_cast<size_t>(rank)] = (*some)[i + axes->size()];
     }
@@ -222,6 +226,7 @@ void LowerSize(Lowering& at) {
 // The tensor that one of the value attributes holds.
 void LowerConstant(Lowering& at) {
   const OnnxNode& node = at.node();
+  if (node.outputs.empty()) return;
   const auto count = [](const auto& list) { return Shape({static_cast<int64_t>(list.size())}); };
   if (const OnnxAttribute* value = node.Find("value")) {
     return at.Out(0, at.emitter().Const(value->tensor, node.outputs[0]));

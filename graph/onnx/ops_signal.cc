@@ -80,6 +80,7 @@ Value Joined(Lowering& at, const ComplexSignal& y, int axis, DataType dtype) {
 Value WithLength(Lowering& at, Value x, int64_t length) {
   const int rank = at.Rank(x);
   const int64_t now = at.Dim(x, rank - 1);
+  if (!at.ok()) return x;
   if (now > length) return at.Slice(x, rank - 1, 0, length);
   if (now == length) return x;
   std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0);
@@ -103,6 +104,7 @@ void LowerDft(Lowering& at) {
     if (!known || known->size() != 1)
       return at.Refuse("dft_length is not known when it is imported");
     length = (*known)[0];
+    if (length < 0) return at.Fail(Code::kCorrupt, "dft_length is {}; expected 0 or more", length);
   }
   const bool onesided = at.Int("onesided", 0) != 0;
   ComplexSignal signal = Parts(at, x, axis);

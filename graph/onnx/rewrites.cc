@@ -57,14 +57,12 @@ Value Quantised(Lowering& at, Value x, std::optional<Value> zero, DataType dtype
   return at.Cast(y, dtype);
 }
 
-Value AlongAxis(Lowering& at, Value vector, int rank, int axis) {
+Value AlongAxis(Lowering& at, Value vector, int rank, int64_t axis) {
   if (at.Rank(vector) == 0) return vector;
   if (at.shape(vector).is_static() && at.shape(vector).elements() == 1) {
     return at.Reshape(vector, {});
   }
-  std::vector<int64_t> shape(static_cast<size_t>(rank), 1);
-  if (axis < rank) shape[static_cast<size_t>(axis)] = -1;
-  return at.Reshape(vector, shape);
+  return at.Along(vector, axis, rank);
 }
 
 Value ByteProduct(Lowering& at, Value a, std::optional<Value> a_zero, Value b,
@@ -91,6 +89,14 @@ Value CountTo(Lowering& at, Value count, DataType dtype) {
   const Value numbers = at.Range(at.IntScalar(0), count, at.IntScalar(1));
   at.emitter().Hint(numbers, {DataType::kInt64, Shape({kUnknownDim})});
   return at.Cast(numbers, dtype);
+}
+
+Value PlacesOfTrue(Lowering& at, Value condition) {
+  const Value places = at.Op("NonZero", {{"x", condition}},
+                             {{"transpose", AttrValue::Bool(true)},
+                              {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
+  at.emitter().Hint(places, {DataType::kInt64, Shape({1, kUnknownDim})});
+  return at.Reshape(places, {-1});
 }
 
 }  // namespace npumesh

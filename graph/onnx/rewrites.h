@@ -17,9 +17,9 @@ Value GeneralProduct(Lowering& at, Value a, Value b);
 // none), and limited to what `dtype` (int8 or uint8) holds.
 Value Quantised(Lowering& at, Value x, std::optional<Value> zero, DataType dtype);
 
-// A vector as a tensor of `rank` dimensions along `axis`; a scalar, or a vector of one element, as
-// a scalar.
-Value AlongAxis(Lowering& at, Value vector, int rank, int axis);
+// A vector as a tensor of `rank` dimensions along `axis` (Lowering::Along); a scalar, or a vector
+// of one element, as a scalar.
+Value AlongAxis(Lowering& at, Value vector, int rank, int64_t axis);
 
 // The product of bytes less their zeros, exact as int32: vectors and matrices as GeneralProduct.
 // Zeros may be one for each row of a, or column of b.
@@ -28,6 +28,9 @@ Value ByteProduct(Lowering& at, Value a, std::optional<Value> a_zero, Value b,
 
 // The numbers 0, 1, ... below `count` (an int64 scalar), as `dtype`.
 Value CountTo(Lowering& at, Value count, DataType dtype);
+
+// The positions of true in a vector, int64.
+Value PlacesOfTrue(Lowering& at, Value condition);
 
 }  // namespace npumesh
 

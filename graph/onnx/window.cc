@@ -29,10 +29,14 @@ void PadForSame(Lowering& at, Value x, SlidingWindow& window) {
   }
 }
 
-SlidingWindow WindowFrom(Lowering& at, std::vector<int64_t> kernel) {
+SlidingWindow WindowFrom(Lowering& at, Value x, std::vector<int64_t> kernel) {
   SlidingWindow window;
   window.kernel = at.has_attr("kernel_shape") ? at.IntList("kernel_shape") : std::move(kernel);
   const size_t dims = window.size();
+  if (at.ok() && at.shape(x).has_rank() && at.shape(x).rank() != window.dims() + 2) {
+    at.Fail(Code::kCorrupt, "a kernel of {} dimensions for an operand of {}; expected 2 less", dims,
+            at.shape(x).rank());
+  }
   window.strides = ListOr(at, "strides", dims, 1);
   window.dilations = ListOr(at, "dilations", dims, 1);
   const std::vector<int64_t> pads = ListOr(at, "pads", 2 * dims, 0);

@@ -20,8 +20,9 @@ struct SlidingWindow {
   int64_t extent(size_t d) const { return (kernel[d] - 1) * dilations[d] + 1; }
 };
 
-// From the attributes of a node; `kernel` is that of the filter where there is no kernel_shape.
-SlidingWindow WindowFrom(Lowering& at, std::vector<int64_t> kernel);
+// From the attributes of a node whose windows slide over the image of x [N, C, image...]; `kernel`
+// is that of the filter where there is no kernel_shape. Error: x has an image of other dimensions.
+SlidingWindow WindowFrom(Lowering& at, Value x, std::vector<int64_t> kernel);
 // Fills in the pads of auto_pad SAME_*, for which the sizes of the image x [N, C, image...] have to
 // be known: as many as the outputs are the image divided by the stride, rounded up.
 void PadForSame(Lowering& at, Value x, SlidingWindow& window);

@@ -6,6 +6,7 @@
 #include "graph/io/npy_header.h"
 #include "graph/io/wire.h"
 #include "tests/fuzz/targets.h"
+#include "tests/onnx/example_models.h"
 #include "tests/unit/io/models.h"
 #include "tests/unit/record/records.h"
 
@@ -39,6 +40,12 @@ Seeds GeProtoSeeds() {
     seeds.push_back(ToGeProtoText(testing::Load(text), 2));
     seeds.push_back(testing::FromText(text).graph(0).Utf8DebugString());
   }
+  return seeds;
+}
+
+Seeds OnnxSeeds() {
+  Seeds seeds = testing::ExampleOnnxModels();
+  seeds.push_back(testing::OnnxModelOfAllFields());
   return seeds;
 }
 
@@ -162,6 +169,7 @@ std::vector<Target> AllTargets() {
           {"dump_data", CheckDumpData, DumpDataSeeds()},
           {"ge_proto", CheckModel, GeProtoSeeds()},
           {"npy", CheckNpy, NpySeeds()},
+          {"onnx", CheckOnnx, OnnxSeeds()},
           {"options", CheckOptions, OptionsSeeds()},
           {"package_configs", CheckPackageConfigs, PackageConfigsSeeds()},
           {"pbtxt", CheckModel, PbtxtSeeds()},

@@ -23,6 +23,10 @@ std::string CheckModel(std::string_view bytes);
 // The front of a .npy file: an error, or a header whose own text reads the same.
 std::string CheckNpy(std::string_view bytes);
 
+// An ONNX model, and the same bytes as a single tensor: an error, or a model whose tensors have the
+// bytes of their types, not many times as many as the file. Files beside it are not there.
+std::string CheckOnnx(std::string_view bytes);
+
 // A dump data file: an error, or a record whose tensors lie in the file and whose own header reads
 // the same.
 std::string CheckDumpData(std::string_view bytes);
