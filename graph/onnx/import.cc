@@ -84,11 +84,21 @@ class ModelImport {
       outputs.insert(outputs.end(), output.items.begin(), output.items.end());
     }
     NPUMESH_ASSIGN_OR_RETURN(Model model, scope_.emitter().Finish(outputs));
+    DescribeOutputs(model.graph, outputs);
     model.name = model_.graph.name;
     return model;
   }
 
  private:
+  void DescribeOutputs(Graph& graph, const std::vector<Value>& outputs) {
+    std::vector<int64_t> ranks;
+    for (const Value output : outputs) {
+      const Shape& shape = scope_.emitter().type(output).shape;
+      ranks.push_back(shape.has_rank() ? shape.rank() : -1);
+    }
+    graph.node(graph.NetOutput()).attrs[std::string(kOutputRanksAttr)] = AttrValue::Ints(ranks);
+  }
+
   void AddInput(const OnnxValueInfo& input) {
     // Files of version 3 list their weights among the inputs.
     if (model_.graph.initialisers.count(input.name) > 0) return;

@@ -11,6 +11,10 @@
 
 namespace npumesh {
 
+// Attribute of NetOutput: how many dimensions each output has, -1 where that is not known. For the
+// writer, because sizes that values decide may leave it open what a graph returns.
+inline constexpr std::string_view kOutputRanksAttr = "_npumesh_output_ranks";
+
 struct OnnxImportOptions {
   // How many elements an input that is a sequence has, by its name; each becomes an input of ours,
   // `<name>.<i>`. There is no sequence in a graph of ours. An optional with 0 elements is empty.

@@ -1,5 +1,5 @@
-// One TensorProto of a file. Internal to graph/onnx, and with reader.cc the only files that know
-// protobuf.
+// One TensorProto of a file. Internal to graph/onnx; with reader.cc, writer.cc and counterparts.h
+// the only files there that know protobuf.
 #ifndef NPUMESH_GRAPH_ONNX_TENSOR_READER_H_
 #define NPUMESH_GRAPH_ONNX_TENSOR_READER_H_
 

@@ -54,7 +54,8 @@ const std::vector<Seal>& Seals() {
        },
        "google::protobuf",
        {"proto", "graph/io", "graph/dump", "graph/onnx/reader.cc", "graph/onnx/writer.cc",
-        "graph/onnx/tensor_reader.h", "graph/onnx/tensor_reader.cc"}},
+        "graph/onnx/counterparts.h", "graph/onnx/counterparts.cc", "graph/onnx/tensor_reader.h",
+        "graph/onnx/tensor_reader.cc"}},
   };
   return seals;
 }

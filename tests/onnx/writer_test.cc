@@ -72,6 +72,69 @@ TEST(OnnxWriter, ConvolutionsAndPools) {
   ExpectSameAfterOnnx(g, {Counting(image)});
 }
 
+AttrValue Int64Number() {
+  return AttrValue::Int(static_cast<int64_t>(DataType::kInt64));
+}
+
+// Operators whose constants become attributes, or whose attributes become constants.
+TEST(OnnxWriter, ShapesAndPlaces) {
+  GraphBuilder g;
+  const TensorType type{DataType::kFloat, Shape({4, 6})};
+  const Value x = g.Data("x", type);
+  const auto ints = [&](const std::vector<int32_t>& values) {
+    const TensorType list{DataType::kInt32, Shape({static_cast<int64_t>(values.size())})};
+    return g.Const("ints", Tensor::FromVector(list, values));
+  };
+  const Value rows = g.Op("GatherV2", {{"x", x}, {"indices", ints({2, 0})}, {"axis", g.Int(0)}});
+  const Value turned = g.Op("Transpose", {{"x", x}, {"perm", g.Ints({1, 0})}});
+  const Value parts = g.Op("SplitVD", {{"x", x}},
+                           {{"num_split", AttrValue::Int(2)},
+                            {"size_splits", AttrValue::Ints({2, 4})},
+                            {"split_dim", AttrValue::Int(1)}},
+                           {}, 2);
+  const Value more =
+      g.Op("SplitV", {{"x", x}, {"size_splits", ints({1, 3})}, {"split_dim", g.Int(0)}},
+           {{"num_split", AttrValue::Int(2)}}, {}, 2);
+  const Value cut = g.Op(
+      "StridedSliceV2",
+      {{"x", x}, {"begin", g.Ints({3, 0})}, {"end", g.Ints({0, 6})}, {"strides", g.Ints({-1, 2})}});
+  const Value flat = g.Op("Reshape", {{"x", x}, {"shape", ints({3, -1})}});
+  const Value padded =
+      g.Op("PadV3",
+           {{"x", x},
+            {"paddings", ints({1, 0, 0, 2})},
+            {"constant_values", g.Const("z", Counting({DataType::kFloat, Shape()}))}},
+           {{"paddings_contiguous", AttrValue::Bool(false)}});
+  g.Output({rows, turned, parts, g.Port(parts, 1), more, g.Port(more, 1), cut, flat, padded});
+  ExpectSameAfterOnnx(g, {Counting(type)});
+}
+
+TEST(OnnxWriter, FoldsAndOrder) {
+  GraphBuilder g;
+  const TensorType type{DataType::kFloat, Shape({4, 6})};
+  const Value x = g.Data("x", type);
+  const AttrValue keep = AttrValue::Bool(true);
+  const Value sum =
+      g.Op("ReduceSumD", {{"x", x}}, {{"axes", AttrValue::Ints({1})}, {"keep_dims", keep}});
+  const Value mean =
+      g.Op("ReduceMean", {{"x", x}, {"axes", g.Ints({0, 1})}}, {{"keep_dims", keep}});
+  const Value best =
+      g.Op("TopKV2", {{"x", x}, {"k", g.Int(3)}}, {{"indices_dtype", Int64Number()}}, {}, 2);
+  const auto real = [&](Value value) {
+    return g.Op("Cast", {{"x", value}}, {{"dst_type", AttrValue::Int(0)}});
+  };
+  const Value places =
+      g.Op("ArgMaxD", {{"x", x}}, {{"dimension", AttrValue::Int(1)}, {"dtype", Int64Number()}});
+  const Value other = g.Op("NotEqual", {{"x1", x}, {"x2", sum}});
+  const Value running = g.Op("Cumsum", {{"x", x}, {"axis", g.Int(1)}});
+  const Value filled = g.Op(
+      "Fill",
+      {{"dims", g.Ints({4, 6})}, {"value", g.Const("z", Counting({DataType::kFloat, Shape()}))}});
+  g.Output({g.Op("Sub", {{"x1", x}, {"x2", mean}}), best, real(g.Port(best, 1)), real(places),
+            real(other), running, g.Op("Div", {{"x1", x}, {"x2", filled}})});
+  ExpectSameAfterOnnx(g, {Counting(type)});
+}
+
 TEST(OnnxWriter, ListsNodesWithoutACounterpart) {
   GraphBuilder g;
   const Value x = g.Data("x", kMatrix);

@@ -1,0 +1,502 @@
+#include "graph/onnx/counterparts.h"
+
+#include <algorithm>
+
+#include "graph/io/weights.h"
+#include "graph/ir/node_kind.h"
+#include "graph/onnx/reader.h"
+
+namespace npumesh {
+namespace {
+
+constexpr auto kInt64 = static_cast<int64_t>(DataType::kInt64);
+
+// The integers of a constant; nullopt: it has others.
+std::optional<std::vector<int64_t>> IntsIn(const Tensor& tensor) {
+  if (tensor.dtype() == DataType::kInt64) {
+    const auto values = tensor.as<int64_t>();
+    return std::vector<int64_t>(values.begin(), values.end());
+  }
+  if (tensor.dtype() != DataType::kInt32) return std::nullopt;
+  const auto values = tensor.as<int32_t>();
+  return std::vector<int64_t>(values.begin(), values.end());
+}
+
+bool IsFloatingInput(const Node& node) {
+  return !node.input_descs.empty() && IsFloating(node.input_descs[0].dtype);
+}
+
+// ---- shapes and places ----
+
+bool FinishTranspose(NodeDraft& draft) {
+  const auto perm = draft.Known("perm");
+  if (perm) draft.Ints("perm", *perm);
+  return perm.has_value();
+}
+
+bool FinishConcat(NodeDraft& draft) {
+  const auto axis = draft.KnownOne("concat_dim");
+  if (axis) draft.Int("axis", *axis);
+  return axis.has_value();
+}
+
+// Into parts of given sizes, which are an operand or become one.
+bool FinishSplit(NodeDraft& draft) {
+  const auto axis = draft.KnownOne("split_dim");
+  if (axis) draft.Int("axis", *axis);
+  const std::vector<int64_t> sizes = draft.from().IntsAttr("size_splits");
+  if (!sizes.empty()) draft.Constant("split", sizes);
+  return axis.has_value();
+}
+
+bool FinishSlice(NodeDraft& draft) {
+  const auto none = [&](const char* mask) { return draft.from().IntAttr(mask, 0) == 0; };
+  return none("begin_mask") && none("end_mask") && none("ellipsis_mask") && none("new_axis_mask") &&
+         none("shrink_axis_mask");
+}
+
+bool FinishPad(NodeDraft& draft) {
+  draft.Text("mode", draft.from().StringAttr("mode", "constant"));
+  return !draft.from().BoolAttr("paddings_contiguous", true);
+}
+
+bool FinishFlatten(NodeDraft& draft) {
+  draft.Int("axis", draft.from().IntAttr("axis", 1));
+  return true;
+}
+
+bool CountsInInt64(NodeDraft& draft) {
+  return draft.from().IntAttr("dtype", static_cast<int64_t>(DataType::kInt32)) == kInt64;
+}
+
+bool FinishNonZero(NodeDraft& draft) {
+  return draft.from().BoolAttr("transpose", false) &&
+         draft.from().IntAttr("dtype", kInt64) == kInt64;
+}
+
+bool FinishRange(NodeDraft& draft) {
+  return !draft.from().BoolAttr("is_closed", false);
+}
+
+// ---- lookups and order ----
+
+bool FinishGather(NodeDraft& draft) {
+  const auto axis =
+      draft.from().type == "GatherV2" ? draft.KnownOne("axis") : std::optional<int64_t>(0);
+  if (axis) draft.Int("axis", *axis);
+  return axis && draft.from().IntAttr("batch_dims", 0) == 0;
+}
+
+bool FinishGatherElements(NodeDraft& draft) {
+  draft.Int("axis", draft.from().IntAttr("dim", 0));
+  return true;
+}
+
+bool FinishScatterElements(NodeDraft& draft) {
+  draft.Int("axis", draft.from().IntAttr("axis", 0));
+  const std::string reduction = draft.from().StringAttr("reduction", "none");
+  draft.Text("reduction", reduction);
+  return reduction == "none" || reduction == "add" || reduction == "mul";
+}
+
+bool FinishArg(NodeDraft& draft) {
+  draft.Int("axis", draft.from().IntAttr("dimension", 0));
+  draft.Int("keepdims", 0);
+  return draft.from().IntAttr("dtype", kInt64) == kInt64;
+}
+
+bool FinishTopK(NodeDraft& draft) {
+  // A scalar of ours, a vector there.
+  onnx::NodeProto& to = draft.to();
+  const std::string count = draft.CastToInt64(to.input(1));
+  to.mutable_input()->RemoveLast();
+  draft.Constant("one", {1});
+  to.mutable_input()->RemoveLast();
+  draft.Operand(draft.Before("Reshape", {count, draft.constants().back().name()}));
+  draft.Int("axis", draft.from().IntAttr("dim", -1));
+  draft.Int("largest", draft.from().BoolAttr("largest", true) ? 1 : 0);
+  draft.Int("sorted", draft.from().BoolAttr("sorted", true) ? 1 : 0);
+  return draft.from().IntAttr("indices_dtype", static_cast<int64_t>(DataType::kInt32)) == kInt64;
+}
+
+bool FinishCumSum(NodeDraft& draft) {
+  draft.Int("exclusive", draft.from().BoolAttr("exclusive", false) ? 1 : 0);
+  draft.Int("reverse", draft.from().BoolAttr("reverse", false) ? 1 : 0);
+  return true;
+}
+
+// ---- numbers ----
+
+bool FinishCast(NodeDraft& draft) {
+  const std::optional<DataType> dtype = DataTypeFromRuntime(draft.from().IntAttr("dst_type", -1));
+  const int number = dtype ? OnnxTypeOf(*dtype) : 0;
+  draft.Int("to", number);
+  return number != 0;
+}
+
+bool FinishLeakyRelu(NodeDraft& draft) {
+  draft.Float("alpha", draft.from().FloatAttr("negative_slope", 0));
+  return true;
+}
+
+bool FinishElu(NodeDraft& draft) {
+  draft.Float("alpha", draft.from().FloatAttr("alpha", 1));
+  return draft.from().FloatAttr("scale", 1) == 1 && draft.from().FloatAttr("input_scale", 1) == 1;
+}
+
+bool FinishHardSigmoid(NodeDraft& draft) {
+  draft.Float("alpha", draft.from().FloatAttr("alpha", 0.16666666F));
+  draft.Float("beta", draft.from().FloatAttr("beta", 0.5F));
+  return true;
+}
+
+bool PlainExponent(NodeDraft& draft) {
+  return draft.from().FloatAttr("base", -1) == -1 && draft.from().FloatAttr("scale", 1) == 1 &&
+         draft.from().FloatAttr("shift", 0) == 0;
+}
+
+bool FinishNotEqual(NodeDraft& draft) {
+  onnx::NodeProto& to = draft.to();
+  const std::string equal = draft.Before("Equal", {to.input(0), to.input(1)});
+  to.clear_input();
+  draft.Operand(equal);
+  return true;
+}
+
+// The remainder with the sign of the divisor is for integers only.
+bool FinishFloorMod(NodeDraft& draft) {
+  return !IsFloatingInput(draft.from());
+}
+
+bool FinishTruncateMod(NodeDraft& draft) {
+  draft.Int("fmod", 1);
+  return true;
+}
+
+// ---- many to few ----
+
+bool FinishSoftmax(NodeDraft& draft) {
+  const std::vector<int64_t> axes = draft.from().IntsAttr("axes");
+  if (axes.size() > 1 || draft.from().BoolAttr("half_to_float", false)) return false;
+  draft.Int("axis", axes.empty() ? -1 : axes[0]);
+  return true;
+}
+
+bool KeepsDims(NodeDraft& draft) {
+  draft.Int("keepdims", draft.from().BoolAttr("keep_dims", false) ? 1 : 0);
+  const bool by_input = !draft.from().type.ends_with('D');
+  return !draft.from().BoolAttr("noop_with_empty_axes", by_input);
+}
+
+// Sums have their axes as an operand, and all others as an attribute.
+bool FinishReduce(NodeDraft& draft) {
+  const auto axes = draft.Known("axes");
+  const bool all_fold = KeepsDims(draft);
+  if (!axes) return false;
+  if (!axes->empty()) draft.Ints("axes", *axes);
+  return all_fold || !axes->empty();
+}
+
+bool FinishReduceSum(NodeDraft& draft) {
+  const auto axes = draft.Known("axes");
+  const bool all_fold = KeepsDims(draft);
+  if (!axes) return false;
+  if (!axes->empty()) draft.Constant("axes", *axes);
+  return all_fold || !axes->empty();
+}
+
+bool FinishBatchNorm(NodeDraft& draft) {
+  draft.Float("epsilon", draft.from().FloatAttr("epsilon", 1e-5F));
+  return true;
+}
+
+bool FinishLayerNorm(NodeDraft& draft) {
+  draft.Int("axis", draft.from().IntAttr("begin_norm_axis", 0));
+  draft.Float("epsilon", draft.from().FloatAttr("epsilon", 1e-5F));
+  return draft.from().IntAttr("begin_params_axis", 0) == draft.from().IntAttr("begin_norm_axis", 0);
+}
+
+bool FinishLayerNormV4(NodeDraft& draft) {
+  const auto normalised = draft.Known("normalized_shape");
+  if (normalised) draft.Int("axis", -static_cast<int64_t>(normalised->size()));
+  draft.Float("epsilon", draft.from().FloatAttr("epsilon", 1e-5F));
+  return normalised && draft.to().input_size() >= 2;
+}
+
+// ---- products ----
+
+// Products of two matrices; transposed ones are Gemm.
+bool FinishMatMul(NodeDraft& draft) {
+  const bool a = draft.from().BoolAttr("transpose_x1", false);
+  const bool b = draft.from().BoolAttr("transpose_x2", false);
+  if (!a && !b && draft.to().input_size() == 2) return true;
+  draft.to().set_op_type("Gemm");
+  draft.Int("transA", a ? 1 : 0);
+  draft.Int("transB", b ? 1 : 0);
+  return true;
+}
+
+bool FinishBatchMatMul(NodeDraft& draft) {
+  return !draft.from().BoolAttr("adj_x1", false) && !draft.from().BoolAttr("adj_x2", false) &&
+         draft.to().input_size() == 2;
+}
+
+// ---- images ----
+
+// The numbers of the image of [1, 1, image...].
+std::vector<int64_t> ImageOf(const std::vector<int64_t>& list) {
+  return list.size() < 2 ? list : std::vector<int64_t>(list.begin() + 2, list.end());
+}
+
+// Pads of ours are pairs.
+std::vector<int64_t> PadsOf(const std::vector<int64_t>& pairs) {
+  std::vector<int64_t> pads;
+  for (size_t i = 0; i < pairs.size(); i += 2) pads.push_back(pairs[i]);
+  for (size_t i = 1; i < pairs.size(); i += 2) pads.push_back(pairs[i]);
+  return pads;
+}
+
+bool FinishConv(NodeDraft& draft) {
+  const Node& from = draft.from();
+  draft.Ints("strides", ImageOf(from.IntsAttr("strides")));
+  draft.Ints("pads", PadsOf(from.IntsAttr("pads")));
+  const std::vector<int64_t> dilations = ImageOf(from.IntsAttr("dilations"));
+  if (!dilations.empty()) draft.Ints("dilations", dilations);
+  draft.Int("group", from.IntAttr("groups", 1));
+  return from.StringAttr("data_format", "").starts_with("NC") &&
+         from.StringAttr("padding", "").empty();
+}
+
+bool FinishPool(NodeDraft& draft) {
+  const Node& from = draft.from();
+  draft.Ints("kernel_shape", ImageOf(from.IntsAttr("ksize")));
+  draft.Ints("strides", ImageOf(from.IntsAttr("strides")));
+  draft.Ints("pads", PadsOf(from.IntsAttr("pads")));
+  if (from.BoolAttr("ceil_mode", false)) draft.Int("ceil_mode", 1);
+  const bool average = draft.to().op_type() == "AveragePool";
+  if (average && !from.BoolAttr("exclusive", true)) draft.Int("count_include_pad", 1);
+  return from.StringAttr("padding_mode", "CALCULATED") == "CALCULATED" &&
+         from.StringAttr("data_format", "NCHW") == "NCHW" &&
+         !from.BoolAttr("global_pooling", false) && from.IntAttr("divisor_override", 0) == 0;
+}
+
+std::vector<Counterpart> MakeCounterparts() {
+  using Ports = std::vector<std::string_view>;
+  const Ports x = {"x"}, pair = {"x1", "x2"};
+  return {
+      {"Abs", "Abs", x},
+      {"Acos", "Acos", x},
+      {"Acosh", "Acosh", x},
+      {"Add", "Add", pair},
+      {"AddV2", "Add", pair},
+      {"ArgMaxD", "ArgMax", x, FinishArg},
+      {"ArgMinD", "ArgMin", x, FinishArg},
+      {"Asin", "Asin", x},
+      {"Asinh", "Asinh", x},
+      {"Atan", "Atan", x},
+      {"Atanh", "Atanh", x},
+      {"AvgPoolV2", "AveragePool", x, FinishPool},
+      {"BNInfer",
+       "BatchNormalization",
+       {"x", "scale", "offset", "mean", "variance"},
+       FinishBatchNorm},
+      {"BatchMatMul", "MatMul", pair, FinishBatchMatMul},
+      {"BatchMatMulV2", "MatMul", {"x1", "x2", "bias"}, FinishBatchMatMul},
+      {"BroadcastTo", "Expand", {"x", "shape"}, nullptr, "shape"},
+      {"Cast", "Cast", x, FinishCast},
+      {"Ceil", "Ceil", x},
+      {"ConcatD", "Concat", x, FinishConcat},
+      {"ConcatV2", "Concat", x, FinishConcat},
+      {"Conv2D", "Conv", {"x", "filter", "bias"}, FinishConv},
+      {"Conv3D", "Conv", {"x", "filter", "bias"}, FinishConv},
+      {"Cos", "Cos", x},
+      {"Cosh", "Cosh", x},
+      {"Cumsum", "CumSum", {"x", "axis"}, FinishCumSum},
+      {"Div", "Div", pair},
+      {"Elu", "Elu", x, FinishElu},
+      {"Equal", "Equal", pair},
+      {"Erf", "Erf", x},
+      {"Exp", "Exp", x, PlainExponent},
+      {"Expand", "Expand", {"x", "shape"}, nullptr, "shape"},
+      {"Fill", "Expand", {"value", "dims"}, nullptr, "dims"},
+      {"Flatten", "Flatten", x, FinishFlatten},
+      {"Floor", "Floor", x},
+      {"FloorMod", "Mod", pair, FinishFloorMod},
+      {"Gather", "Gather", {"x", "indices"}, FinishGather},
+      {"GatherElements", "GatherElements", {"x", "index"}, FinishGatherElements},
+      {"GatherNd", "GatherND", {"x", "indices"}, nullptr, "indices"},
+      {"GatherV2", "Gather", {"x", "indices"}, FinishGather},
+      {"Greater", "Greater", pair},
+      {"GreaterEqual", "GreaterOrEqual", pair},
+      {"HardSigmoid", "HardSigmoid", {"input_x"}, FinishHardSigmoid},
+      {"Identity", "Identity", x},
+      {"IsInf", "IsInf", x},
+      {"IsNan", "IsNaN", x},
+      {"LayerNorm", "LayerNormalization", {"x", "gamma", "beta"}, FinishLayerNorm},
+      {"LayerNormV3", "LayerNormalization", {"x", "gamma", "beta"}, FinishLayerNorm},
+      {"LayerNormV4", "LayerNormalization", {"x", "gamma", "beta"}, FinishLayerNormV4},
+      {"LeakyRelu", "LeakyRelu", x, FinishLeakyRelu},
+      {"Less", "Less", pair},
+      {"LessEqual", "LessOrEqual", pair},
+      {"Log", "Log", x, PlainExponent},
+      {"LogSoftmaxV2", "LogSoftmax", {"logits"}, FinishSoftmax},
+      {"LogicalAnd", "And", pair},
+      {"LogicalNot", "Not", x},
+      {"LogicalOr", "Or", pair},
+      {"MatMul", "MatMul", {"x1", "x2", "bias"}, FinishMatMul},
+      {"MatMulV2", "MatMul", {"x1", "x2", "bias"}, FinishMatMul},
+      {"MatMulV3", "MatMul", {"x1", "x2", "bias"}, FinishMatMul},
+      {"MaxPoolV3", "MaxPool", x, FinishPool},
+      {"Maximum", "Max", pair},
+      {"Minimum", "Min", pair},
+      {"Mul", "Mul", pair},
+      {"Neg", "Neg", x},
+      {"NonZero", "NonZero", x, FinishNonZero},
+      {"NotEqual", "Not", pair, FinishNotEqual},
+      {"PadV3", "Pad", {"x", "paddings", "constant_values"}, FinishPad, "paddings"},
+      {"Pow", "Pow", pair},
+      {"Range", "Range", {"start", "limit", "delta"}, FinishRange},
+      {"RealDiv", "Div", pair},
+      {"Reciprocal", "Reciprocal", x},
+      {"ReduceMax", "ReduceMax", x, FinishReduce},
+      {"ReduceMaxD", "ReduceMax", x, FinishReduce},
+      {"ReduceMean", "ReduceMean", x, FinishReduce},
+      {"ReduceMeanD", "ReduceMean", x, FinishReduce},
+      {"ReduceMin", "ReduceMin", x, FinishReduce},
+      {"ReduceMinD", "ReduceMin", x, FinishReduce},
+      {"ReduceProd", "ReduceProd", x, FinishReduce},
+      {"ReduceProdD", "ReduceProd", x, FinishReduce},
+      {"ReduceSum", "ReduceSum", x, FinishReduceSum},
+      {"ReduceSumD", "ReduceSum", x, FinishReduceSum},
+      {"Relu", "Relu", x},
+      {"Reshape", "Reshape", {"x", "shape"}, nullptr, "shape"},
+      {"Rint", "Round", x},
+      {"ScatterElements", "ScatterElements", {"data", "indices", "updates"}, FinishScatterElements},
+      {"SelectV2", "Where", {"condition", "then", "else"}},
+      {"Shape", "Shape", x, CountsInInt64},
+      {"Sigmoid", "Sigmoid", x},
+      {"Sign", "Sign", x},
+      {"Sin", "Sin", x},
+      {"Sinh", "Sinh", x},
+      {"Size", "Size", x, CountsInInt64},
+      {"SoftmaxV2", "Softmax", x, FinishSoftmax},
+      {"Softsign", "Softsign", x},
+      {"SplitV", "Split", {"x", "size_splits"}, FinishSplit, "size_splits"},
+      {"SplitVD", "Split", x, FinishSplit},
+      {"Sqrt", "Sqrt", x},
+      {"SqueezeV3", "Squeeze", {"x", "axes"}, nullptr, "axes"},
+      {"StridedSliceV2", "Slice", {"x", "begin", "end", "axes", "strides"}, FinishSlice},
+      {"Sub", "Sub", pair},
+      {"Tan", "Tan", x},
+      {"Tanh", "Tanh", x},
+      {"TensorScatterUpdate", "ScatterND", {"x", "indices", "updates"}, nullptr, "indices"},
+      {"Tile", "Tile", {"x", "multiples"}, nullptr, "multiples"},
+      {"TopKV2", "TopK", {"x", "k"}, FinishTopK},
+      {"Transpose", "Transpose", x, FinishTranspose},
+      {"TransposeD", "Transpose", x, FinishTranspose},
+      {"TruncateMod", "Mod", pair, FinishTruncateMod},
+      {"UnsqueezeV3", "Unsqueeze", {"x", "axes"}, nullptr, "axes"},
+  };
+}
+
+}  // namespace
+
+onnx::TensorProto VectorProto(const std::string& name, const std::vector<int64_t>& values) {
+  onnx::TensorProto tensor;
+  tensor.set_name(name);
+  tensor.set_data_type(onnx::TensorProto::INT64);
+  tensor.add_dims(static_cast<int64_t>(values.size()));
+  for (const int64_t value : values) tensor.add_int64_data(value);
+  return tensor;
+}
+
+std::optional<std::vector<int64_t>> NodeDraft::Known(std::string_view name) {
+  const int at = from_.FindInput(name);
+  if (at < 0) {
+    if (from_.FindAttr(name) == nullptr) return std::nullopt;
+    const std::vector<int64_t> list = from_.IntsAttr(name);
+    return list.empty() && from_.FindAttr(name)->get<int64_t>() != nullptr
+               ? std::vector<int64_t>{from_.IntAttr(name, 0)}
+               : list;
+  }
+  const std::optional<Value>& value = from_.inputs[static_cast<size_t>(at)];
+  if (!value || !IsWeightNode(graph_.node(value->node))) return std::nullopt;
+  const Result<Tensor> constant = LoadWeight(graph_.node(value->node), path_);
+  if (!constant.ok()) return std::nullopt;
+  Take(name);
+  return IntsIn(*constant);
+}
+
+std::optional<int64_t> NodeDraft::KnownOne(std::string_view name) {
+  const auto values = Known(name);
+  return values && values->size() == 1 ? std::optional((*values)[0]) : std::nullopt;
+}
+
+bool NodeDraft::complete() const {
+  for (size_t i = 0; i < from_.inputs.size(); ++i) {
+    if (from_.inputs[i] && !taken_.contains(from_.input_descs[i].name)) return false;
+  }
+  return true;
+}
+
+onnx::AttributeProto& NodeDraft::Added(const std::string& name,
+                                       onnx::AttributeProto::AttributeType type) {
+  onnx::AttributeProto& attribute = *to_.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(type);
+  return attribute;
+}
+
+void NodeDraft::Int(const std::string& name, int64_t value) {
+  Added(name, onnx::AttributeProto::INT).set_i(value);
+}
+
+void NodeDraft::Float(const std::string& name, float value) {
+  Added(name, onnx::AttributeProto::FLOAT).set_f(value);
+}
+
+void NodeDraft::Text(const std::string& name, const std::string& value) {
+  Added(name, onnx::AttributeProto::STRING).set_s(value);
+}
+
+void NodeDraft::Ints(const std::string& name, const std::vector<int64_t>& values) {
+  onnx::AttributeProto& attribute = Added(name, onnx::AttributeProto::INTS);
+  for (const int64_t value : values) attribute.add_ints(value);
+}
+
+void NodeDraft::Constant(const std::string& below, const std::vector<int64_t>& values) {
+  constants_.push_back(VectorProto(from_.name + "/onnx/" + below, values));
+  Operand(constants_.back().name());
+}
+
+std::string NodeDraft::Before(const std::string& type, const std::vector<std::string>& operands) {
+  onnx::NodeProto& node = before_.emplace_back();
+  node.set_name(from_.name + "/onnx/" + type);
+  node.set_op_type(type);
+  for (const std::string& operand : operands) node.add_input(operand);
+  node.add_output(node.name());
+  return node.name();
+}
+
+std::string NodeDraft::CastToInt64(const std::string& operand) {
+  const std::string name = Before("Cast", {operand});
+  onnx::AttributeProto& to = *before_.back().add_attribute();
+  to.set_name("to");
+  to.set_type(onnx::AttributeProto::INT);
+  to.set_i(onnx::TensorProto::INT64);
+  return name;
+}
+
+const std::vector<Counterpart>& Counterparts() {
+  static const std::vector<Counterpart> rows = MakeCounterparts();
+  return rows;
+}
+
+const Counterpart* FindCounterpart(std::string_view type) {
+  const std::vector<Counterpart>& rows = Counterparts();
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const Counterpart& each) { return each.ours == type; });
+  return row == rows.end() ? nullptr : &*row;
+}
+
+}  // namespace npumesh
