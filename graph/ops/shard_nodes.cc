@@ -57,8 +57,22 @@ Node ConstNode(std::string name, const Tensor& tensor) {
   return node;
 }
 
-Node TransposeNode(std::string name, Value value, Value permutation) {
-  return NodeOf("Transpose", std::move(name), {{"x", value}, {"perm", permutation}});
+Node PartsNode(std::string name, Value value, int parts) {
+  Node node = NodeOf("SplitD", std::move(name), {{"x", value}}, "y0");
+  for (int i = 1; i < parts; ++i) node.output_descs.push_back(Port("y" + std::to_string(i)));
+  node.attrs["num_split"] = AttrValue::Int(parts);
+  node.attrs["split_dim"] = AttrValue::Int(0);
+  return node;
+}
+
+Node JoinNode(std::string name, const std::vector<Value>& values, int axis) {
+  Feeds inputs;
+  for (size_t i = 0; i < values.size(); ++i)
+    inputs.emplace_back("x" + std::to_string(i), values[i]);
+  Node node = NodeOf("ConcatD", std::move(name), std::move(inputs));
+  node.attrs["N"] = AttrValue::Int(static_cast<int64_t>(values.size()));
+  node.attrs["concat_dim"] = AttrValue::Int(axis);
+  return node;
 }
 
 Node SliceNode(std::string name, Value value, Value begin, Value end, Value axis) {

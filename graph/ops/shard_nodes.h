@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
@@ -24,8 +25,10 @@ Node AllReduceNode(std::string name, Value value, std::string_view group);
 Node AllGatherNode(std::string name, Value value, std::string_view group, int ranks);
 // A constant.
 Node ConstNode(std::string name, const Tensor& tensor);
-// `value` with its axes permuted by the int64 vector `permutation`.
-Node TransposeNode(std::string name, Value value, Value permutation);
+// Equal parts of `value` along axis 0, an output each.
+Node PartsNode(std::string name, Value value, int parts);
+// `values` side by side along `axis`.
+Node JoinNode(std::string name, const std::vector<Value>& values, int axis);
 // Positions [begin, end) of one axis; all three are int64 vectors of one element.
 Node SliceNode(std::string name, Value value, Value begin, Value end, Value axis);
 // The quotient of integers, rounded down, so that -1 stays -1.

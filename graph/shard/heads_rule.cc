@@ -12,12 +12,8 @@ namespace {
 
 // Whether `names`, separated by blanks, has this one.
 bool Lists(std::string_view names, std::string_view name) {
-  for (size_t at = 0; at <= names.size();) {
-    const size_t end = std::min(names.find(' ', at), names.size());
-    if (names.substr(at, end - at) == name) return true;
-    at = end + 1;
-  }
-  return false;
+  const std::vector<std::string_view> words = WordsIn(names);
+  return std::find(words.begin(), words.end(), name) != words.end();
 }
 
 // The axis of N, or of H, the vectors of all heads side by side; -1: there is neither.
@@ -71,8 +67,7 @@ int64_t Attention::SharedHeads() const {
     const int64_t given = question_.context.attr_int(trait_.shared_heads);
     return given == 0 ? heads_ : given;
   }
-  const std::string_view port = trait_.shared.substr(0, trait_.shared.find(' '));
-  const std::optional<size_t> key = InputAt(question_, port);
+  const std::optional<size_t> key = InputAt(question_, WordsIn(trait_.shared).front());
   const int axis = AxisOfHeads(in_letters_);
   if (!key || input(*key).type.shape.rank() != static_cast<int>(in_letters_.size())) return 0;
   const int64_t size = input(*key).type.shape[axis];
@@ -186,11 +181,14 @@ RuleOutcome Attention::LeaveOutputs() {
 
 RuleOutcome Attention::Decide() {
   if (RuleOutcome outcome = TakeQuery(); Ends(outcome)) return outcome;
-  for (const PortSpec& port : question_.context.schema().inputs) {
-    const std::optional<size_t> at = InputAt(question_, port.name);
-    if (!at || *at == query_) continue;
-    if (question_.context.count(port.name) != 1) return Whole("its caches are lists of tensors");
-    if (RuleOutcome outcome = Take(*at, port.name); Ends(outcome)) return outcome;
+  const OpContext& context = question_.context;
+  for (const PortSpec& port : context.schema().inputs) {
+    // Keys and values may be a list with a tensor for each sequence.
+    for (int i = 0; i < context.count(port.name); ++i) {
+      const auto at = static_cast<size_t>(context.input_index(context.slot(port.name) + i));
+      if (at == query_) continue;
+      if (RuleOutcome outcome = Take(at, port.name); Ends(outcome)) return outcome;
+    }
   }
   return LeaveOutputs();
 }

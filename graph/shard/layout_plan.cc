@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "graph/ir/node_kind.h"
+#include "graph/passes/rewrite/constant_folding.h"
 
 namespace npumesh {
 namespace {
@@ -25,9 +26,7 @@ LayoutPlan::LayoutPlan(const GraphAnalysis& analysis, int ranks)
   for (const NodeId id : analysis_.order()) {
     const Node& node = graph().node(id);
     if (IsInputNode(node) || IsWeightNode(node) || IsNetOutput(node)) continue;
-    const bool folded = analysis_.bound().op(id) != nullptr && known_[static_cast<size_t>(id)] &&
-                        inference().folded(id);
-    if (!folded) order_.push_back(id);
+    if (!known({id, 0})) order_.push_back(id);
   }
   FindVocabulary();
 }
@@ -37,20 +36,47 @@ void LayoutPlan::FindKnown() {
   for (const NodeId id : analysis_.order()) {
     const Node& node = graph().node(id);
     const Operator* op = analysis_.bound().op(id);
-    bool known = IsWeightNode(node);
+    bool mine = IsWeightNode(node) && inference().constant({id, 0}) != nullptr;
     if (op != nullptr) {
       const bool from_known =
-          std::all_of(node.inputs.begin(), node.inputs.end(), [&](const std::optional<Value>& v) {
-            return !v || known_[static_cast<size_t>(v->node)];
-          });
-      known = inference().folded(id) && (from_known || (op->shape_query && !open_));
+          std::all_of(node.inputs.begin(), node.inputs.end(),
+                      [&](const std::optional<Value>& value) { return !value || known(*value); });
+      mine = inference().folded(id) ? from_known || (op->shape_query && !open_)
+                                    : from_known && ComputedFromWeights(node, *op);
     }
-    known_[static_cast<size_t>(id)] = known;
+    known_[static_cast<size_t>(id)] = mine;
   }
 }
 
-bool LayoutPlan::known(Value value) const {
-  return known_[static_cast<size_t>(value.node)] && inference().constant(value) != nullptr;
+// Of a node whose inputs are known, and which was too large to be folded: a transposed weight, but
+// no fill, which graphs keep as it is.
+bool LayoutPlan::ComputedFromWeights(const Node& node, const Operator& op) const {
+  if (!IsRepeatable(op, inference().context(node.id))) return false;
+  constexpr uint64_t kMostGrowth = 4;
+  uint64_t read = 0, made = 0;
+  for (const std::optional<Value>& value : node.inputs) {
+    if (value) read += inference().type(*value).bytes();
+  }
+  for (const TensorType& type : inference().types(node.id)) made += type.bytes();
+  return made <= kMostGrowth * read;
+}
+
+Result<Tensor> LayoutPlan::Constant(Value value) const {
+  if (const Tensor* const folded = inference().constant(value)) return *folded;
+  const Node& node = graph().node(value.node);
+  OpContext context = inference().context(value.node);
+  std::vector<Tensor> inputs(static_cast<size_t>(context.slots()));
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (!context.has(slot)) continue;
+    const auto at = static_cast<size_t>(slot);
+    const auto input = static_cast<size_t>(context.input_index(slot));
+    NPUMESH_ASSIGN_OR_RETURN(inputs[at], Constant(*node.inputs[input]));
+    context.set_value(slot, &inputs[at]);
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const std::optional<std::vector<Tensor>> outputs,
+                           FoldConstants(*analysis_.bound().op(value.node), context, UINT64_MAX));
+  if (outputs) return (*outputs)[static_cast<size_t>(value.port)];
+  return Error(Code::kInternal, "node \"{}\" ({}) cannot be computed", node.name, node.type);
 }
 
 void LayoutPlan::FindVocabulary() {
@@ -108,14 +134,15 @@ std::vector<Value> LayoutPlan::UpdatedBy(const Node& node, const Operator& op) c
 // inputs behind the tensor may become such pieces.
 bool LayoutPlan::UpdatesWhatItHas(const Node& node, const Operator& op, const RuleAnswer& answer) {
   const std::vector<Value> updated = UpdatedBy(node, op);
+  bool has = true;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const bool mine = node.inputs[i] &&
                       std::find(updated.begin(), updated.end(), *node.inputs[i]) != updated.end();
     if (!mine || answer.inputs[i] == layout(*node.inputs[i])) continue;
-    if (answer.inputs[i].split()) cuts_.push_back({*node.inputs[i], answer.inputs[i]});
-    return false;
+    if (answer.inputs[i].split()) cuts_.push_back({*node.inputs[i], answer.inputs[i], node.id});
+    has = false;
   }
-  return true;
+  return has;
 }
 
 // True: a tensor that the node can only update whole will be whole.
@@ -165,10 +192,10 @@ LayoutPlan::Way LayoutPlan::WayTo(Value value, const ShardLayout& wanted) const 
   const bool cuts =
       wanted.split() && wanted.blocks.empty() && shape[wanted.axis] % wanted.pieces == 0;
   if (!have.split()) return cuts ? Way::kCut : Way::kImpossible;
-  const bool finer =
-      cuts && have.axis == wanted.axis && have.blocks.empty() && wanted.pieces % have.pieces == 0;
+  const bool finer = cuts && have.padding == 0 && have.axis == wanted.axis && have.blocks.empty() &&
+                     wanted.pieces % have.pieces == 0;
   if (finer) return Way::kCut;
-  const bool gathers = have.blocks.empty() && shape[have.axis] % ranks_ == 0;
+  const bool gathers = have.blocks.empty() && (shape[have.axis] + have.padding) % ranks_ == 0;
   return gathers && !wanted.split() ? Way::kGather : Way::kImpossible;
 }
 
@@ -361,19 +388,60 @@ std::set<NodeId> LayoutPlan::InputsBehind(Value value) const {
   return inputs;
 }
 
-// Keeps the split of an input if fewer whole values are cut and nothing more is gathered.
-Status LayoutPlan::TryInput(NodeId input, const ShardLayout& layout) {
+// True: fewer whole values are cut now and nothing more is gathered. Otherwise nothing changes.
+Result<bool> LayoutPlan::TryInputs(const InputLayouts& wanted) {
   const size_t cuts = cuts_.size(), gathers = gathers_.size();
   const auto hints = hints_;
   const auto inputs = input_layouts_;
-  input_layouts_[input] = layout;
+  for (const auto& [input, layout] : wanted) input_layouts_[input] = layout;
   const Status walked = WalkToEnd();
-  const bool kept = walked.ok() && input_layouts_.contains(input) && cuts_.size() < cuts &&
-                    gathers_.size() <= gathers;
-  if (kept) return Status();
+  const bool all = std::all_of(wanted.begin(), wanted.end(), [this](const auto& entry) {
+    return input_layouts_.contains(entry.first);
+  });
+  if (walked.ok() && all && cuts_.size() < cuts && gathers_.size() <= gathers) return true;
   hints_ = hints;
   input_layouts_ = inputs;
-  return WalkToEnd();
+  NPUMESH_RETURN_IF_ERROR(WalkToEnd());
+  return false;
+}
+
+// How an input may be given so that ranks have the piece that they cut.
+std::vector<ShardLayout> LayoutPlan::LayoutsFor(NodeId input, const Cut& cut) const {
+  std::vector<ShardLayout> layouts;
+  const Shape& shape = inference().type({input, 0}).shape;
+  const std::optional<Shape>& declared = graph().node(input).output_descs[0].shape;
+  if (!declared || declared->rank() != shape.rank() || shape.rank() < 3) return layouts;
+  const int64_t wanted = inference().type(cut.value).shape[cut.layout.axis];
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const int64_t size = (*declared)[axis];
+    if (size != wanted || size % cut.layout.pieces != 0) continue;
+    layouts.push_back(ShardLayout::Split(axis, cut.layout.pieces));
+  }
+  return layouts;
+}
+
+// The inputs that the node of the cut updates together with this one, whose caches are alike.
+LayoutPlan::InputLayouts LayoutPlan::UpdatedBeside(NodeId input, const ShardLayout& layout,
+                                                   const Cut& cut) const {
+  InputLayouts together = {{input, layout}};
+  for (const Cut& other : cuts_) {
+    if (cut.updater == kNoNode || other.updater != cut.updater) continue;
+    for (const NodeId beside : InputsBehind(other.value)) {
+      for (const ShardLayout& each : LayoutsFor(beside, other)) {
+        if (each.axis == layout.axis) together.emplace(beside, each);
+      }
+    }
+  }
+  return together;
+}
+
+// True: the input is given in pieces now.
+Result<bool> LayoutPlan::TrySplit(NodeId input, const Cut& cut) {
+  for (const ShardLayout& layout : LayoutsFor(input, cut)) {
+    NPUMESH_ASSIGN_OR_RETURN(const bool split, TryInputs(UpdatedBeside(input, layout, cut)));
+    if (split) return true;
+  }
+  return false;
 }
 
 // Inputs of which ranks only take pieces, caches of keys and values for example, become pieces.
@@ -384,16 +452,8 @@ Status LayoutPlan::SplitInputs() {
     for (const Cut& cut : cuts) {
       for (const NodeId input : InputsBehind(cut.value)) {
         if (!tried_.insert(input).second) continue;
-        const TensorType& type = inference().type({input, 0});
-        const std::optional<Shape>& declared = graph().node(input).output_descs[0].shape;
-        if (!declared || declared->rank() != type.shape.rank() || type.shape.rank() < 3) continue;
-        for (int axis = 0; axis < declared->rank() && !input_layouts_.contains(input); ++axis) {
-          const int64_t size = (*declared)[axis];
-          const int64_t wanted = inference().type(cut.value).shape[cut.layout.axis];
-          if (size != wanted || size % cut.layout.pieces != 0) continue;
-          NPUMESH_RETURN_IF_ERROR(TryInput(input, ShardLayout::Split(axis, cut.layout.pieces)));
-        }
-        found = true;
+        NPUMESH_ASSIGN_OR_RETURN(const bool split, TrySplit(input, cut));
+        found = found || split;
       }
       if (found) break;
     }

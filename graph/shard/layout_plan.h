@@ -40,7 +40,10 @@ class LayoutPlan {
   // Of a value after its sum over all ranks, if it needs one.
   const ShardLayout& layout(Value value) const;
   // Its value is the same whatever the inputs of the graph are.
-  bool known(Value value) const;
+  bool known(Value value) const { return known_[static_cast<size_t>(value.node)]; }
+  // A known value, computed now where it is too large to have been folded. Errors are those of
+  // kernels.
+  Result<Tensor> Constant(Value value) const;
   // How a graph output is left.
   ShardLayout LayoutOfOutput(Value value) const;
   RuleQuestion QuestionOf(const Node& node, const Operator& op) const;
@@ -58,10 +61,13 @@ class LayoutPlan {
   struct Cut {
     Value value;
     ShardLayout layout;
+    NodeId updater = kNoNode;  // the node that updates it in place
   };
+  using InputLayouts = std::map<NodeId, ShardLayout>;  // of Data
   enum class Way : uint8_t { kAsIs, kCut, kGather, kImpossible };
 
   void FindKnown();
+  bool ComputedFromWeights(const Node& node, const Operator& op) const;
   void FindVocabulary();
   Status CheckNode(const Node& node, const Operator& op) const;
   std::vector<Value> UpdatedBy(const Node& node, const Operator& op) const;
@@ -79,7 +85,10 @@ class LayoutPlan {
   bool KeepWhole(Value value, const std::string& reason);
   Status WalkToEnd();
   Status SplitInputs();
-  Status TryInput(NodeId input, const ShardLayout& layout);
+  Result<bool> TryInputs(const InputLayouts& wanted);
+  Result<bool> TrySplit(NodeId input, const Cut& cut);
+  std::vector<ShardLayout> LayoutsFor(NodeId input, const Cut& cut) const;
+  InputLayouts UpdatedBeside(NodeId input, const ShardLayout& layout, const Cut& cut) const;
   std::set<NodeId> InputsBehind(Value value) const;
   Status NothingSplit() const;
   bool OnlyCounts(NodeId id) const;
@@ -90,9 +99,9 @@ class LayoutPlan {
   int64_t vocabulary_ = 0;
   std::vector<bool> known_;  // by node
   std::vector<NodeId> order_;
-  std::map<NodeId, Hint> hints_;                 // of products
-  std::map<NodeId, ShardLayout> input_layouts_;  // of Data
-  std::set<NodeId> tried_;                       // inputs of the graph
+  std::map<NodeId, Hint> hints_;  // of products
+  InputLayouts input_layouts_;
+  std::set<NodeId> tried_;  // inputs of the graph
   // Which inputs are given in pieces is not decided yet. Until then ranks may take pieces of a
   // RefData, and what cannot be gathered for an output, or for an update in place, does not keep
   // products whole: all of it may come to be pieces.

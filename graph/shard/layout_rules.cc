@@ -104,17 +104,22 @@ std::optional<ScaledSizes> SizesAt(const RuleQuestion& question, std::string_vie
   return ScaledSizes{question.node.inputs.size(), std::move(divisors), std::string(name)};
 }
 
+// The axis, not one of size 1, that has this many elements before it; nullopt: there is none.
+std::optional<int> AxisAfter(const Shape& shape, int64_t before) {
+  int64_t passed = 1;
+  for (int i = 0; before != 0 && i < shape.rank(); ++i) {
+    if (passed == before && shape[i] != 1) return i;
+    passed *= shape[i];
+  }
+  return std::nullopt;
+}
+
 // The axis of `to` that begins with the elements of `axis` of `from`, where both are one row of
 // elements; nullopt: none does, because axes before it are merged with it.
 std::optional<int> AxisOfView(const Shape& from, int axis, const Shape& to) {
   int64_t before = 1;
   for (int i = 0; i < axis; ++i) before *= from[i];
-  int64_t passed = 1;
-  for (int i = 0; before != 0 && i < to.rank(); ++i) {
-    if (passed == before && to[i] != 1) return i;
-    passed *= to[i];
-  }
-  return std::nullopt;
+  return AxisAfter(to, before);
 }
 
 // Adds the sizes that the view is told, if it is told them. False: they cannot be changed.
@@ -230,12 +235,17 @@ Outcome Columns(const RuleQuestion& question, const Product& product, const Shar
   answer.outputs[0].axis = product.rank - 1;
   if (product.bias) {
     const RuleInput& bias = question.inputs[*product.bias];
-    if (!bias.known && !columns.blocks.empty()) return Whole("its bias is not known");
+    const bool plain = columns.blocks.empty() && columns.padding == 0;
+    if (!bias.known && !plain) return Whole("its bias is not known");
     answer.inputs[*product.bias] = columns;
     answer.inputs[*product.bias].axis = bias.type.shape.rank() - 1;
   }
   return {answer, {}, {}};
 }
+
+// Products of so many columns, and tables of so many rows, for each rank are split even if they
+// have to be padded.
+constexpr int64_t kWide = 256;
 
 // A product of whole values and a weight.
 Outcome ColumnsOfWeight(const RuleQuestion& question, const Product& product) {
@@ -244,6 +254,12 @@ Outcome ColumnsOfWeight(const RuleQuestion& question, const Product& product) {
   Outcome whole{AllReplicated(question), {}, {}};
   if (pieces == 1) return whole;
   const int64_t columns = weight.type.shape[product.columns];
+  const bool wished = question.wished_pieces != 0 || !question.wished_blocks.empty();
+  if (columns % pieces != 0 && columns >= kWide * pieces && !wished) {
+    ShardLayout padded = ShardLayout::Split(product.columns, pieces);
+    padded.padding = pieces - columns % pieces;
+    return Columns(question, product, padded);
+  }
   if (columns % pieces != 0) {
     whole.why = fmt::format("{} columns do not fall into {} equal pieces", columns, pieces);
     return whole;
@@ -453,10 +469,12 @@ Outcome HalvesRule(const RuleQuestion& question, const SplitTrait& trait) {
   return {answer, {}, {}};
 }
 
-// Vocabulary: each rank has some rows of the table.
+// Vocabulary: each rank has some rows of the table, the last one perhaps fewer.
 Outcome TableRule(const RuleQuestion& question, size_t table) {
   RuleAnswer answer = AllReplicated(question);
   answer.inputs[table] = ShardLayout::Split(0, question.ranks);
+  const int64_t rest = question.vocabulary % question.ranks;
+  if (rest != 0) answer.inputs[table].padding = question.ranks - rest;
   answer.outputs[0] = ShardLayout::Partial();
   answer.rows_of_table = true;
   return {answer, {}, {}};
@@ -480,7 +498,8 @@ Outcome LookupRule(const RuleQuestion& question, const SplitTrait& trait) {
     const bool table_of_words = data.known && !at.known && axis == 0 && rank == 2 && more >= 0 &&
                                 data.type.shape[0] == question.vocabulary;
     if (!table_of_words) return {answer, {}, {}};
-    if (question.vocabulary % question.ranks == 0) return TableRule(question, *table);
+    const bool wide = question.vocabulary >= kWide * question.ranks;
+    if (wide || question.vocabulary % question.ranks == 0) return TableRule(question, *table);
     return {answer,
             {},
             fmt::format("{} rows do not fall into {} equal pieces", question.vocabulary,
@@ -562,6 +581,53 @@ Outcome UpdateRule(const RuleQuestion& question, const SplitTrait& trait) {
   return {answer, {}, {}};
 }
 
+// Asks for as many pieces of what comes in as divide `parts`.
+Outcome FewerPieces(const RuleQuestion& question, int parts) {
+  const std::string why = fmt::format("{} parts of a row do not fall into equal pieces", parts);
+  for (size_t i = 0; i < question.inputs.size(); ++i) {
+    const int pieces = question.inputs[i].layout.pieces;
+    if (!IsSplit(question.inputs[i]) || parts % pieces == 0) continue;
+    return {{}, Wish{i, std::gcd(parts, pieces), {}, why}, why};
+  }
+  return Whole(why);
+}
+
+// Rows of tensors are copied into caches: a rank has a part of every row.
+Outcome RowsRule(const RuleQuestion& question, const SplitTrait& trait) {
+  const std::optional<size_t> places = InputAt(question, trait.positions);
+  if (!places) return Whole("its places are not known");
+  int pieces = 1;
+  for (const RuleInput& input : question.inputs) {
+    if (IsSplit(input)) pieces = std::lcm(pieces, input.layout.pieces);
+  }
+  RuleAnswer answer = AllReplicated(question);
+  const int64_t count = question.inputs[*places].type.shape.elements();
+  const std::vector<std::string_view> data = WordsIn(trait.data), caches = WordsIn(trait.caches);
+  for (size_t i = 0; i < data.size() && i < question.outputs.size(); ++i) {
+    const std::optional<size_t> rows = InputAt(question, data[i]);
+    const std::optional<size_t> cache = InputAt(question, caches[i]);
+    if (!rows || !cache) continue;
+    const RuleInput &from = question.inputs[*rows], &to = question.inputs[*cache];
+    const std::optional<int> begin = AxisAfter(from.type.shape, count);
+    if (!begin) return Whole(fmt::format("its {} is no list of rows", data[i]));
+    const int axis = trait.row_axis(question.context);
+    const int64_t parts = std::gcd(from.type.shape[*begin], to.type.shape[axis]);
+    if (parts % pieces != 0) return FewerPieces(question, static_cast<int>(parts));
+    const std::optional<ShardLayout> mine = AsPieces(from, *begin, Common{0, pieces, {}});
+    const std::optional<ShardLayout> theirs = AsPieces(to, axis, Common{0, pieces, {}});
+    if (!mine || !theirs) return Whole("its operands are split in different ways");
+    answer.inputs[*rows] = *mine;
+    answer.inputs[*cache] = *theirs;
+    answer.outputs[i] = *theirs;
+  }
+  for (size_t i = 0; i < question.inputs.size(); ++i) {
+    if (IsSplit(question.inputs[i]) && !answer.inputs[i].split()) {
+      return Whole("its places are split");
+    }
+  }
+  return {answer, {}, {}};
+}
+
 Outcome TraitRule(const RuleQuestion& question, const SplitTrait& trait) {
   switch (trait.form) {
     case SplitForm::kElementwise:
@@ -584,6 +650,8 @@ Outcome TraitRule(const RuleQuestion& question, const SplitTrait& trait) {
       return HeadsRule(question, trait);
     case SplitForm::kUpdate:
       return UpdateRule(question, trait);
+    case SplitForm::kRows:
+      return RowsRule(question, trait);
     case SplitForm::kFill:
       break;
   }
@@ -600,6 +668,9 @@ std::vector<int64_t> ScaledSizes::Of(std::vector<int64_t> whole) const {
 }
 
 RuleOutcome ApplyRule(const RuleQuestion& question) {
+  const bool padded = std::any_of(question.inputs.begin(), question.inputs.end(),
+                                  [](const RuleInput& input) { return input.layout.padding > 0; });
+  if (padded && question.op.permutation.empty()) return Whole("its operand is padded");
   if (question.op.product) return ProductRule(question);
   const bool any = std::any_of(question.inputs.begin(), question.inputs.end(), IsSplit);
   const std::optional<SplitTrait>& trait = question.op.split;

@@ -38,6 +38,16 @@ std::optional<Common> CommonSplit(const RuleQuestion& question) {
   return common;
 }
 
+std::vector<std::string_view> WordsIn(std::string_view list) {
+  std::vector<std::string_view> words;
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(' ', at), list.size());
+    words.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
 std::optional<size_t> InputAt(const RuleQuestion& question, std::string_view port) {
   const std::vector<PortSpec>& ports = question.context.schema().inputs;
   const bool has =

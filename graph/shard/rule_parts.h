@@ -34,6 +34,9 @@ std::optional<Common> CommonSplit(const RuleQuestion& question);
 // `input` in pieces along `axis`; nullopt: it cannot be had so.
 std::optional<ShardLayout> AsPieces(const RuleInput& input, int axis, const Common& common);
 
+// The words of a list with blanks between them.
+std::vector<std::string_view> WordsIn(std::string_view list);
+
 // Position in Node::inputs of the first tensor of a port; none: it is not fed, or the operator has
 // no such port.
 std::optional<size_t> InputAt(const RuleQuestion& question, std::string_view port);

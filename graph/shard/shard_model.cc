@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 
 #include "graph/engine/graph_analysis.h"
 #include "graph/ir/node_kind.h"
@@ -101,12 +100,13 @@ Result<Value> RankWriter::Known(Value value, const ShardLayout& wanted) {
 }
 
 Result<Value> RankWriter::MakeKnown(Value value, const ShardLayout& wanted) {
-  const Tensor& tensor = *plan_.inference().constant(value);
   const Node& node = plan_.graph().node(value.node);
-  if (!IsWeightNode(node) && tensor.elements() > kSmallConstant) {
+  const int64_t elements = plan_.inference().type(value).shape.elements();
+  if (!IsWeightNode(node) && elements > kSmallConstant) {
     NPUMESH_ASSIGN_OR_RETURN(const std::optional<Value> through, KnownThrough(value, wanted));
     if (through) return *through;
   }
+  NPUMESH_ASSIGN_OR_RETURN(const Tensor tensor, plan_.Constant(value));
   return AddConst(node.name, PieceOf(tensor, wanted, rank_, plan_.ranks()));
 }
 
@@ -122,8 +122,9 @@ Result<std::optional<Value>> RankWriter::KnownThrough(Value value, const ShardLa
     answer.inputs.resize(whole.inputs.size());
     if (axis < rank) {
       const int64_t size = question.inputs[0].type.shape[axis];
-      if (size % wanted.pieces != 0) continue;
-      question.inputs[0].layout = ShardLayout::Split(axis, wanted.pieces, wanted.blocks);
+      if ((size + wanted.padding) % wanted.pieces != 0) continue;
+      question.inputs[0].layout = wanted;
+      question.inputs[0].layout.axis = axis;
       RuleOutcome outcome = ApplyRule(question);
       if (!outcome.answer || outcome.answer->outputs[0] != wanted) continue;
       answer = *std::move(outcome.answer);
@@ -178,29 +179,33 @@ Result<Value> RankWriter::Filled(Value value, const ShardLayout& wanted) {
   return Add(std::move(node));
 }
 
+// Pieces come one behind the other along axis 0; those of another axis are put side by side.
 Result<Value> RankWriter::Gathered(Value value) {
   if (const auto found = gathered_.find(value); found != gathered_.end()) return found->second;
   const ShardLayout& have = plan_.layout(value);
-  const int axis = have.axis;
+  const int ranks = plan_.ranks();
   const std::string name = plan_.graph().node(value.node).name + "_gather";
-  std::vector<int64_t> order(static_cast<size_t>(plan_.inference().type(value).shape.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::swap(order[0], order[static_cast<size_t>(axis)]);  // its own inverse
+  const int64_t size = plan_.inference().type(value).shape[have.axis];
+  const int64_t rest = (size + have.padding) / ranks - have.padding;  // of the last piece
   Value piece = values_.at(value);
-  if (have.pieces != plan_.ranks()) {
-    NPUMESH_ASSIGN_OR_RETURN(piece, Cut(value, ShardLayout::Split(axis, plan_.ranks())));
+  if (have.pieces != ranks) {
+    NPUMESH_ASSIGN_OR_RETURN(piece, Cut(value, ShardLayout::Split(have.axis, ranks)));
   }
-  Value permutation;
-  if (axis != 0) {
-    NPUMESH_ASSIGN_OR_RETURN(permutation, AddConst(name + "_axes", Int64s(order)));
-    NPUMESH_ASSIGN_OR_RETURN(piece, Add(TransposeNode(name + "_before", piece, permutation)));
-  }
-  Node gather = AllGatherNode(name, piece, kGroup, plan_.ranks());
-  gather.attrs[std::string(kShardAttr)] =
-      AttrValue::String("gathered: " + ToText(have, plan_.ranks()));
+  Node gather = AllGatherNode(name, piece, kGroup, ranks);
+  gather.attrs[std::string(kShardAttr)] = AttrValue::String("gathered: " + ToText(have, ranks));
   NPUMESH_ASSIGN_OR_RETURN(Value whole, Add(std::move(gather)));
-  if (axis != 0) {
-    NPUMESH_ASSIGN_OR_RETURN(whole, Add(TransposeNode(name + "_after", whole, permutation)));
+  if (have.axis != 0) {
+    NPUMESH_ASSIGN_OR_RETURN(const Value parts, Add(PartsNode(name + "_parts", whole, ranks)));
+    std::vector<Value> pieces;
+    for (int rank = 0; rank < ranks; ++rank) pieces.push_back({parts.node, rank});
+    if (have.padding > 0 && rest > 0) {  // a copy of one piece in place of all
+      NPUMESH_ASSIGN_OR_RETURN(pieces.back(),
+                               SliceOf(pieces.back(), name + "_rest", have.axis, 0, rest));
+    }
+    NPUMESH_ASSIGN_OR_RETURN(whole, Add(JoinNode(name + "_whole", pieces, have.axis)));
+  }
+  if (have.padding > 0 && (have.axis == 0 || rest <= 0)) {
+    NPUMESH_ASSIGN_OR_RETURN(whole, SliceOf(whole, name + "_size", have.axis, 0, size));
   }
   gathered_[value] = whole;
   return whole;
@@ -225,7 +230,7 @@ Result<Value> RankWriter::Scaled(Value value, const ScaledSizes& scaled) {
                              AddConst(name + "_by", IntegersOf(dtype, scaled.divisors)));
     return Add(DivideDownNode(name, values_.at(value), by));
   }
-  const Tensor& known = *plan_.inference().constant(value);
+  NPUMESH_ASSIGN_OR_RETURN(const Tensor known, plan_.Constant(value));
   std::vector<int64_t> sizes;
   for (int64_t i = 0; i < known.elements(); ++i) {
     sizes.push_back(dtype == DataType::kInt32 ? known.as<int32_t>()[static_cast<size_t>(i)]
@@ -276,8 +281,9 @@ Result<Value> RankWriter::LookedUp(const Node& whole, Node node) {
   const TensorType& positions = context.in(op.split->positions);
   TableRows rows;
   rows.total = table.shape[0];
-  rows.count = rows.total / plan_.ranks();
-  rows.first = rows.count * rank_;
+  const int64_t most = (rows.total + plan_.ranks() - 1) / plan_.ranks();
+  rows.first = most * rank_;
+  rows.count = std::min(most, rows.total - rows.first);
   rows.positions_rank = positions.shape.rank();
   rows.positions_type = positions.dtype;
   rows.row_type = {table.dtype, Shape()};
@@ -371,6 +377,20 @@ std::vector<ShardedValue> ValuesOf(const LayoutPlan& plan, const RankWriter& wri
   return values;
 }
 
+// Error: shapes of the graph depend on values.
+Status CheckShapes(const GraphAnalysis& analysis) {
+  for (const NodeId id : analysis.order()) {
+    const Node& node = analysis.graph().node(id);
+    const Operator* const op = analysis.bound().op(id);
+    if (op == nullptr || op->evaluate == nullptr) continue;
+    return Error(Code::kUnsupported,
+                 "node \"{}\" ({}): how much it gives is known only after it ran; needed: a graph "
+                 "whose shapes follow from those of its inputs",
+                 node.name, node.type);
+  }
+  return Status();
+}
+
 }  // namespace
 
 std::string_view Name(ShardFate fate) {
@@ -390,6 +410,7 @@ Result<ShardedModel> ShardModel(const Model& model, const OpRegistry& registry, 
   const CompileOptions options;
   GraphAnalysis analysis(model, registry, nullptr, options);
   NPUMESH_RETURN_IF_ERROR(analysis.TakeInputs(types, sample));
+  NPUMESH_RETURN_IF_ERROR(CheckShapes(analysis));
   NPUMESH_RETURN_IF_ERROR(analysis.Infer());
   LayoutPlan plan(analysis, ranks);
   NPUMESH_RETURN_IF_ERROR(plan.Decide());

@@ -130,16 +130,19 @@ def check(program, name, ranks):
                 raise Failure(f'set {opset}: caches are not split: {whole}')
             run_package(program, exported, split, ranks, 'package', folder)
             if opset == OPERATOR_SETS[-1]:
-                from_air(program, split, ranks, folder)
+                from_air(program, exported, split, ranks, folder)
 
 
-def from_air(program, split, ranks, folder):
-    """The same from AIR."""
+def from_air(program, exported, split, ranks, folder):
+    """The same from AIR: split in the same way, with the same outputs to the bit."""
     command([program, 'import', 'model.onnx', '-o', 'model.air'], folder)
     report = command([program, 'export', 'model.air', '--tp', str(ranks), '--path', 'from_air',
                       '--name', 'model', '--inputs', 'in'], folder)
     if layouts(report) != split:
         raise Failure('from AIR it is split in another way than from ONNX')
+    command([program, 'launch', '-n', str(ranks), '--', 'run', 'from_air', '--inputs', f'in_{ranks}',
+             '--check', f'out_{ranks}', '--tolerance', 'exact', '--steps', str(len(exported.steps)),
+             '--no-progress', '--threads', '1'], folder)
 
 
 def main():

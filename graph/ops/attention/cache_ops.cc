@@ -75,6 +75,11 @@ ScatterPlan PlanScatter(const OpContext& op, Check& check) {
   return plan;
 }
 
+// Tokens come before the elements of a row, but for the tiles of a block.
+int RowAxis(const OpContext& op) {
+  return op.attr_string("cache_mode") == "PA_NZ" ? 1 : 2;
+}
+
 Status Copy(const ScatterPlan& plan, const CacheCopy& copy, const KernelArgs& args) {
   const auto* row = static_cast<const std::byte*>(args.in[copy.from]);
   auto* cache = static_cast<std::byte*>(args.out[copy.output]);
@@ -284,7 +289,12 @@ void RegisterCacheOps(OpRegistry& registry) {
       "ScatterPaKvCache(key, key_cache, slot_mapping, value, value_cache, compress_lens?, "
       "compress_seq_offset?, seq_lens?; cache_mode=\"Norm\", scatter_mode=\"None\", "
       "strides=[1,1], offsets=[0,0]) -> key_cache, value_cache",
-      {.in_place = {{0, 1}, {1, 4}}}));
+      {.in_place = {{0, 1}, {1, 4}},
+       .split = SplitTrait{.form = SplitForm::kRows,
+                           .data = "key value",
+                           .caches = "key_cache value_cache",
+                           .row_axis = RowAxis,
+                           .positions = "slot_mapping"}}));
   registry.Add(Define<PlanNormRope, RunNormRope>(
       "KvRmsNormRopeCache(kv, gamma, cos, sin, index, k_cache, ckv_cache, k_rope_scale?, "
       "c_kv_scale?, k_rope_offset?, c_kv_offset?, v?; epsilon=1e-05, cache_mode=\"Norm\", "

@@ -8,6 +8,8 @@
 
 namespace npumesh {
 
+class OpContext;
+
 enum class SplitForm : uint8_t {
   // Element i of every output depends on the elements at i of inputs that are broadcast as NumPy
   // does; along `axes`, if there are any, on all of them.
@@ -33,6 +35,9 @@ enum class SplitForm : uint8_t {
   kHeads,
   // Overwrites parts of input 0 with `data`, which has its axes, counted from the end.
   kUpdate,
+  // Copies rows of each input of `data`, as many as there are `positions`, into its cache in
+  // `caches`, in the same order: output i is cache i.
+  kRows,
 };
 
 struct SplitTrait {
@@ -52,6 +57,10 @@ struct SplitTrait {
   // The port with the sizes of the output.
   std::string_view sizes = {};
   std::string_view data = "x";
+  // Inputs that are updated in place, names with blanks between them; and the axis with which a row
+  // of one begins.
+  std::string_view caches = {};
+  int (*row_axis)(const OpContext& op) = nullptr;
   std::string_view positions = {};
   // The attribute with how many axes from the first are batches of a lookup.
   std::string_view batch = {};

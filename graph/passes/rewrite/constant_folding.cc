@@ -41,16 +41,19 @@ Result<std::vector<Tensor>> Evaluate(const Operator& op, const OpContext& contex
 
 }  // namespace
 
+bool IsRepeatable(const Operator& op, const OpContext& context) {
+  return op.pure && !op.late() && !op.collective && !op.side_effect && op.in_place.empty() &&
+         context.outputs() > 0;
+}
+
 Result<std::optional<std::vector<Tensor>>> FoldConstants(const Operator& op,
-                                                         const OpContext& context) {
-  const bool repeatable = op.pure && !op.late() && !op.collective && !op.side_effect &&
-                          op.in_place.empty() && context.outputs() > 0;
-  if (!repeatable || !(op.shape_query || AllInputsConstant(context)))
+                                                         const OpContext& context, uint64_t most) {
+  if (!IsRepeatable(op, context) || !(op.shape_query || AllInputsConstant(context)))
     return std::optional<std::vector<Tensor>>();
   if (op.view) {
     return std::optional(std::vector<Tensor>{context.value(0)->WithType(context.out(0))});
   }
-  if (OutputBytes(context) > kMaxFoldedBytes) return std::optional<std::vector<Tensor>>();
+  if (OutputBytes(context) > most) return std::optional<std::vector<Tensor>>();
   NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, Evaluate(op, context));
   return std::optional(std::move(outputs));
 }

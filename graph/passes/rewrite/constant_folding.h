@@ -16,10 +16,14 @@ inline constexpr uint64_t kMaxFoldedBytes = uint64_t{16} << 20;
 // The outputs of a node whose types `context` has inferred, when they are known before it runs:
 //   - Shape, ShapeN, Size and Rank: from the input types;
 //   - a view of a constant: the same bytes;
-//   - a pure operator with constant inputs only and at most kMaxFoldedBytes of output.
+//   - a pure operator with constant inputs only and at most `most` bytes of output.
 // nullopt: not known. Errors are those of the operator's kernel.
 Result<std::optional<std::vector<Tensor>>> FoldConstants(const Operator& op,
-                                                         const OpContext& context);
+                                                         const OpContext& context,
+                                                         uint64_t most = kMaxFoldedBytes);
+
+// Whether the node gives the same whenever it runs with the same inputs, and does nothing else.
+bool IsRepeatable(const Operator& op, const OpContext& context);
 
 // The same bytes, 16-byte aligned, as kernels and `Tensor::as` expect; copies only if need be.
 Tensor Aligned(const Tensor& tensor);
