@@ -8,7 +8,7 @@ Operand::Operand(const TensorType& stored, DataType wanted, const Shape& order)
     : plan_(stored.shape.elements() == 1 ? Shape() : stored.shape, order, WidthOf(stored.dtype)),
       stored_width_(WidthOf(stored.dtype)),
       wanted_width_(WidthOf(wanted)),
-      convert_(stored.dtype == wanted ? nullptr : FindConvert(stored.dtype, wanted)) {}
+      convert_(stored.dtype == wanted ? nullptr : FindNumberConvert(stored.dtype, wanted)) {}
 
 void Operand::Start(const void* data, BlockBuffer& block) const {
   if (!fills_once()) return;

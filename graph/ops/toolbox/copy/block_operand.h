@@ -13,7 +13,7 @@ namespace npumesh {
 // Elements of a block.
 inline constexpr size_t kBlockElements = 512;
 
-inline constexpr size_t kWidestElement = 8;
+inline constexpr size_t kWidestElement = 16;
 
 struct alignas(64) BlockBuffer {
   std::byte bytes[kBlockElements * kWidestElement];
@@ -22,8 +22,8 @@ struct alignas(64) BlockBuffer {
 // Thread-safety: immutable.
 class Operand {
  public:
-  // REQUIRES: `stored` has one element or broadcasts to `order`; FindConvert(stored, wanted) exists
-  // unless the types are equal.
+  // REQUIRES: `stored` has one element or broadcasts to `order`; FindNumberConvert(stored,
+  // wanted) exists unless the types are equal.
   Operand(const TensorType& stored, DataType wanted, const Shape& order);
 
   // Prepares a run: a single element is converted and repeated once for all blocks.

@@ -22,7 +22,7 @@ class BlockKernel final : public Kernel {
         width_(WidthOf(context.out(0).dtype)),
         convert_(plan_.result == context.out(0).dtype
                      ? nullptr
-                     : FindConvert(plan_.result, context.out(0).dtype)),
+                     : FindNumberConvert(plan_.result, context.out(0).dtype)),
         who_(context.Who()) {
     for (int slot = 0; slot < context.slots(); ++slot) {
       operands_.emplace_back(context.in(slot), plan_.operands[static_cast<size_t>(slot)],
@@ -75,12 +75,21 @@ struct FormulaTypes {
   DataType output = DataType::kUndefined;
 };
 
+bool IsComplex(DataType dtype) {
+  return dtype == DataType::kComplex32 || dtype == DataType::kComplex64 ||
+         dtype == DataType::kComplex128;
+}
+
 // Complex numbers stay so, but for magnitudes and comparisons.
-FormulaTypes ComplexTypes(const ElementwiseSpec& spec) {
-  const DataType complex = DataType::kComplex64;
+FormulaTypes ComplexTypes(const ElementwiseSpec& spec, DataType promoted) {
+  const DataType complex = ComputeTypeOf(promoted);
   if (spec.rule == ResultRule::kCompare) return {complex, DataType::kBool, DataType::kBool};
-  if (spec.formula == Formula::kAbs) return {complex, DataType::kFloat, DataType::kFloat};
-  return {complex, complex, complex};
+  if (spec.formula != Formula::kAbs) return {complex, complex, promoted};
+  const bool wide = complex == DataType::kComplex128, half = promoted == DataType::kComplex32;
+  return {complex, wide ? DataType::kDouble : DataType::kFloat,
+          wide   ? DataType::kDouble
+          : half ? DataType::kFloat16
+                 : DataType::kFloat};
 }
 
 FormulaTypes TypesBy(ResultRule rule, DataType promoted) {
@@ -119,7 +128,7 @@ Result<FormulaTypes> TypesOf(const OpContext& context, const ElementwiseSpec& sp
   for (int slot = 0; slot < context.slots(); ++slot) operands.push_back(context.in(slot));
   const DataType promoted = Promote(operands);
   const FormulaTypes types =
-      promoted == DataType::kComplex64 ? ComplexTypes(spec) : TypesBy(spec.rule, promoted);
+      IsComplex(promoted) ? ComplexTypes(spec, promoted) : TypesBy(spec.rule, promoted);
   if (ComputeTypeOf(promoted) == DataType::kUndefined ||
       FindBlock(spec.formula, types.operand) == nullptr) {
     return Error(Code::kUnsupported, "{}: not defined for {}", context.Who(),
@@ -216,9 +225,10 @@ void LoopElementwise(const OpContext& context, LoopBuilder& loop, const Elementw
 
 DataType ComputeTypeOf(DataType dtype) {
   if (dtype == DataType::kDouble || dtype == DataType::kUint64 || dtype == DataType::kBool ||
-      dtype == DataType::kComplex64) {
+      dtype == DataType::kComplex64 || dtype == DataType::kComplex128) {
     return dtype;
   }
+  if (dtype == DataType::kComplex32) return DataType::kComplex64;
   if (IsFloating(dtype)) return DataType::kFloat;
   return IsInteger(dtype) ? DataType::kInt64 : DataType::kUndefined;
 }
@@ -235,7 +245,8 @@ BlockFn FindBlock(Formula formula, DataType compute) {
     case DataType::kBool:
       return BoolBlock(formula);
     case DataType::kComplex64:
-      return ComplexBlock(formula);
+    case DataType::kComplex128:
+      return ComplexBlock(formula, compute == DataType::kComplex128);
     default:
       return nullptr;
   }

@@ -5,7 +5,7 @@
 // plain arrays, and converts the result. Formulas are therefore written once for six types only:
 // float (also for both 16-bit floats: widened, computed, rounded once), double, int64 (also for all
 // narrower integers: the low bits of the result are the wrapped result), uint64 and bool; and for
-// complex64, of which all operands must be.
+// complex64 (also for complex32) and complex128, where all operands are of one type.
 //
 // Thread-safety: formulas are pure functions; a kernel runs on one thread at a time.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_FORMULA_FORMULA_H_
@@ -52,7 +52,7 @@ struct FormulaRow {
 };
 
 // The block function of a formula; null when the formula does not exist for the type. `compute` is
-// kFloat, kDouble, kInt64, kUint64, kBool or kComplex64.
+// kFloat, kDouble, kInt64, kUint64, kBool, kComplex64 or kComplex128.
 BlockFn FindBlock(Formula formula, DataType compute);
 // The same in a table.
 inline BlockFn FindBlock(std::span<const FormulaRow> rows, Formula formula) {
@@ -67,7 +67,7 @@ BlockFn FloatBlock(Formula formula);                    // formula_float.cc: Hig
 BlockFn DoubleBlock(Formula formula);                   // formula_double.cc
 BlockFn IntegerBlock(Formula formula, bool is_signed);  // formula_integer.cc
 BlockFn BoolBlock(Formula formula);                     // formula_integer.cc
-BlockFn ComplexBlock(Formula formula);                  // formula_complex.cc
+BlockFn ComplexBlock(Formula formula, bool wide);       // formula_complex.cc
 
 // The type that formulas on `dtype` compute in; kUndefined for a type without arithmetic.
 DataType ComputeTypeOf(DataType dtype);

@@ -10,6 +10,7 @@
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/loop_program.h"
+#include "graph/ops/toolbox/values/element_io.h"
 #include "graph/ops/toolbox/values/small_float.h"
 #include "runtime/base/float16.h"
 
@@ -155,28 +156,91 @@ int IndexOf(DataType dtype) {
   return -1;
 }
 
+// Between complex types: twice as many parts.
+template <typename From, typename To>
+void ConvertParts(const void* from, void* to, size_t count) {
+  constexpr ConvertFn kConvert = Pick<From, To>();
+  kConvert(from, to, 2 * count);
+}
+
+int ComplexIndexOf(DataType dtype) {
+  if (dtype == DataType::kComplex32) return 0;
+  if (dtype == DataType::kComplex64) return 1;
+  return dtype == DataType::kComplex128 ? 2 : -1;
+}
+
+constexpr ConvertFn kComplexTable[3][3] = {
+    {ConvertParts<Float16, Float16>, ConvertParts<Float16, float>, ConvertParts<Float16, double>},
+    {ConvertParts<float, Float16>, ConvertParts<float, float>, ConvertParts<float, double>},
+    {ConvertParts<double, Float16>, ConvertParts<double, float>, ConvertParts<double, double>}};
+
+// Types without an entry in the table, because elements have no byte each, or no sign: Cast goes
+// through float32.
+bool IsNarrow(DataType dtype) {
+  return dtype == DataType::kFloat4E2M1 || dtype == DataType::kFloat4E1M2 ||
+         dtype == DataType::kFloat8E8M0;
+}
+
 struct CastPlan : Planned {
-  ConvertFn convert = nullptr;
+  ConvertFn convert = nullptr;  // null: through float32
+  DataType from = DataType::kUndefined;
 };
+
+// Elements [first, first + count) as floats that round to narrow types as the elements would.
+void Widen(DataType from, const void* data, int64_t first, int64_t count, float* to) {
+  if (from != DataType::kDouble) return LoadNumbers(from, data, first, count, to);
+  const double* numbers = static_cast<const double*>(data) + first;
+  for (int64_t i = 0; i < count; ++i) to[i] = RoundToOdd(numbers[i]);
+}
+
+void CastThroughFloat(const CastPlan& plan, const void* from, void* to) {
+  constexpr int64_t kChunk = 512;
+  const DataType target = plan.outputs[0].dtype;
+  const int64_t elements = plan.outputs[0].shape.elements();
+  alignas(64) float wide[kChunk];
+  for (int64_t first = 0; first < elements; first += kChunk) {
+    const int64_t count = std::min(kChunk, elements - first);
+    Widen(plan.from, from, first, count, wide);
+    if (IsNarrow(target)) {
+      StoreNarrow(target, wide, to, first, count);
+    } else {
+      FindConvert(DataType::kFloat, target)(
+          wide, static_cast<std::byte*>(to) + first * BitsOf(target) / 8,
+          static_cast<size_t>(count));
+    }
+  }
+}
+
+bool CanCastThroughFloat(DataType from, DataType to) {
+  const auto known = [](DataType dtype) { return IsNarrow(dtype) || IndexOf(dtype) >= 0; };
+  return (IsNarrow(from) || IsNarrow(to)) && known(from) && known(to);
+}
 
 Result<CastPlan> PlanCast(const OpContext& op) {
   const TensorType& x = op.in(0);
   NPUMESH_ASSIGN_OR_RETURN(const DataType to, op.attr_dtype("dst_type"));
   CastPlan plan;
-  plan.convert = FindConvert(x.dtype, to);
+  plan.convert = FindNumberConvert(x.dtype, to);
+  plan.from = x.dtype;
   plan.outputs = {{to, x.shape}};
-  if (plan.convert != nullptr) return plan;
+  if (plan.convert != nullptr || CanCastThroughFloat(x.dtype, to)) return plan;
   return Error(Code::kUnsupported,
-               "{}: cannot cast {} to {}; floats, integers and bool are supported", op.Who(),
-               Name(x.dtype), Name(to));
+               "{}: cannot cast {} to {}; floats, integers and bool are supported, and complex "
+               "types among themselves",
+               op.Who(), Name(x.dtype), Name(to));
 }
 
 Status RunCast(const CastPlan& plan, const KernelArgs& args) {
+  if (plan.convert == nullptr) {
+    CastThroughFloat(plan, args.in[0], args.out[0]);
+    return Status();
+  }
   plan.convert(args.in[0], args.out[0], static_cast<size_t>(plan.outputs[0].shape.elements()));
   return Status();
 }
 
 void LoopCast(const OpContext& op, LoopBuilder& loop) {
+  if (FindConvert(op.in(0).dtype, op.out(0).dtype) == nullptr) return;
   loop.Give(loop.To(op.out(0).dtype, loop.In(0)));
 }
 
@@ -187,6 +251,12 @@ ConvertFn FindConvert(DataType from, DataType to) {
   const int column = IndexOf(to);
   if (row < 0 || column < 0) return nullptr;
   return kTable[static_cast<size_t>(row)][static_cast<size_t>(column)];
+}
+
+ConvertFn FindNumberConvert(DataType from, DataType to) {
+  const int row = ComplexIndexOf(from);
+  const int column = ComplexIndexOf(to);
+  return row >= 0 && column >= 0 ? kComplexTable[row][column] : FindConvert(from, to);
 }
 
 void RegisterCastOp(OpRegistry& registry) {

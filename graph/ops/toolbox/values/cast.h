@@ -22,6 +22,9 @@ using ConvertFn = void (*)(const void* from, void* to, size_t count);
 // Null when one of the types is not a float (8, 16, 32, 64 bits, bfloat16), integer or bool.
 ConvertFn FindConvert(DataType from, DataType to);
 
+// The same, and between complex types, part by part.
+ConvertFn FindNumberConvert(DataType from, DataType to);
+
 // Bytes of one element of a type that has conversions.
 inline size_t WidthOf(DataType dtype) {
   return static_cast<size_t>(BitsOf(dtype)) / 8;

@@ -69,6 +69,37 @@ void LoadFloat4(const float* values, const void* data, int64_t first, int64_t co
   });
 }
 
+unsigned CodeOf(const float* values, float number) {
+  const float size = std::fabs(number);
+  unsigned code = 7;  // of what is too large, and of NaN
+  while (code > 0 &&
+         (size < values[code] - (values[code] - values[code - 1]) / 2 ||
+          (size == values[code] - (values[code] - values[code - 1]) / 2 && code % 2 == 1))) {
+    --code;
+  }
+  return code | (std::signbit(number) ? 8u : 0u);
+}
+
+void StoreFloat4(const float* values, const float* from, void* data, int64_t first, int64_t count) {
+  uint8_t* to = static_cast<uint8_t*>(data) + first / 2;
+  for (int64_t i = 0; i < count; i += 2) {
+    const unsigned high = i + 1 < count ? CodeOf(values, from[i + 1]) : 0;
+    to[i / 2] = static_cast<uint8_t>(CodeOf(values, from[i]) | high << 4);
+  }
+}
+
+void StorePowers(const float* from, void* data, int64_t first, int64_t count) {
+  auto* to = static_cast<Float8E8m0*>(data) + first;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t bits = std::bit_cast<uint32_t>(from[i]) & 0x7FFFFFFFu;
+    const uint32_t power = bits >> 23;
+    // The first bit of the fraction says whether the power above is as near; of a subnormal
+    // number, whose power is the smallest, the half way lies above the fraction.
+    const uint32_t up = power > 0 ? (bits >> 22) & 1u : (bits >= 0x600000u ? 1u : 0u);
+    to[i] = {static_cast<uint8_t>(power == 255 ? 255 : power + up)};
+  }
+}
+
 void LoadPowers(const void* data, int64_t first, int64_t count, float* to) {
   const auto* from = static_cast<const Float8E8m0*>(data) + first;
   for (int64_t i = 0; i < count; ++i) to[i] = ToFloat(from[i]);
@@ -116,6 +147,11 @@ void LoadNumbers(DataType dtype, const void* data, int64_t first, int64_t count,
       const auto* from = static_cast<const std::byte*>(data) + first * BitsOf(dtype) / 8;
       FindConvert(dtype, DataType::kFloat)(from, to, static_cast<size_t>(count));
   }
+}
+
+void StoreNarrow(DataType dtype, const float* from, void* data, int64_t first, int64_t count) {
+  if (dtype == DataType::kFloat8E8M0) return StorePowers(from, data, first, count);
+  StoreFloat4(dtype == DataType::kFloat4E2M1 ? kE2M1 : kE1M2, from, data, first, count);
 }
 
 void StoreIntegers(DataType dtype, Rounding rounding, const float* from, void* data, int64_t first,

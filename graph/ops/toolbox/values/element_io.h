@@ -31,6 +31,13 @@ LoopValue LoopIntegers(LoopBuilder& loop, DataType dtype, Rounding rounding, Loo
 // The same for floating types too, to the nearest.
 void StoreNumbers(DataType dtype, const float* from, void* data, int64_t first, int64_t count);
 
+// Rounds to float4 or float8_e8m0 to the nearest. float4: ties go to the even code, what is larger
+// than the largest becomes it, and so does NaN. float8_e8m0 has powers of two: the sign is dropped,
+// a value half way between two powers goes up, 0 becomes the smallest, infinity and NaN become NaN.
+// REQUIRES: one of these types; for float4 `first` is even, and so is `count` unless the tensor
+// ends there.
+void StoreNarrow(DataType dtype, const float* from, void* data, int64_t first, int64_t count);
+
 // A string attribute like "round". Error: kInvalidArgument.
 Result<Rounding> RoundingOf(const OpContext& op, std::string_view attribute);
 

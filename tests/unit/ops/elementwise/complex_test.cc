@@ -65,6 +65,40 @@ TEST(Complex, NothingOverflowsOnTheWay) {
   EXPECT_FLOAT_EQ((*size)[0].as<float>()[0], 5 * large);
 }
 
+// The same small numbers in the other widths.
+TEST(Complex, OtherWidths) {
+  using D = std::complex<double>;
+  const std::vector<D> a = {{1, 2}, {-3, 4}, {0, 5}}, b = {{3, -1}, {0, 2}, {0, 5}};
+  const std::vector<std::pair<std::string, std::vector<D>>> cases = {
+      {"Add", {{4, 1}, {-3, 6}, {0, 10}}},
+      {"Sub", {{-2, 3}, {-3, 2}, {0, 0}}},
+      {"Mul", {{5, 5}, {-8, -6}, {-25, 0}}},
+      {"RealDiv", {{0.1, 0.7}, {2, 1.5}, {1, 0}}}};
+  const auto cast = [](const Tensor& x, DataType to) {
+    const auto out =
+        Compute("Cast", {{"x", x}}, {{"dst_type", AttrValue::Int(static_cast<int64_t>(to))}});
+    EXPECT_TRUE(out.ok()) << out.status().ToString();
+    return out.ok() ? (*out)[0] : Tensor::Allocate({to, {0}});
+  };
+  constexpr DataType kC128 = DataType::kComplex128;
+  for (const DataType dtype : {DataType::kComplex32, kC64, kC128}) {
+    const double bound = dtype == kC128 ? 1e-16 : dtype == kC64 ? 1e-7 : 1e-3;
+    const Tensor x1 = cast(Make<D>(kC128, {3}, a), dtype), x2 = cast(Make<D>(kC128, {3}, b), dtype);
+    for (const auto& [type, expected] : cases) {
+      const auto out = Compute(type, {{"x1", x1}, {"x2", x2}});
+      ASSERT_TRUE(out.ok()) << type << out.status().ToString();
+      EXPECT_EQ((*out)[0].dtype(), dtype);
+      const Tensor wide = cast((*out)[0], kC128);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_LE(std::abs(wide.as<D>()[i] - expected[i]), bound) << type << " " << Name(dtype);
+      }
+    }
+    const auto size = Compute("Abs", {{"x", cast(Make<D>(kC128, {1}, {{3, -4}}), dtype)}});
+    ASSERT_TRUE(size.ok());
+    EXPECT_EQ(BitsOf((*size)[0].dtype()) * 2, BitsOf(dtype));
+  }
+}
+
 TEST(Complex, BroadcastsAScalar) {
   const auto out = Compute("Mul", {{"x1", Make<C>(kC64, {2, 1}, {{1, 0}, {0, 1}})},
                                    {"x2", Make<C>(kC64, {2}, {{2, 1}, {0, 3}})}});

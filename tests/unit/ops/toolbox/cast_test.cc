@@ -174,5 +174,61 @@ TEST(FindConvertTest, IsNullForOtherTypes) {
   EXPECT_EQ(FindConvert(kF32, DataType::kComplex64), nullptr);
 }
 
+// The values of all codes, and the nearest of them by distance; of two, the one with the even code.
+struct Codes {
+  DataType dtype;
+  std::vector<double> values;  // in the order of the codes, without sign
+};
+
+double Nearest(const Codes& codes, double value) {
+  const double size = std::fabs(value);
+  size_t best = 0;
+  for (size_t code = 1; code < codes.values.size(); ++code) {
+    const double now = std::fabs(codes.values[code] - size);
+    const double before = std::fabs(codes.values[best] - size);
+    if (now < before || (now == before && code % 2 == 0)) best = code;
+  }
+  return std::copysign(codes.values[best], value);
+}
+
+TEST_F(CastTest, Float4GetsTheNearestCode) {
+  const Codes both[] = {{DataType::kFloat4E2M1, {0, 0.5, 1, 1.5, 2, 3, 4, 6}},
+                        {DataType::kFloat4E1M2, {0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75}}};
+  std::vector<double> x = {0, -0.0, 7, -100, 1e30, -1e-30, 5, 3.5, 2.5, 1.75, 0.25, -1.25};
+  for (int i = -700; i <= 700; ++i) x.push_back(i / 64.0);  // all the ties, and a count that is odd
+  for (const Codes& codes : both) {
+    std::vector<double> expected;
+    for (const double value : x) expected.push_back(Nearest(codes, value));
+    for (const DataType from : {kF32, kF64}) {
+      const Tensor narrow =
+          Cast(FromDoubles(from, {static_cast<int64_t>(x.size())}, x), codes.dtype);
+      EXPECT_EQ(narrow.dtype(), codes.dtype);
+      EXPECT_EQ(ToDoubles(Cast(narrow, kF32)), expected) << Name(codes.dtype);
+    }
+    const Tensor whole = Cast(Make<int32_t>(DataType::kInt32, {3}, {1, -1, 9}), codes.dtype);
+    EXPECT_EQ(ToDoubles(Cast(whole, kF32)), (std::vector<double>{1, -1, codes.values.back()}));
+  }
+  // Just above a tie of double, which float32 would round to the tie.
+  const Tensor above = FromDoubles(kF64, {2}, {2.5 + 0x1p-40, 2.5});
+  EXPECT_EQ(ToDoubles(Cast(Cast(above, DataType::kFloat4E2M1), kF32)), (std::vector<double>{3, 2}));
+}
+
+TEST_F(CastTest, PowersOfTwoGetTheNearestOne) {
+  constexpr DataType kPowers = DataType::kFloat8E8M0;
+  std::vector<double> x, expected;
+  for (int power = -126; power < 127; ++power) {
+    const double unit = std::ldexp(1.0, power);
+    x.insert(x.end(), {unit, -1.25 * unit, 1.49 * unit, 1.5 * unit, 1.75 * unit});
+    expected.insert(expected.end(), {unit, unit, unit, 2 * unit, 2 * unit});
+  }
+  const auto count = static_cast<int64_t>(x.size());
+  EXPECT_EQ(ToDoubles(Cast(Cast(FromDoubles(kF32, {count}, x), kPowers), kF32)), expected);
+  const Tensor odd = FromDoubles(kF32, {4}, {0, 0x1p-127, NAN, INFINITY});
+  const std::vector<double> seen = ToDoubles(Cast(Cast(odd, kPowers), kF32));
+  EXPECT_EQ(seen[0], 0x1p-127);
+  EXPECT_EQ(seen[1], 0x1p-127);
+  EXPECT_TRUE(std::isnan(seen[2]) && std::isnan(seen[3]));
+}
+
 }  // namespace
 }  // namespace npumesh
