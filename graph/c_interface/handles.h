@@ -28,6 +28,7 @@ struct npumesh_world {
 // Thread-safety: guarded by the turn of its world.
 struct npumesh_session {
   npumesh_world* world = nullptr;
+  std::shared_ptr<const npumesh::OpRegistry> registry;  // with stand-ins; null: the built-in one
   std::unique_ptr<npumesh::Session> session;
   bool communicates = false;
   // By output: "node:port", and what is known of its type now.

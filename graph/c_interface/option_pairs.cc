@@ -18,6 +18,8 @@ namespace {
 constexpr std::string_view kThreads = "npumesh.threads";
 constexpr std::string_view kParameters = "npumesh.parameters";
 constexpr std::string_view kAllowOutside = "npumesh.allow_outside";
+constexpr std::string_view kMissing = "npumesh.missing_operators";
+constexpr std::string_view kZeros = "zeros";
 constexpr std::string_view kGroup = "npumesh.group.";
 constexpr int kMostThreads = 4096;
 
@@ -51,6 +53,12 @@ Result<bool> TakeOwnPair(const npumesh_option& pair, SessionPairs& read) {
     NPUMESH_ASSIGN_OR_RETURN(read.session.parameters, ParseFrozenInput(pair.value));
   } else if (key == kAllowOutside) {
     NPUMESH_ASSIGN_OR_RETURN(read.allow_outside, ParseBool(pair.value, key));
+  } else if (key == kMissing) {
+    read.stand_ins = pair.value == kZeros;
+    if (!read.stand_ins && pair.value != std::string_view("refuse")) {
+      return Error(Code::kInvalidArgument, "{} is \"{}\"; expected refuse or zeros", key,
+                   pair.value);
+    }
   } else if (key.starts_with(kGroup) && key.size() > kGroup.size()) {
     Result<std::vector<int>> ranks = ParseRankList(pair.value, key);
     if (!ranks.ok()) return Error(Code::kInvalidArgument, "{}", ranks.status().message());

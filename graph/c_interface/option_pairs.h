@@ -23,6 +23,7 @@ Result<WorldPairs> ReadWorldPairs(const npumesh_option* options, size_t count);
 struct SessionPairs {
   SessionOptions session;
   bool allow_outside = false;
+  bool stand_ins = false;  // for operators that npumesh lacks
 };
 
 // What the pairs of a session say over the defaults of its world, whose rank has `threads` threads.

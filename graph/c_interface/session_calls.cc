@@ -1,4 +1,6 @@
 // The functions of npumesh.h about sessions.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +14,7 @@
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
 #include "graph/ops/builtin_ops.h"
+#include "graph/ops/stand_ins.h"
 #include "graph/session/group_table.h"
 #include "runtime/base/log.h"
 
@@ -57,6 +60,16 @@ void NoteOutputs(npumesh_session& session) {
   session.output_types = session.declared_outputs;
 }
 
+// The operators with stand-ins for those that the model has and npumesh lacks; null: none is
+// lacking.
+std::shared_ptr<const OpRegistry> RegistryWithStandIns(const Model& model) {
+  StandIns made = StandInsFor(model, BuiltinOps());
+  if (made.types.empty()) return nullptr;
+  NPUMESH_WARNING("graph \"{}\": npumesh does not have {}; outputs of these operators are zero",
+                  model.graph.name(), fmt::join(made.types, ", "));
+  return std::move(made.registry);
+}
+
 Status Load(npumesh_world& world, const ModelSource& source, const npumesh_option* options,
             size_t count, npumesh_session** session) {
   GroupTable groups;
@@ -75,7 +88,9 @@ Status Load(npumesh_world& world, const ModelSource& source, const npumesh_optio
   for (const std::string& warning : warnings) NPUMESH_WARNING("{}", warning);
   auto made = std::make_unique<npumesh_session>();
   made->world = &world;
-  made->communicates = !GroupsOf(model, BuiltinOps()).empty();
+  if (pairs.stand_ins) made->registry = RegistryWithStandIns(model);
+  pairs.session.registry = made->registry ? made->registry.get() : &BuiltinOps();
+  made->communicates = !GroupsOf(model, *pairs.session.registry).empty();
   const NpuBackend backend = [&pairs](World& ranks, DeviceMemory& memory, Model loaded) {
     return Session::Create(ranks, memory, std::move(loaded), pairs.session);
   };

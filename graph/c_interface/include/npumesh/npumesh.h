@@ -220,6 +220,10 @@ typedef struct npumesh_session npumesh_session;
  *                                     which experimental_config.frozen_parameter freezes
  *   npumesh.group.<name>              the ranks of a group of the graph, as in "0,1"
  *   npumesh.allow_outside             1: weights may lie outside of the model's folder
+ *   npumesh.missing_operators         zeros: an operator that npumesh does not have gives zeros, of
+ *                                     the types that its node declares or its _inference_rule says,
+ *                                     and leaves inputs that are its outputs as they are; a warning
+ *                                     names it. refuse: the error below
  * Errors: file, node and field; the complete list of operators that npumesh does not have
  * (NPUMESH_UNSUPPORTED). */
 npumesh_code npumesh_load_file(npumesh_world* world, const char* path,
