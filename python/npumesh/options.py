@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -62,3 +63,15 @@ def dump_options(folder: Any = ".", mode: str = "all", data: str = "tensor",
         "dump_config.dump_step": steps,
         "dump_config.dump_layer": " ".join(layers),
     }
+
+
+def make_dump_folder(path: str) -> None:
+    """Makes the folder that the vendor's JSON of a dump at `path` names, which npumesh_set_dump wants
+    to be there. A file that says no folder is left to npumesh_set_dump. Errors: OSError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            folder = json.load(file)["dump"]["dump_path"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if isinstance(folder, str) and folder:
+        os.makedirs(folder, exist_ok=True)

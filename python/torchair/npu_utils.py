@@ -1,5 +1,6 @@
 """TorchAir's module _npu_utils: conversions of formats on the CPU."""
 
+import sys
 from typing import Any
 
 import torch
@@ -19,6 +20,6 @@ def NpuFormatCastViaCpu(tensor: torch.Tensor, acl_format: int,  # noqa: N802
     if tensor.dtype != torch.int8:
         raise RuntimeError(f"npu_format_cast_via_cpu: unsupported dtype {tensor.dtype}, "
                            "expected torch.int8")
-    import torch_npu
-
-    return torch_npu.npu_format_cast(tensor.clone(), acl_format)
+    copy = tensor.clone()
+    torch_npu = sys.modules.get("torch_npu")  # without it no one asks for a format
+    return copy if torch_npu is None else torch_npu.npu_format_cast(copy, acl_format)

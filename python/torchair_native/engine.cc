@@ -5,6 +5,7 @@
 #include "python/torchair_native/graph.h"
 #include "python/torchair_native/log.h"
 #include "python/torchair_native/options.h"
+#include "python/torchair_native/questions.h"
 
 namespace npumesh::torchair {
 namespace {
@@ -82,6 +83,9 @@ npumesh_world* Engine::World() {
 bool Engine::SetDump(const std::string& path) {
   npumesh_world* const world = World();
   if (world == nullptr) return false;
+  const Ref make = Import("npumesh.options", "make_dump_folder");
+  const Ref made(make ? PyObject_CallFunction(make.get(), "s", path.c_str()) : nullptr);
+  if (!made) return false;
   if (npumesh_set_dump(world, path.c_str()) != NPUMESH_OK) {
     FailOf("AclmdlSetDump");
     return false;
@@ -93,6 +97,8 @@ bool Engine::SetDump(const std::string& path) {
 bool Engine::OptionsFor(const Texts& graph, Texts& session) {
   session = SessionOptions(options_, graph);
   if (!dump_is_set_) AddDumpOptions(options_, session);
+  // A program that declares foreign operators wants the rest of its graphs to run.
+  if (HasDeclaredOperators()) session["npumesh.missing_operators"] = "zeros";
   return AddGroups(session);
 }
 

@@ -24,7 +24,7 @@ class Engine {
   // This process as a rank; made by the first call. Error set where it is null.
   npumesh_world* World();
 
-  // AclmdlSetDump. Error set.
+  // AclmdlSetDump; makes the folder that the file names. Error set.
   bool SetDump(const std::string& path);
 
   // What a session of a graph with these options is told: pairs of docs/config.md, groups.

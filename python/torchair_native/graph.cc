@@ -24,9 +24,10 @@ std::string TextOf(const Dims& dims) {
   return TextOf(dims.data(), static_cast<int32_t>(dims.size()));
 }
 
-// Whether shapes agree where both are known.
+// Whether shapes agree where both are known. [] is what a graph says whose builder inferred no
+// shapes, too.
 bool Agree(const Dims& hint, const npumesh_port& seen) {
-  if (seen.rank == NPUMESH_OPEN_RANK) return true;
+  if (seen.rank == NPUMESH_OPEN_RANK || hint.empty()) return true;
   if (static_cast<size_t>(seen.rank) != hint.size()) return false;
   for (size_t i = 0; i < hint.size(); ++i) {
     if (hint[i] >= 0 && seen.dims[i] >= 0 && hint[i] != seen.dims[i]) return false;

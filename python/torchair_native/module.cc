@@ -106,8 +106,7 @@ bool CheckKind(const char* function, unsigned int kind) {
 PyObject* AclopStartDumpArgs(PyObject*, PyObject* args) {
   unsigned int kind = 0;
   const char* folder = nullptr;
-  if (PyArg_ParseTuple(args, "Is", &kind, &folder) == 0 ||
-      !CheckKind("AclopStartDumpArgs", kind)) {
+  if (PyArg_ParseTuple(args, "Is", &kind, &folder) == 0 || !CheckKind("AclopStartDumpArgs", kind)) {
     return nullptr;
   }
   const int raised = PyErr_WarnEx(PyExc_RuntimeWarning,
@@ -156,8 +155,8 @@ PyObject* Export(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// as_torch_tensors(dims, TorchDataType, addresses): (0, tensors over foreign memory), or (1, []) for
-// a type without a number.
+// as_torch_tensors(dims, TorchDataType, addresses): (0, tensors over foreign memory), or (1, [])
+// for a type without a number.
 PyObject* AsTorchTensors(PyObject*, PyObject* args) {
   PyObject *shape = nullptr, *places = nullptr;
   int type = 0;

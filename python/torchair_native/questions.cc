@@ -99,8 +99,7 @@ PyObject* RegisteredIrDef(PyObject*, PyObject* args) {
     Ref inputs = FieldsOf(declared->inputs), outputs = FieldsOf(declared->outputs),
         attrs = FieldsOf(declared->attrs);
     if (!inputs || !outputs || !attrs) return nullptr;
-    return Py_BuildValue("(sNNN)", "SUCCESS", inputs.release(), outputs.release(),
-                         attrs.release());
+    return Py_BuildValue("(sNNN)", "SUCCESS", inputs.release(), outputs.release(), attrs.release());
   }
   npumesh_op op{};
   const bool known = npumesh_get_op(type, &op) == NPUMESH_OK;
@@ -137,6 +136,10 @@ PyObject* CheckCannCompat(PyObject*, PyObject* args) {
   return TextObject(std::string("optype ") + type + " unsupported optional input [" + no_inputs +
                     "], optional attr [" + no_attrs + "], " + kUpgradeAnd)
       .release();
+}
+
+bool HasDeclaredOperators() {
+  return !DeclaredOperators().empty();
 }
 
 PyObject* DeclareOperator(PyObject*, PyObject* args) {

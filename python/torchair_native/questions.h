@@ -14,10 +14,14 @@ PyObject* RegisteredIrDef(PyObject* module, PyObject* args);
 // are not. Error set.
 PyObject* CheckCannCompat(PyObject* module, PyObject* args);
 
-// declare_operator(type, inputs, outputs, attributes), with lists of pairs as above: from now on the
-// two functions know an operator that npumesh does not have, so that graphs with it can be built and
-// exported. Beside the vendor's functions. Error set, also for an operator of npumesh.
+// declare_operator(type, inputs, outputs, attributes), with lists of pairs as above: from now on
+// the two functions know an operator that npumesh does not have, so that graphs with it can be
+// built and exported; where they run, a stand-in gives zeros (npumesh.missing_operators of
+// docs/c_api.md). Beside the vendor's functions. Error set, also for an operator of npumesh.
 PyObject* DeclareOperator(PyObject* module, PyObject* args);
+
+// Whether it was called.
+bool HasDeclaredOperators();
 
 }  // namespace npumesh::torchair
 

@@ -256,10 +256,16 @@ Ref ForeignTensor(void* address, const char* dtype, const Dims& dims) {
   int64_t bytes = 0;
   if (!size || !ReadInt(size.get(), "itemsize", bytes)) return Ref();
   bytes *= elements;
-  if (address == nullptr || bytes <= 0) {
-    Fail("as_torch_tensors: expected memory of at least one byte, seen " + std::to_string(bytes) +
-         " bytes at " + std::to_string(reinterpret_cast<uintptr_t>(address)));
+  if (bytes < 0 || (bytes > 0 && address == nullptr)) {
+    Fail("as_torch_tensors: expected memory, seen " + std::to_string(bytes) + " bytes at " +
+         std::to_string(reinterpret_cast<uintptr_t>(address)));
     return Ref();
+  }
+  if (bytes == 0) {
+    const Ref host = OutputDevice(false);
+    return host ? NewTensor(NumberOf(type.get()), dims.data(), static_cast<int32_t>(dims.size()),
+                            host.get())
+                : Ref();
   }
   constexpr int kWritable = 0x200;  // PyBUF_WRITE, which the stable ABI of Python 3.9 does not name
   const Ref memory(PyMemoryView_FromMemory(static_cast<char*>(address), bytes, kWritable));

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 import warnings
 
+import docs_test
 import npu_case
 from npu_case import torch
 
@@ -343,6 +344,16 @@ class Profiler(unittest.TestCase):
                               record_shapes=True) as seen:
             torch_npu.npu_rms_norm(torch.ones(4, 8), torch.ones(8))
         self.assertIn("npu::npu_rms_norm", [each.key for each in seen.key_averages()])
+
+
+class Docs(unittest.TestCase):
+    def test_the_blocks_of_the_page(self):
+        with open(docs_test.PAGE, encoding="utf-8") as file:
+            blocks = docs_test.blocks_in(file.read(), by="python_npu_device")
+        self.assertGreater(len(blocks), 0)
+        for line, code, _ in blocks:
+            with self.subTest(line=line):
+                exec(compile(code, f"python.md:{line}", "exec"), {})
 
 
 class Words(unittest.TestCase):
