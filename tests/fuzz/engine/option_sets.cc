@@ -103,7 +103,7 @@ void AddWatched(std::vector<OptionSet>& sets) {
 void AddGuarded(std::vector<OptionSet>& sets) {
   OptionSet guarded = {"guarded", DefaultSessionOptions()};
   OptionSet parts = Configured("guarded, static parts, memory efficiency", [](CompilerConfig& c) {
-    c.experimental_config.static_model_ops_lower_limit = 1;
+    c.experimental_config.static_model_ops_lower_limit = 2;
     c.experimental_config.memory_efficiency = true;
   });
   for (OptionSet* const set : {&guarded, &parts}) {
