@@ -220,7 +220,7 @@ bool FinishLayerNormV4(NodeDraft& draft) {
   const auto normalised = draft.Known("normalized_shape");
   if (normalised) draft.Int("axis", -static_cast<int64_t>(normalised->size()));
   draft.Float("epsilon", draft.from().FloatAttr("epsilon", 1e-5F));
-  return normalised && draft.to().input_size() >= 2;
+  return normalised && draft.to().input_size() >= 2 && !draft.to().input(1).empty();
 }
 
 // ---- products ----
