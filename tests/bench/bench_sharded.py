@@ -121,7 +121,8 @@ def seconds(options, model, inputs, ranks, steps, folder):
 def step_time(options, model, inputs, ranks, folder):
     """What a step takes after the first, in seconds."""
     first = seconds(options, model, inputs, ranks, 1, folder)
-    return (seconds(options, model, inputs, ranks, 1 + options.steps, folder) - first) / options.steps
+    rest = seconds(options, model, inputs, ranks, 1 + options.steps, folder) - first
+    return max(rest / options.steps, 1e-9)  # of --small nothing may be left
 
 
 def prepare(options, exported, folder):
