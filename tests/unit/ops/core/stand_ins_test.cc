@@ -103,7 +103,8 @@ TEST(StandIns, OutputsThatAreInputsStay) {
   g.Output({g.Op("Update", {{"y0", x}, {"by", x}}, {}, "", 2)});
   const Result<Model> model = g.Build();
   ASSERT_TRUE(model.ok()) << model.status().ToString();
-  const Operator* const op = StandInsFor(*model, BuiltinOps()).registry->Find("Update");
+  const StandIns made = StandInsFor(*model, BuiltinOps());
+  const Operator* const op = made.registry->Find("Update");
   ASSERT_NE(op, nullptr);
   ASSERT_EQ(op->in_place.size(), 1u);
   EXPECT_EQ(op->in_place[0].output, 0);

@@ -181,7 +181,7 @@ struct Codes {
 };
 
 double Nearest(const Codes& codes, double value) {
-  const double size = std::fabs(value);
+  const double size = std::min(std::fabs(value), codes.values.back());  // or all are equally far
   size_t best = 0;
   for (size_t code = 1; code < codes.values.size(); ++code) {
     const double now = std::fabs(codes.values[code] - size);
