@@ -24,7 +24,7 @@ EXCEPTIONS = os.path.join(HERE, "torchair_vendor_exceptions.txt")
 TESTS = os.path.join(torchair_case.CHECKOUT, "tests")
 EXTENSION = os.path.join(TESTS, "privateuse1", "privateuse1.cpp")
 LIBRARY = os.path.join(TESTS, "utils_tools", "opapi_fake.cpp")
-MODULE_SECONDS = 900
+MODULE_SECONDS = 1800
 
 # Operators that their own stub of the engine has for these tests: type, inputs, outputs, attributes.
 # "x?" is optional, "x*" dynamic, "x!" neither, which TorchAir refuses.
