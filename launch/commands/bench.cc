@@ -199,8 +199,8 @@ void AddAlgorithmLibraryOption(CLI::App& app) {
   };
   app.add_option_function<std::vector<std::string>>(
          "--algorithm-library", use,
-         "Shared library with algorithms of your own for collectives (may be repeated); in place "
-         "of NPUMESH_ALGORITHM_LIBRARY")
+         "Shared library with algorithms of your own for collectives; in place of "
+         "NPUMESH_ALGORITHM_LIBRARY")
       ->type_name("FILE.so")
       ->allow_extra_args(false);
 }

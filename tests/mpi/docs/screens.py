@@ -52,6 +52,9 @@ OUTPUTS = [
     "npumesh topo --plan a,10.0.0.1:2 --plan b,10.0.0.2:1",
     "npumesh kernels ls",
     "npumesh version",
+    "npumesh doctor",
+    "npumesh launch -n 2 -- doctor",
+    "npumesh profile prof/",
     # What is wrong goes to standard error, whose lines stay whole in a pipe.
     "npumesh runn",
     "npumesh run --stps 3 model.air",
@@ -76,6 +79,34 @@ MASKS = [
     (r"/[\w./-]*npumesh-screens-\w+", lambda m: "HOME"),
     (r"worst point: .*", lambda m: "worst point: #"),
 ]
+
+
+def subjects(text):
+    """Of a doctor what it looks at; what it finds there, and in which order, is the machine's."""
+    names = re.findall(r"^(?:error|advice|ok) +(\S+(?: \S+)*)  ", text, flags=re.M)
+    return "".join(name + "\n" for name in sorted(names))
+
+
+def headings(text):
+    """Of a profile its tables, without their rows."""
+    kept = []
+    below = False  # a title, and no row has come yet
+    for line in text.splitlines():
+        below = not re.search(r"[0-9]", line) and (below or not line.startswith(" "))
+        if below:
+            kept.append(line + "\n")
+    return "".join(kept)
+
+
+# Screens that are all about the machine: what of them stays. All of their lines have to fit.
+SHAPES = [(r"npumesh (launch -n 2 -- )?doctor$", subjects), (r"npumesh profile ", headings)]
+
+
+def shaped(command, text):
+    for pattern, shape in SHAPES:
+        if re.match(pattern, command):
+            return shape(text)
+    return text
 
 
 def masked(text):
@@ -121,7 +152,7 @@ def check(name, screens, columns, options):
     for command, text in screens:
         for line in too_long(text, columns):
             problems.append(f"{command}: more than {columns} columns: {line}")
-    page = "".join(f"$ {command}\n{text if name.startswith(HELP) else masked(text)}\n"
+    page = "".join(f"$ {command}\n{text if name.startswith(HELP) else masked(shaped(command, text))}\n"
                    for command, text in screens)
     path = f"{options.source}/tests/mpi/docs/screens/{name}.txt"
     if options.update:
