@@ -1,15 +1,16 @@
 // Waiting, bounded and polite.
 //
 // Ranks outnumber cores: a waiter spins for a moment, and longer while those it waits for run on
-// other cores, then yields its core, then sleeps for short naps. A wait has a deadline and a
-// `watch`, which is called every few milliseconds and may end the wait with an error (a dead peer,
-// a soft-limit report).
+// other cores, then yields its core, then sleeps for naps, short at first. A wait has a deadline
+// and a `watch`, which is called every few milliseconds and may end the wait with an error (a dead
+// peer, a soft-limit report).
 #ifndef NPUMESH_RUNTIME_BASE_WAIT_H_
 #define NPUMESH_RUNTIME_BASE_WAIT_H_
 
 #include <sched.h>
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -45,11 +46,22 @@ inline void CpuRelax() {
 // How long to insist before giving the core away. `ForCores` chooses by how crowded the node is.
 struct WaitPolicy {
   int spins = 64;     // checks with a pause in between
-  int yields = 4096;  // checks with sched_yield in between; after that naps of `nap_ns`
+  int yields = 4096;  // checks with sched_yield in between; after that naps
+  // The first nap. Naps get longer with their number, up to a millisecond: in a wait of a second
+  // the last one is a thousandth of it. 64 ranks that woke every 50 us would take more than a
+  // processor from the one they wait for.
   int nap_ns = 50'000;
   int insists = 0;  // more spins, while those waited for are known to run on other cores
   // Time between two calls of the watch.
   std::chrono::milliseconds watch_every{50};
+
+  // A yield of one of many waiters lasts until all others have had their turn, so fewer of them are
+  // as long: 64 ranks on 2 cores would yield 4096 times for seconds before the first of them naps.
+  static int YieldsFor(int ranks, int cores) {
+    constexpr int kMost = 4096;
+    constexpr int kLeast = 128;
+    return ranks <= cores ? kMost : std::max(kLeast, kMost / ranks * std::max(cores, 1));
+  }
 
   // `ranks` waiters share `cores` cores: when everybody has a core, spinning longer is cheaper than
   // a system call; otherwise the core is needed by the one that is waited for (one check instead of
@@ -59,9 +71,18 @@ struct WaitPolicy {
     WaitPolicy policy;
     policy.spins = ranks <= cores ? 4096 : 1;
     policy.insists = ranks <= cores ? 0 : 1024;
+    policy.yields = YieldsFor(ranks, cores);
     return policy;
   }
 };
+
+// Nanoseconds of nap number `nap` of a wait, from 0.
+inline int64_t NapNanoseconds(const WaitPolicy& policy, int64_t nap) {
+  constexpr int64_t kLongest = 1'000'000;
+  constexpr int64_t kNapsOfALength = 64;
+  return std::min(std::max<int64_t>(kLongest, policy.nap_ns),
+                  policy.nap_ns * (1 + nap / kNapsOfALength));
+}
 
 // Waits until `ready()` is true. `watch()` returns a Status; an error ends the wait with it.
 // `elsewhere()`: those waited for run on other cores, so that to give this one away helps nobody.
@@ -81,7 +102,7 @@ Status WaitUntil(const WaitPolicy& policy, Ready&& ready, Watch&& watch, Elsewhe
     if (i < policy.yields) {
       sched_yield();
     } else {
-      const timespec nap{0, policy.nap_ns};
+      const timespec nap{0, NapNanoseconds(policy, i - policy.yields)};
       nanosleep(&nap, nullptr);
     }
     if ((i & 15) != 0 && i < policy.yields) continue;

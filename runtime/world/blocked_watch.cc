@@ -25,7 +25,11 @@
 namespace npumesh {
 namespace {
 
+// Each rank looks at all others, so the time between two looks grows with their number: looks of 64
+// ranks four times a second are a sixth of two processors. So does the time that they take to
+// start.
 constexpr auto kBetweenChecks = std::chrono::milliseconds(250);
+constexpr size_t kRanksOfACheck = 16;
 // The launcher starts the processes of a host before it does anything else.
 constexpr auto kAllAreThere = std::chrono::seconds(6);
 constexpr int kExitCode = 5;  // as ExitCode of a lost peer
@@ -68,6 +72,9 @@ class Siblings {
   // each rank has a view of processes to itself, nothing is known.
   bool complete() const { return seen_.empty() || seen_.size() + 1 >= expected_; }
 
+  std::chrono::milliseconds between_checks() const { return kBetweenChecks * crowd(); }
+  std::chrono::seconds all_there_after() const { return kAllAreThere * crowd(); }
+
   // The first rank that has not been seen, where all ranks are on this host.
   std::string Missing() const {
     for (size_t rank = 0; expected_ == RanksToldBy("OMPI_COMM_WORLD_SIZE") && rank < expected_;
@@ -96,25 +103,27 @@ class Siblings {
     }
   }
 
-  // "rank 2, whose process 77 is stopped", or empty.
-  std::string Stopped() const {
-    return FirstOf([](char state) { return state == 'T' || state == 't'; }, "is stopped");
-  }
-  std::string Ended() const {
-    return FirstOf([](char state) { return state == 0 || state == 'Z' || state == 'X'; },
-                   "has ended");
+  // "rank 2, whose process 77 is stopped", or empty; and the first that has ended.
+  struct Found {
+    std::string stopped;
+    std::string ended;
+  };
+  Found Look() const {
+    Found found;
+    const auto tell = [](std::string& first, const auto& who, std::string_view what) {
+      if (first.empty())
+        first = fmt::format("rank {}, whose process {} {}", who.second, who.first, what);
+    };
+    for (const auto& who : ranks_) {
+      const char state = ProcessState(who.first);
+      if (state == 'T' || state == 't') tell(found.stopped, who, "is stopped");
+      if (state == 0 || state == 'Z' || state == 'X') tell(found.ended, who, "has ended");
+    }
+    return found;
   }
 
  private:
-  template <typename Is>
-  std::string FirstOf(Is is, std::string_view what) const {
-    for (const auto& [process, rank] : ranks_) {
-      if (is(ProcessState(process))) {
-        return fmt::format("rank {}, whose process {} {}", rank, process, what);
-      }
-    }
-    return {};
-  }
+  int crowd() const { return static_cast<int>(std::max<size_t>(1, expected_ / kRanksOfACheck)); }
 
   const std::optional<std::string> job_ = Variable(getpid(), "PMIX_NAMESPACE");
   const std::string program_ = ProgramOf("self");
@@ -169,21 +178,21 @@ void BlockedWatch::Watch(const Limits& limits) {
   };
   if (siblings.known()) siblings.Find();
   std::unique_lock lock(mutex_);
-  while (!ends_.wait_for(lock, kBetweenChecks, [this] { return over_; })) {
+  while (!ends_.wait_for(lock, siblings.between_checks(), [this] { return over_; })) {
     const auto now = SteadyClock::now();
     if (limits.hard != kNoTimeout && now - since >= limits.hard) {
       end(fmt::format("it was not over within {} s (HCCL_CONNECT_TIMEOUT)", limits.hard.count()));
     }
     if (!siblings.known()) continue;
     siblings.Find();
-    if (!lost_since) lost = siblings.Ended();
+    const auto [stopped, ended] = siblings.Look();
+    if (!lost_since) lost = ended;
     if (!lost.empty() && !lost_since) lost_since = now;
     if (lost_since && now - *lost_since >= limits.patience) end("it waits for " + lost);
-    if (!siblings.complete() && now - since >= kAllAreThere) {
+    if (!siblings.complete() && now - since >= siblings.all_there_after()) {
       end(fmt::format("it waits for {}, which was not there within {} s", siblings.Missing(),
-                      kAllAreThere.count()));
+                      siblings.all_there_after().count()));
     }
-    const std::string stopped = siblings.Stopped();
     if (stopped.empty()) {
       notices = NoticeTimes(limits.soft);
       stopped_since = now;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -107,7 +108,10 @@ Result<std::vector<UniqueFd>> DescriptorExchange::AllGather(const UniqueFd& fd, 
     }
     return Status();
   };
-  NPUMESH_RETURN_IF_ERROR(WaitUntil(WaitPolicy{}, progress, watch));
+  WaitPolicy policy;
+  policy.yields =
+      WaitPolicy::YieldsFor(count, static_cast<int>(std::thread::hardware_concurrency()));
+  NPUMESH_RETURN_IF_ERROR(WaitUntil(policy, progress, watch));
   NPUMESH_RETURN_IF_ERROR(failure);
   ++round_;
   return all;

@@ -36,7 +36,7 @@ Status MpiCalls::Wait(Kind kind, std::vector<MPI_Request>& requests,
       return Error(Code::kTimeout, "no answer in time from {}", suspects(world_ranks));
     return Status();
   };
-  Status status = WaitUntil(WaitPolicy{}, done, watch);
+  Status status = WaitUntil(wait_policy, done, watch);
   if (status.ok()) return MpiStatus(result, what);
   if (kind == Kind::kCollective) return status.WithContext(what);
   std::lock_guard lock(mutex);

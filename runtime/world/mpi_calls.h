@@ -34,6 +34,8 @@ struct LongWaitNotices {
 struct MpiCalls {
   MPI_Comm comm = MPI_COMM_NULL;  // all ranks, ours alone
   std::mutex mutex;
+  // How waits insist; set before the first of them, by how many ranks share this host's cores.
+  WaitPolicy wait_policy;
   // Ends a wait for `world_ranks` with kPeerLost when one of them is known to be dead.
   std::function<Status(std::span<const int> world_ranks)> check;
 

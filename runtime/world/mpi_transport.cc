@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "runtime/base/log.h"
 #include "runtime/base/process_state.h"
@@ -77,6 +78,8 @@ class MpiTransport final : public Transport {
     std::vector<int> leaders(static_cast<size_t>(size_));
     MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, calls_->comm);
     NumberNodes(leaders);
+    calls_->wait_policy.yields =
+        WaitPolicy::YieldsFor(local_size, static_cast<int>(std::thread::hardware_concurrency()));
     GatherHostNames();
     Status status = OpenExchange(node, local_size);
     MPI_Comm_free(&node);
