@@ -212,7 +212,7 @@ void AddBench(CLI::App& app, Action& action) {
             {"npumesh launch -n 4 -- bench all -b 64 -e 1M -f 16",
              "npumesh launch -n 2 -- bench allreduce -b 8 -e 8 -n 1000 --barrier",
              "npumesh launch -n 8 -- bench allgather -b 1M -e 1M --algorithms",
-             "npumesh launch -n 4 -- bench allreduce -b 64 -e 64K -f 32 -n 5 --algorithm-library "
+             "npumesh launch -n 4 -- bench allreduce -b 1K -e 1K --algorithm-library "
              "./libdoubling_algorithm.so"},
             "Options -b to -p are those of hccl_test. Columns: docs/bench.md.\n");
   bench
