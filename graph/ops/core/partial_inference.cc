@@ -155,6 +155,8 @@ class Prober {
       if (count > kMostElements) return false;
       TensorType type = probe.in(slot);
       type.shape[dim] = sizes[i];
+      // Beside known ones that are large, a number may be too many elements to count.
+      if (!type.shape.Check().ok()) return false;
       probe.set_in(slot, std::move(type));
     }
     if (!op_.infer(probe).ok()) return false;

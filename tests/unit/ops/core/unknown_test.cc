@@ -87,6 +87,15 @@ TEST(UnknownDims, NothingIsClaimedOfWhatIsRefused) {
   EXPECT_EQ(Partly("MatMul", {{"x1", {-1, 4}}, {"x2", {5, 7}}}), Texts{"undefined[?]"});
 }
 
+// A size that the node knows is tried for the others; beside itself it may be more elements than
+// can be counted (seen by the sanitizer, which stops at the product).
+TEST(UnknownDims, LargeSizesAreNotTriedBesideThemselves) {
+  constexpr int64_t kLarge = int64_t{1} << 33;
+  EXPECT_EQ(Partly("Reshape", {{"x", {-1, kLarge}}, {"shape", {1}, DataType::kInt64}}),
+            Texts{"undefined[?]"});
+  EXPECT_EQ(Partly("Abs", {{"x", {-1, kLarge}}}), (Texts{"float32[-1,8589934592]"}));
+}
+
 // Known shapes are inferred as always, with the error where there is one.
 TEST(UnknownDims, KnownShapesGiveTheOperatorsError) {
   const Operator& op = *BuiltinOps().Find("MatMul");
