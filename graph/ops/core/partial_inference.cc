@@ -40,6 +40,15 @@ Shape Agreed(const Shape& a, const Shape& b) {
   return agreed;
 }
 
+// Error: the elements of an output are more than can be counted.
+Status CheckOutputs(const OpContext& context) {
+  for (int port = 0; port < context.outputs(); ++port) {
+    NPUMESH_RETURN_IF_ERROR(context.out(port).shape.Check().WithContext(
+        fmt::format("{}: output {}", context.Who(), port)));
+  }
+  return Status();
+}
+
 // What was inferred so far.
 class Merged {
  public:
@@ -159,7 +168,7 @@ class Prober {
       if (!type.shape.Check().ok()) return false;
       probe.set_in(slot, std::move(type));
     }
-    if (!op_.infer(probe).ok()) return false;
+    if (!op_.infer(probe).ok() || !CheckOutputs(probe).ok()) return false;
     merged.Add(probe);
     return true;
   }
@@ -272,6 +281,7 @@ Result<std::vector<TensorType>> InferPartly(const Operator& op, const OpContext&
   if (known) {
     OpContext inferred = context;
     NPUMESH_RETURN_IF_ERROR(op.infer(inferred));
+    NPUMESH_RETURN_IF_ERROR(CheckOutputs(inferred));
     merged.Add(inferred);
   } else if (without_rank.empty()) {
     Prober prober(op, context);

@@ -110,6 +110,23 @@ TEST(UnknownDims, KnownShapesGiveTheOperatorsError) {
   EXPECT_EQ(InferPartly(op, *context).status().code(), Code::kInvalidArgument);
 }
 
+// So that whoever reads the output may count its elements.
+TEST(UnknownDims, AnOutputOfTooManyElementsIsAnError) {
+  const Operator& op = *BuiltinOps().Find("Add");
+  const OpCall call = {.type = "Add",
+                       .inputs = {{"x1", Tensor::Allocate({DataType::kFloat, {1}})},
+                                  {"x2", Tensor::Allocate({DataType::kFloat, {1}})}}};
+  const Node node = op_test::MakeNode(op, call);
+  Result<OpContext> context = OpContext::Bind(node, op.schema);
+  ASSERT_TRUE(context.ok());
+  context->set_in(0, {DataType::kFloat, {int64_t{1} << 33, 1}});
+  context->set_in(1, {DataType::kFloat, {1, int64_t{1} << 38}});
+  const Status status = InferPartly(op, *context).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("more elements than 63 bits can count"), std::string::npos)
+      << status.ToString();
+}
+
 // A value of the kind of a required attribute: what an operator gets that knows nothing.
 AttrValue Guess(const AttrSpec& attr, bool longer) {
   const auto* list = attr.pattern.get<ListAttr>();
