@@ -4,6 +4,7 @@
 
 #include "graph/ops/core/partial_inference.h"
 #include "graph/passes/rewrite/constant_folding.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -37,6 +38,10 @@ GraphEmitter::Known& GraphEmitter::Remember(Value value, std::vector<TensorType>
 }
 
 Value GraphEmitter::Data(std::string name, const TensorType& type) {
+  if (const Status counted = type.shape.Check(); !counted.ok()) {
+    Fail(counted.WithContext(fmt::format("input \"{}\"", Quotable(name))));
+    return {};
+  }
   const Value value = builder_.Data(std::move(name), type);
   Remember(value, {type});
   return value;

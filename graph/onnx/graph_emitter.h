@@ -27,6 +27,7 @@ class GraphEmitter {
   const std::string& name() const { return name_; }
   const OpRegistry& registry() const { return registry_; }
 
+  // Fails for a type with more elements than can be counted.
   Value Data(std::string name, const TensorType& type);
   Value Const(const Tensor& value, std::string name = {});
   // A node of any type; returns its output 0. Its output types are inferred, and its values

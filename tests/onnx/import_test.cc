@@ -177,6 +177,15 @@ TEST(OnnxImport, RefusesInputsWithoutNumbers) {
   ExpectRefused(s.Bytes(), Code::kUnsupported, "--sequence s=N");
 }
 
+TEST(OnnxImport, RefusesInputsOfTooManyElements) {
+  const TensorType large{DataType::kFloat, {int64_t{1} << 33, int64_t{1} << 38}};
+  OnnxModelBuilder g;
+  g.Input("x", large).Output("y", large);
+  g.Node("Identity", {"x"}, {"y"});
+  ExpectRefused(g.Bytes(), Code::kInvalidArgument,
+                "input \"x\": shape [8589934592,274877906944] has more elements");
+}
+
 // Files of version 3 list initialisers among the inputs.
 TEST(OnnxImport, TakesInitialisersForNoInputs) {
   OnnxModelBuilder g;
