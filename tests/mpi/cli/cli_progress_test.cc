@@ -1,11 +1,18 @@
 // What a terminal gets and nothing else: progress lines, colours, folded lines.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utmp.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "graph/io/model_file.h"
 #include "tests/mpi/cli/run_command.h"
@@ -39,33 +46,61 @@ struct Said {
   std::string on_terminal;
 };
 
+// Becomes npumesh on the terminal; does not return.
+void BecomeCommand(int terminal, char* const* argv, bool output) {
+  if (login_tty(terminal) != 0) _exit(127);
+  const int nowhere = open("/dev/null", O_WRONLY);
+  if (!output) dup2(nowhere, STDOUT_FILENO);
+  setenv("TERM", "xterm", 1);
+  for (const char* name : {"COLUMNS", "PMIX_RANK"}) unsetenv(name);
+  execv(argv[0], argv);
+  _exit(127);
+}
+
+// All that is written to `terminal` until `child` ends, read from its other side. A reader that
+// sees the last writer leave may miss what that one wrote last (Linux: n_tty_read), so a word of
+// our own is the end.
+Said ReadUntilEnd(int reader, int terminal, pid_t child) {
+  const std::string_view end = "<end of the command>";
+  Said said;
+  bool ended = false;
+  while (!said.on_terminal.ends_with(end)) {
+    if (!ended && waitpid(child, &said.status, WNOHANG) == child) {
+      ended = true;
+      EXPECT_EQ(write(terminal, end.data(), end.size()), static_cast<ssize_t>(end.size()));
+    }
+    struct pollfd waited = {reader, POLLIN, 0};
+    if (poll(&waited, 1, ended ? 10000 : 20) <= 0) {
+      if (!ended) continue;
+      ADD_FAILURE() << "nothing came from the terminal";
+      return said;
+    }
+    char bytes[256];
+    const ssize_t got = read(reader, bytes, sizeof bytes);
+    if (got > 0) said.on_terminal.append(bytes, static_cast<size_t>(got));
+  }
+  said.on_terminal.resize(said.on_terminal.size() - end.size());
+  return said;
+}
+
 // npumesh with a terminal of 60 columns; its standard output goes there, too, or is thrown away.
 Said OnTerminal(std::vector<std::string> words, bool output) {
   words.insert(words.begin(), NPUMESH_COMMAND);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  int terminal = -1;
+  int reader = -1, terminal = -1;
   const struct winsize size = {24, 60, 0, 0};
-  const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
-  if (child == 0) {
-    const int nowhere = open("/dev/null", O_WRONLY);
-    if (!output) dup2(nowhere, STDOUT_FILENO);
-    setenv("TERM", "xterm", 1);
-    for (const char* name : {"COLUMNS", "PMIX_RANK"}) unsetenv(name);
-    execv(argv[0], argv.data());
-    _exit(127);
+  if (openpty(&reader, &terminal, nullptr, nullptr, &size) != 0) {
+    ADD_FAILURE() << "no terminal: " << strerror(errno);
+    return {};
   }
-  Said said;
-  EXPECT_GT(child, 0) << "no terminal";
-  if (child <= 0) return said;
-  // The end of the terminal's other side is an error on Linux, not an end of file.
-  char bytes[256];
-  for (ssize_t got = 0; (got = read(terminal, bytes, sizeof bytes)) > 0;) {
-    said.on_terminal.append(bytes, static_cast<size_t>(got));
-  }
-  EXPECT_EQ(waitpid(child, &said.status, 0), child);
+  fcntl(reader, F_SETFD, FD_CLOEXEC);
+  const pid_t child = fork();
+  if (child == 0) BecomeCommand(terminal, argv.data(), output);
+  Said said = ReadUntilEnd(reader, terminal, child);
   close(terminal);
+  close(reader);
   return said;
 }
 
@@ -122,9 +157,13 @@ TEST(CliColours, AreForTerminalsOnly) {
   const std::vector<std::string> words = {"run",         folder / "m0.air", "--inputs",
                                           folder / "in", "--check",         folder / "golden"};
   unsetenv("NO_COLOR");
-  EXPECT_THAT(OnTerminal(words, true).on_terminal, HasSubstr("check: \x1b[32mOK\x1b[0m"));
+  const Said coloured = OnTerminal(words, true);
+  EXPECT_EQ(coloured.status, 0);
+  EXPECT_THAT(coloured.on_terminal, HasSubstr("check: \x1b[32mOK\x1b[0m"));
   setenv("NO_COLOR", "1", 1);
-  EXPECT_THAT(OnTerminal(words, true).on_terminal, HasSubstr("check: OK"));
+  const Said plain = OnTerminal(words, true);
+  EXPECT_EQ(plain.status, 0);
+  EXPECT_THAT(plain.on_terminal, HasSubstr("check: OK"));
   unsetenv("NO_COLOR");
   EXPECT_THAT(RunAlone(words).out, HasSubstr("check: OK"));
 }
