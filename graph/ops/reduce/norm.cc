@@ -22,33 +22,27 @@ namespace {
 
 // ---- LayerNormV4 ----
 
-// A vector over the columns, or none.
-struct ColumnInput {
-  std::optional<int> slot;
-  DataType dtype = DataType::kUndefined;
-  Workspace<float> row;
+// The vector as floats; null: there is none.
+const float* LoadColumns(const ColumnInput& input, const KernelArgs& args, int64_t columns) {
+  if (!input.slot) return nullptr;
+  return LoadRow(input.dtype, args.in[*input.slot], 0, columns, input.row(args));
+}
 
-  const float* Load(const KernelArgs& args, int64_t columns) const {
-    return slot ? LoadRow(dtype, args.in[*slot], 0, columns, row(args)) : nullptr;
+void TakeRows(LayerNormPlan& plan) {
+  for (ColumnInput* vector : {&plan.gamma, &plan.beta}) {
+    if (vector->slot) vector->row = plan.scratch.Floats(plan.columns);
   }
-};
-
-struct LayerNormPlan : Planned {
-  int64_t rows = 1, columns = 1;
-  DataType dtype = DataType::kFloat;
-  ColumnInput gamma, beta;
-  double epsilon = 0;
-  Workspace<float> x_row, y_row;
-};
+  plan.scratch.Take(plan.columns, {&plan.x_row, &plan.y_row});
+}
 
 ColumnInput ColumnsOf(const OpContext& op, std::string_view port, const Shape& normalized,
-                      Scratch& scratch, Check& check) {
+                      Check& check) {
   if (!op.has(port)) return {};
   const TensorType& type = op.in(port);
   check.Keep(ExpectType(op, port, kFloats));
   check.That(type.shape == normalized, "\"{}\" is {}, expected the normalized shape {}", port,
              type.shape, normalized);
-  return {op.slot(port), type.dtype, scratch.Floats(normalized.elements())};
+  return {op.slot(port), type.dtype, {}};
 }
 
 LayerNormPlan PlanLayerNorm(const OpContext& op, Check& check) {
@@ -62,32 +56,46 @@ LayerNormPlan PlanLayerNorm(const OpContext& op, Check& check) {
   LayerNormPlan plan;
   plan.rows = ElementsBetween(x.shape, 0, axis);
   plan.columns = normalized.elements();
-  plan.dtype = x.dtype;
-  plan.gamma = ColumnsOf(op, "gamma", normalized, plan.scratch, check);
-  plan.beta = ColumnsOf(op, "beta", normalized, plan.scratch, check);
+  plan.x_dtype = plan.y_dtype = x.dtype;
+  plan.gamma = ColumnsOf(op, "gamma", normalized, check);
+  plan.beta = ColumnsOf(op, "beta", normalized, check);
   plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
-  plan.scratch.Take(plan.columns, {&plan.x_row, &plan.y_row});
+  TakeRows(plan);
   const TensorType statistics = {DataType::kFloat, StatisticsShape(x.shape, axis)};
   plan.outputs = {x, statistics, statistics};
   return plan;
 }
 
+struct Moments {
+  float mean = 0;
+  float rstd = 0;
+};
+
+// y = the normalised row x, before gamma and beta.
+Moments CentreAndScale(const float* x, int64_t count, double epsilon, float* y) {
+  const auto elements = static_cast<double>(count);
+  Moments moments;
+  moments.mean = static_cast<float>(SumOfRow(x, count) / elements);
+  ShiftRow(x, -moments.mean, count, y);
+  moments.rstd = static_cast<float>(1.0 / std::sqrt(SumOfSquares(y, count) / elements + epsilon));
+  ScaleRow(y, moments.rstd, count, y);
+  return moments;
+}
+
 Status RunLayerNorm(const LayerNormPlan& plan, const KernelArgs& args) {
   const int64_t n = plan.columns;
-  const auto count = static_cast<double>(n);
-  const float *gamma = plan.gamma.Load(args, n), *beta = plan.beta.Load(args, n);
+  const float* gamma = LoadColumns(plan.gamma, args, n);
+  const float* beta = LoadColumns(plan.beta, args, n);
   float* y = plan.y_row(args);
   for (int64_t r = 0; r < plan.rows; ++r) {
-    const float* x = LoadRow(plan.dtype, args.in[0], r * n, n, plan.x_row(args));
-    const auto mean = static_cast<float>(SumOfRow(x, n) / count);
-    const double squares = BlockedSum(x, n, [mean](float v) { return (v - mean) * (v - mean); });
-    const auto rstd = static_cast<float>(1.0 / std::sqrt(squares / count + plan.epsilon));
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd;
-    for (int64_t i = 0; gamma != nullptr && i < n; ++i) y[i] *= gamma[i];
-    for (int64_t i = 0; beta != nullptr && i < n; ++i) y[i] += beta[i];
-    StoreRow(plan.dtype, y, args.out[0], r * n, n);
-    static_cast<float*>(args.out[1])[r] = mean;
-    static_cast<float*>(args.out[2])[r] = rstd;
+    const float* x = LoadRow(plan.x_dtype, args.in[0], r * n, n, plan.x_row(args));
+    const Moments moments = CentreAndScale(x, n, plan.epsilon, y);
+    if (gamma != nullptr) MultiplyRow(y, gamma, n, y);
+    if (beta != nullptr) AddRow(y, beta, n, y);
+    StoreRow(plan.y_dtype, y, args.out[0], r * n, n);
+    if (!plan.gives_statistics) continue;
+    static_cast<float*>(args.out[1])[r] = moments.mean;
+    static_cast<float*>(args.out[2])[r] = moments.rstd;
   }
   return Status();
 }
@@ -209,6 +217,11 @@ void LoopLayerNorm(const OpContext& op, LoopBuilder& loop) {
 std::unique_ptr<Kernel> MakeRmsNormKernel(RmsNormPlan plan) {
   TakeRows(plan);
   return std::make_unique<define::PlannedKernel<RmsNormPlan, RunRmsNorm>>(std::move(plan));
+}
+
+std::unique_ptr<Kernel> MakeLayerNormKernel(LayerNormPlan plan) {
+  TakeRows(plan);
+  return std::make_unique<define::PlannedKernel<LayerNormPlan, RunLayerNorm>>(std::move(plan));
 }
 
 void RegisterNormOps(OpRegistry& registry) {

@@ -1,5 +1,5 @@
-// The kernel of RmsNorm and AddRmsNorm, and of the operators that RmsNorm is written out with
-// (passes/fusion/fuse_rms_norm.cc).
+// The kernels of LayerNormV4, RmsNorm and AddRmsNorm, and of the operators that LayerNorm and
+// RmsNorm are written out with (passes/fusion/fuse_layer_norm.cc, fuse_rms_norm.cc).
 #ifndef NPUMESH_GRAPH_OPS_REDUCE_NORM_H_
 #define NPUMESH_GRAPH_OPS_REDUCE_NORM_H_
 
@@ -27,8 +27,27 @@ struct RmsNormPlan : Planned {
   Workspace<float> x_row, x2_row, gamma_row, y_row;
 };
 
-// Takes the memory that the plan needs.
+// A vector over the columns, or none.
+struct ColumnInput {
+  std::optional<int> slot;
+  DataType dtype = DataType::kUndefined;
+  Workspace<float> row;
+};
+
+// y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) * gamma + beta for `rows` rows of
+// `columns` elements, statistics in float32. x is slot 0. Types are float16, bfloat16 or float32.
+struct LayerNormPlan : Planned {
+  int64_t rows = 1, columns = 1;
+  DataType x_dtype = DataType::kFloat, y_dtype = DataType::kFloat;
+  ColumnInput gamma, beta;
+  double epsilon = 0;
+  bool gives_statistics = true;  // outputs 1 and 2: means and reciprocal roots, float32
+  Workspace<float> x_row, y_row;
+};
+
+// These take the memory that the plan needs.
 std::unique_ptr<Kernel> MakeRmsNormKernel(RmsNormPlan plan);
+std::unique_ptr<Kernel> MakeLayerNormKernel(LayerNormPlan plan);
 
 }  // namespace npumesh
 

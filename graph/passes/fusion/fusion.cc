@@ -211,12 +211,16 @@ Fusions Fuse(const FusionInput& input, const std::function<bool(std::string_view
   };
   run(kAttentionFusionPass, FuseAttention);
   run(kRotaryFusionPass, FuseRotary);
+  const auto run_norms = [&run] {
+    run(kLayerNormFusionPass, FuseLayerNorm);
+    run(kRmsNormFusionPass, FuseRmsNorm);
+  };
   // A norm that is written out is a part of a larger static kernel.
-  if (input.static_kernels == nullptr) run(kRmsNormFusionPass, FuseRmsNorm);
+  if (input.static_kernels == nullptr) run_norms();
   run(kMatMulFusionPass, FuseMatMul);
   if (input.static_kernels != nullptr) {
     FuseStatic(view, *input.static_kernels);
-    run(kRmsNormFusionPass, FuseRmsNorm);
+    run_norms();
   }
   run(kElementwiseFusionPass, FuseElementwise);
   return view.TakeFusions();

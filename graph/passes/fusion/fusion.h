@@ -24,12 +24,13 @@ namespace npumesh {
 // which they run.
 inline constexpr std::string_view kAttentionFusionPass = "AttentionFusionPass";
 inline constexpr std::string_view kRotaryFusionPass = "RotaryEmbeddingFusionPass";
+inline constexpr std::string_view kLayerNormFusionPass = "LayerNormFusionPass";
 inline constexpr std::string_view kRmsNormFusionPass = "RmsNormFusionPass";
 inline constexpr std::string_view kMatMulFusionPass = "MatMulBiasActivationFusionPass";
 inline constexpr std::string_view kElementwiseFusionPass = "ElementwiseChainFusionPass";
-inline constexpr std::array<std::string_view, 5> kFusionPasses = {
-    kAttentionFusionPass, kRotaryFusionPass, kRmsNormFusionPass, kMatMulFusionPass,
-    kElementwiseFusionPass};
+inline constexpr std::array<std::string_view, 6> kFusionPasses = {
+    kAttentionFusionPass, kRotaryFusionPass, kLayerNormFusionPass,
+    kRmsNormFusionPass,   kMatMulFusionPass, kElementwiseFusionPass};
 // Runs where a session asks for static kernels, whatever switches say: after the passes whose
 // kernels are more than loops, before the others.
 inline constexpr std::string_view kStaticKernelPass = "StaticKernelPass";

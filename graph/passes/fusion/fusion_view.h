@@ -103,6 +103,7 @@ class FusionView {
 // The passes. Each takes what it finds.
 void FuseAttention(FusionView& view);
 void FuseRotary(FusionView& view);
+void FuseLayerNorm(FusionView& view);
 void FuseRmsNorm(FusionView& view);
 void FuseMatMul(FusionView& view);
 void FuseStatic(FusionView& view, StaticKernelSource& source);

@@ -45,6 +45,32 @@ TEST_F(RmsNormFusion, TakesOtherSquaresAndOrders) {
   }
 }
 
+// As exporters write the root: its reciprocal, or a quotient.
+TEST_F(RmsNormFusion, TakesOtherRoots) {
+  for (const bool divides : {false, true}) {
+    SetUpAnew();
+    const Value x = In({kFloat, {5, 64}});
+    const Value mean = g_.Op("ReduceMean", {{"x", Square(x)}, {"axes", g_.Ints({1})}},
+                             {{"keep_dims", AttrValue::Bool(true)}});
+    const Value root = One("Sqrt", Two("Add", mean, Scalar(1e-6f)));
+    const Value quotient =
+        divides ? Two("RealDiv", x, root) : Two("Mul", x, One("Reciprocal", root));
+    g_.Output({Two("Mul", quotient, Weight({kFloat, {64}}))});
+    ExpectNear({divides ? "Mul+ReduceMean+Add+Sqrt+RealDiv+Mul"
+                        : "Mul+ReduceMean+Add+Sqrt+Reciprocal+Mul+Mul"},
+               kFloatBound);
+  }
+}
+
+TEST_F(RmsNormFusion, LeavesARootThatIsDivided) {
+  const Value x = In({kFloat, {5, 64}});
+  const Value mean = g_.Op("ReduceMean", {{"x", Square(x)}, {"axes", g_.Ints({1})}},
+                           {{"keep_dims", AttrValue::Bool(true)}});
+  const Value root = One("Sqrt", Two("Add", mean, Scalar(1e-6f)));
+  g_.Output({Two("Mul", Two("RealDiv", root, x), Weight({kFloat, {64}}))});
+  ExpectNotFused();
+}
+
 // Half a unit of the type where the float result lies near the middle of two values, and the
 // product with gamma carries it on.
 TEST_F(RmsNormFusion, TakesSixteenBitsThatAreNormalisedInFloat) {

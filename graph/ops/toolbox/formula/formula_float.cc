@@ -4,7 +4,6 @@
 //
 // The last, partial vector of a block goes through a padded buffer and the same instructions, so
 // that an element's bits never depend on where it lies.
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -147,17 +146,6 @@ struct Square {
   }
 };
 
-// Squares are by far the most frequent powers (every RMS norm begins with one) and cost nothing.
-void Pow(const void* const* in, void* out, size_t count, const FormulaParams& params) {
-  const float* a = Floats(in[0]);
-  const float* b = Floats(in[1]);
-  if (std::all_of(b, b + count, [](float exponent) { return exponent == 2.0f; })) {
-    return EachBlock<Square>(in, out, count, params);
-  }
-  float* y = static_cast<float*>(out);
-  for (size_t i = 0; i < count; ++i) y[i] = std::pow(a[i], b[i]);
-}
-
 // ---- in double: f(d, x [, params]) -> vector ----
 
 // Rounds to float; overflow gives infinity on every target.
@@ -205,6 +193,38 @@ void WideBlock(const void* const* in, void* out, size_t count, const FormulaPara
 template <class F>
 constexpr BlockFn Wide(F) {
   return WideBlock<F>;
+}
+
+struct Cube {
+  template <class D, class V>
+  HWY_INLINE V operator()(D /*d*/, V x) const {
+    return hn::Mul(hn::Mul(x, x), x);
+  }
+};
+
+// A cube is rounded once, as Cube rounds it.
+float Power(float base, float exponent) {
+  const double wide = base;
+  if (exponent == 2.0f) return base * base;
+  if (exponent == 3.0f) return static_cast<float>(wide * wide * wide);
+  return std::pow(base, exponent);
+}
+
+bool AreAll(const float* values, size_t count, float wanted) {
+  size_t others = 0;
+  for (size_t i = 0; i < count; ++i) others += values[i] != wanted;
+  return others == 0;
+}
+
+// Squares (every RMS norm begins with one) and cubes (Gelu) are by far the most frequent powers,
+// and cost next to nothing.
+void Pow(const void* const* in, void* out, size_t count, const FormulaParams& params) {
+  const float* a = Floats(in[0]);
+  const float* b = Floats(in[1]);
+  if (AreAll(b, count, 2.0f)) return EachBlock<Square>(in, out, count, params);
+  if (AreAll(b, count, 3.0f)) return WideBlock<Cube>(in, out, count, params);
+  float* y = static_cast<float*>(out);
+  for (size_t i = 0; i < count; ++i) y[i] = Power(a[i], b[i]);
 }
 
 // base^(scale x + shift); base -1 is e.

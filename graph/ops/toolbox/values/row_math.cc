@@ -140,6 +140,12 @@ void Exponentials(const float* x, float most, int64_t count, float* y) {
             [shift](auto v, auto) { return Exponential(hn::Sub(v, shift)); });
 }
 
+void Shifted(const float* x, float summand, int64_t count, float* y) {
+  const auto shift = hn::Set(RowTag(), summand);
+  EachOfRow(x, x, static_cast<size_t>(count), y,
+            [shift](auto v, auto) { return hn::Add(v, shift); });
+}
+
 void Scaled(const float* x, float factor, int64_t count, float* y) {
   const auto scale = hn::Set(RowTag(), factor);
   EachOfRow(x, x, static_cast<size_t>(count), y,
@@ -167,6 +173,7 @@ HWY_EXPORT(Largest);
 HWY_EXPORT(Sum);
 HWY_EXPORT(Squares);
 HWY_EXPORT(Exponentials);
+HWY_EXPORT(Shifted);
 HWY_EXPORT(Scaled);
 HWY_EXPORT(Multiplied);
 HWY_EXPORT(Added);
@@ -185,6 +192,10 @@ double SumOfSquares(const float* x, int64_t count) {
 
 void ExponentialsOfRow(const float* x, float most, int64_t count, float* y) {
   HWY_DYNAMIC_DISPATCH(Exponentials)(x, most, count, y);
+}
+
+void ShiftRow(const float* x, float summand, int64_t count, float* y) {
+  HWY_DYNAMIC_DISPATCH(Shifted)(x, summand, count, y);
 }
 
 void ScaleRow(const float* x, float factor, int64_t count, float* y) {

@@ -23,6 +23,8 @@ void ExponentialsOfRow(const float* x, float most, int64_t count, float* y);
 // y = the softmax of x. A row of nothing but -inf gives NaN, because -inf - -inf is NaN.
 void SoftmaxRow(const float* x, int64_t count, float* y);
 
+// y = x + summand.
+void ShiftRow(const float* x, float summand, int64_t count, float* y);
 // y = x * factor.
 void ScaleRow(const float* x, float factor, int64_t count, float* y);
 // y = x * factors, and y = x + summands.

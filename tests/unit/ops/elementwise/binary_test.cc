@@ -91,12 +91,23 @@ TEST_F(BinaryTest, PowerFollowsIeee) {
   ExpectSame<float>(Run("Pow", a, b), {1, NAN, -8, 9, 0.5, 1}, "Pow");
 }
 
-TEST_F(BinaryTest, PowerWithExponentTwoIsTheSquare) {
+// Squares and cubes, rounded once, whatever else stands in the block: alone they are computed in
+// vectors.
+TEST_F(BinaryTest, SmallPowersAreProducts) {
   const std::vector<float> a = AnyBits<float>(700, 3);
-  std::vector<float> expected;
-  for (const float x : a) expected.push_back(x * x);
-  const Tensor y = Run("Pow", Make<float>(kF32, {700}, a), FromDoubles(kF32, {}, {2}));
-  ExpectSame<float>(y, expected, "x^2");
+  for (const int exponent : {2, 3}) {
+    std::vector<float> expected, exponents(a.size(), static_cast<float>(exponent));
+    for (const float x : a) {
+      const double wide = x;
+      expected.push_back(static_cast<float>(exponent == 2 ? wide * wide : wide * wide * wide));
+    }
+    const Tensor base = Make<float>(kF32, {700}, a);
+    ExpectSame<float>(Run("Pow", base, FromDoubles(kF32, {}, {double(exponent)})), expected, "one");
+    exponents[0] = 1.0f;
+    expected[0] = a[0];
+    ExpectSame<float>(Run("Pow", base, Make<float>(kF32, {700}, exponents)), expected,
+                      "among others");
+  }
 }
 
 TEST_F(BinaryTest, FloorModTakesTheSignOfTheDivisor) {

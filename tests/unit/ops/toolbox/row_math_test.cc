@@ -87,17 +87,20 @@ TEST(RowMath, ProductsAndSumsAreThoseOfElements) {
   for (const int64_t count : kCounts) {
     const std::vector<float> x = Row(count, 3);
     const std::vector<float> factors = Row(count, 5);
-    std::vector<float> scaled = x, multiplied = x, added = x;
-    std::vector<float> expected_scaled, expected_multiplied, expected_added;
+    std::vector<float> scaled = x, shifted = x, multiplied = x, added = x;
+    std::vector<float> expected_scaled, expected_shifted, expected_multiplied, expected_added;
+    ShiftRow(x.data(), -0.3f, count, shifted.data());
     ScaleRow(x.data(), 0.3f, count, scaled.data());
     MultiplyRow(x.data(), factors.data(), count, multiplied.data());
     AddRow(x.data(), factors.data(), count, added.data());
     for (size_t i = 0; i < x.size(); ++i) {
       expected_scaled.push_back(x[i] * 0.3f);
+      expected_shifted.push_back(x[i] - 0.3f);
       expected_multiplied.push_back(x[i] * factors[i]);
       expected_added.push_back(x[i] + factors[i]);
     }
     ExpectSameBits(scaled, expected_scaled);
+    ExpectSameBits(shifted, expected_shifted);
     ExpectSameBits(multiplied, expected_multiplied);
     ExpectSameBits(added, expected_added);
   }

@@ -1,0 +1,71 @@
+// LayerNormFusionPass: LayerNorm as frameworks write it out,
+//
+//   w = Cast(x) to float32             when x has 16 bits
+//   c = w - ReduceMean(w)
+//   y = c / sqrt(mean(c * c) + epsilon) * gamma + beta       (norm_pattern.h)
+//
+// then perhaps a Cast to 16 bits. beta, or both gamma and beta, may be absent. Of what this pass
+// leaves RmsNormFusionPass may still take the part behind the difference.
+#include "graph/ops/reduce/norm.h"
+#include "graph/passes/fusion/norm_pattern.h"
+
+namespace npumesh {
+namespace {
+
+std::string_view FindNorm(NormPattern& pattern) {
+  std::string_view why = pattern.FindStatistics();
+  if (why.empty()) why = pattern.FindQuotient();
+  return why.empty() ? pattern.TakeCentring() : why;
+}
+
+// gamma and beta, which become inputs of the step, and the rounding.
+void FindEnd(NormPattern& pattern, LayerNormPlan& plan, std::vector<std::optional<Value>>& inputs) {
+  const auto take = [&](std::initializer_list<std::string_view> types, ColumnInput& vector) {
+    const std::optional<Value> found = pattern.TakeVector(types);
+    if (!found) return false;
+    vector.slot = static_cast<int>(inputs.size());
+    vector.dtype = DataType::kFloat;
+    inputs.push_back(found);
+    return true;
+  };
+  if (take({"Mul"}, plan.gamma)) take({"Add", "AddV2"}, plan.beta);
+  if (!pattern.TakeIdleCast()) pattern.TakeNarrowingCast();
+  plan.y_dtype = pattern.end_type().dtype;
+}
+
+std::string_view TakeLayerNorm(FusionView& view, NormPattern& pattern) {
+  std::string_view why = FindNorm(pattern);
+  if (!why.empty()) return why;
+  FusedStep step;
+  step.inputs.emplace_back();  // x, known at the end
+  LayerNormPlan plan;
+  FindEnd(pattern, plan, step.inputs);
+  plan.x_dtype = pattern.TakeWideningCast();
+  plan.rows = pattern.rows();
+  plan.columns = pattern.columns();
+  plan.epsilon = pattern.epsilon();
+  plan.gives_statistics = false;
+  step.inputs[0] = pattern.w();
+  why = view.WhyNotFuse(pattern.nodes(), step.inputs);
+  if (!why.empty()) return why;
+  step.nodes = pattern.nodes();
+  step.make_kernel = [plan = std::move(plan)] {
+    return Result<std::unique_ptr<Kernel>>(MakeLayerNormKernel(plan));
+  };
+  view.Take(std::move(step));
+  return "";
+}
+
+}  // namespace
+
+// A root of no difference belongs to RmsNormFusionPass, which says what is in the way there.
+void FuseLayerNorm(FusionView& view) {
+  for (const NodeId id : view.order()) {
+    if (!view.Is(id, {"Rsqrt", "Sqrt"})) continue;
+    NormPattern pattern(view, id);
+    const std::string_view why = TakeLayerNorm(view, pattern);
+    if (!why.empty() && pattern.centred()) view.Refuse(kLayerNormFusionPass, id, why);
+  }
+}
+
+}  // namespace npumesh

@@ -1,0 +1,75 @@
+// What norms have in common where frameworks write them out, for fuse_rms_norm.cc and
+// fuse_layer_norm.cc:
+//
+//   s = ReduceMean(w * w over the last axis) + epsilon
+//   w * Rsqrt(s), w * Reciprocal(Sqrt(s)), or w / Sqrt(s)     then vectors over the last axis
+//
+// Internal to graph/passes.
+#ifndef NPUMESH_GRAPH_PASSES_FUSION_NORM_PATTERN_H_
+#define NPUMESH_GRAPH_PASSES_FUSION_NORM_PATTERN_H_
+
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "graph/passes/fusion/fusion_view.h"
+
+namespace npumesh {
+
+// One place where the pattern may stand: the nodes from the square to the end so far. Functions
+// that return a text say what is in the way, a literal; it is empty when they found what they look
+// for.
+class NormPattern {
+ public:
+  // `root` is Rsqrt or Sqrt.
+  NormPattern(const FusionView& view, NodeId root) : view_(view), root_(root), end_(root) {}
+
+  // From the root back to w, which is float32.
+  std::string_view FindStatistics();
+  // The quotient of w and the root, the new end. REQUIRES: FindStatistics found w.
+  std::string_view FindQuotient();
+  // The vector over the columns that the only reader of the end, one of `types`, joins with it: the
+  // reader is the new end. nullopt: there is none.
+  std::optional<Value> TakeVector(std::initializer_list<std::string_view> types);
+  // The only reader of the end is the new end if it is a Cast to 16 bits, or one that changes
+  // nothing.
+  bool TakeNarrowingCast();
+  bool TakeIdleCast();
+  // w = x - mean of x, for nothing but this: w is x then.
+  std::string_view TakeCentring();
+  // w is x of 16 bits, widened for this alone: w is x then. Returns the type of w.
+  DataType TakeWideningCast();
+
+  // A Sqrt is the root of many things; it is a place to speak of once its mean is found.
+  bool begins() const { return view_.Is(root_, {"Rsqrt"}) || !nodes_.empty(); }
+  bool centred() const { return centred_; }
+  Value w() const { return w_; }
+  double epsilon() const { return epsilon_; }
+  int64_t rows() const { return rows_; }
+  int64_t columns() const { return columns_; }
+  const TensorType& end_type() const { return out(end_); }
+  std::vector<NodeId>& nodes() { return nodes_; }
+
+ private:
+  const TensorType& out(NodeId id) const { return view_.context(id).out(0); }
+  bool IsMean(NodeId id) const;
+  bool IsSquare(NodeId id) const;
+  bool IsOverLastAxis(NodeId mean) const;
+  std::optional<double> EpsilonOf(NodeId add, NodeId mean) const;
+  void Take(NodeId id);
+
+  const FusionView& view_;
+  NodeId root_;
+  NodeId end_;
+  std::vector<NodeId> nodes_;
+  bool centred_ = false;
+  Value w_;
+  double epsilon_ = 0;
+  int64_t rows_ = 0;
+  int64_t columns_ = 0;
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_PASSES_FUSION_NORM_PATTERN_H_
