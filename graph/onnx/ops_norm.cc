@@ -21,13 +21,15 @@ std::vector<int64_t> AxesFrom(int first, int rank) {
 
 struct Moments {
   Value mean;
+  Value centred;   // x - mean
   Value variance;  // over all elements, not all but one
 };
 
 Moments MomentsOf(Lowering& at, Value x, const std::vector<int64_t>& axes, bool keep) {
   const Value mean = at.Reduce("ReduceMean", x, axes, true);
   const Value centred = at.Sub(x, mean);
-  Moments moments{mean, at.Reduce("ReduceMean", at.Mul(centred, centred), axes, keep)};
+  const Value squares = at.Mul(centred, centred);
+  Moments moments{mean, centred, at.Reduce("ReduceMean", squares, axes, keep)};
   if (!keep) moments.mean = at.Reduce("ReduceMean", x, axes, false);
   return moments;
 }
@@ -81,7 +83,7 @@ void LowerInstanceNorm(Lowering& at) {
   if (!at.ok()) return;
   const Moments moments = MomentsOf(at, x, AxesFrom(2, rank), true);
   const Value scale = Scale(at, moments.variance, at.Float("epsilon", 1e-5F));
-  const Value normal = at.Mul(at.Sub(x, moments.mean), scale);
+  const Value normal = at.Mul(moments.centred, scale);
   const Value y = at.Mul(normal, OverChannels(at, at.in(1), rank));
   at.Out(0, at.Add(y, OverChannels(at, at.in(2), rank)));
 }
@@ -93,7 +95,7 @@ void LowerGroupNorm(Lowering& at) {
   const Value grouped = at.Reshape(x, {0, groups, -1});
   const Moments moments = MomentsOf(at, grouped, {2}, true);
   const Value scale = Scale(at, moments.variance, at.Float("epsilon", 1e-5F));
-  Value y = at.Mul(at.Sub(grouped, moments.mean), scale);
+  Value y = at.Mul(moments.centred, scale);
   const bool of_channels = at.version() >= 21;
   const int rank = of_channels ? at.Rank(x) : 3;
   if (of_channels) y = at.ReshapeTo(y, at.ShapeOf(x), rank);
@@ -108,7 +110,7 @@ void LowerLayerNorm(Lowering& at) {
   if (!at.ok()) return;
   const Moments moments = MomentsOf(at, x, AxesFrom(first, rank), true);
   const Value scale = Scale(at, moments.variance, at.Float("epsilon", 1e-5F));
-  Value y = at.Mul(at.Mul(at.Sub(x, moments.mean), scale), at.in(1));
+  Value y = at.Mul(at.Mul(moments.centred, scale), at.in(1));
   if (at.has(2)) y = at.Add(y, at.in(2));
   at.Out(0, y);
   at.Out(1, moments.mean);

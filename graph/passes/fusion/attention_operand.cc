@@ -71,7 +71,7 @@ int64_t Product(const std::vector<int64_t>& extents, size_t first, size_t last) 
 }  // namespace
 
 std::optional<ConstantFactor> FactorOf(const FusionView& view, NodeId node) {
-  if (!view.Is(node, {"Muls", "Mul", "RealDiv"})) return std::nullopt;
+  if (!view.Is(node, {"Muls", "Mul", "RealDiv", "Div"})) return std::nullopt;
   const OpContext& op = view.context(node);
   const std::string& type = view.node(node).type;
   ConstantFactor result;
@@ -84,7 +84,7 @@ std::optional<ConstantFactor> FactorOf(const FusionView& view, NodeId node) {
       factor = view.Scalar(node, 0);
       result.slot = 1;
     }
-    if (factor && type == "RealDiv") factor = 1 / *factor;
+    if (factor && type != "Mul") factor = 1 / *factor;
   }
   if (!factor || op.in(result.slot) != op.out(0)) return std::nullopt;
   result.factor = static_cast<float>(*factor);

@@ -31,8 +31,8 @@ struct ConstantFactor {
   int slot = 0;  // of the input
 };
 
-// That of a Muls, a Mul with or a RealDiv by a finite constant that is not 0 and of one element;
-// nullopt: the node is another operator, or changes type or shape of its input.
+// That of a Muls, a Mul with or a RealDiv or Div by a finite constant that is not 0 and of one
+// element; nullopt: the node is another operator, or changes type or shape of its input.
 std::optional<ConstantFactor> FactorOf(const FusionView& view, NodeId node);
 
 // How the dimensions in front of the matrices are counted: by sequence, by the head of K and V, and

@@ -26,7 +26,7 @@ class AttentionFusion : public FusionTest {
 TEST_F(AttentionFusion, TakesEveryForm) {
   // Sizes beyond one tile in both directions.
   const Shape q{2, 3, 70, 16}, k{2, 3, 150, 16}, v{2, 3, 150, 24};
-  for (const std::string form : {"plain", "scaled", "multiplied", "divided", "transposed"}) {
+  for (const std::string form : {"plain", "scaled", "multiplied", "RealDiv", "Div", "transposed"}) {
     for (const Shape& mask : {Shape{}, Shape{150}, Shape{70, 150}, Shape{2, 1, 1, 150},
                               Shape{1, 3, 70, 150}, Shape{2, 3, 70, 150}}) {
       SCOPED_TRACE(form + " " + mask.ToString());
@@ -44,7 +44,7 @@ TEST_F(AttentionFusion, TakesEveryForm) {
         scores = Product(query, key, true);
         if (form == "scaled") scores = Scaled(scores), steps += "+Muls";
         if (form == "multiplied") scores = Two("Mul", Scalar(0.3f), scores), steps += "+Mul";
-        if (form == "divided") scores = Two("RealDiv", scores, Scalar(4)), steps += "+RealDiv";
+        if (form.ends_with("Div")) scores = Two(form, scores, Scalar(4)), steps += "+" + form;
       }
       if (mask.rank() > 0) scores = Two("Add", scores, In({kFloat, mask})), steps += "+Add";
       g_.Output({Product(One("SoftmaxV2", scores), value)});
