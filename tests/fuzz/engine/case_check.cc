@@ -136,10 +136,12 @@ std::string Bits(const Tensor& first, const Tensor& other) {
   return {};
 }
 
-// Attention and RmsNorm, fused, round elsewhere than the operators do.
+// Attention and norms, fused, round elsewhere than the operators do.
 bool MayRoundElsewhere(const Model& model) {
   for (const Node& node : model.graph.nodes()) {
-    if (node.type == "SoftmaxV2" || node.type == "Rsqrt") return true;
+    for (const std::string_view type : {"SoftmaxV2", "Rsqrt", "Sqrt"}) {
+      if (node.type == type) return true;
+    }
   }
   return false;
 }

@@ -196,8 +196,27 @@ bool EmitSquare(GraphWriter& w, Value x) {
   return w.dice().Chance(50) ? w.Emit("Square", {{"x", x}}) : w.Emit("Mul", {{"x1", x}, {"x2", x}});
 }
 
-// x * Rsqrt(ReduceMean(x * x) + epsilon) * gamma
-bool DrawRmsNormPattern(GraphWriter& w) {
+bool EmitMean(GraphWriter& w, Value x) {
+  return w.Emit("ReduceMean", {{"x", x}, {"axes", w.Ints({-1})}}, {{"keep_dims", Yes(true)}});
+}
+
+// kept / sqrt(sum), as a product with the root's reciprocal or as a quotient.
+bool EmitQuotient(GraphWriter& w, Value kept, Value sum) {
+  if (w.dice().Chance(50)) {
+    if (!w.Emit("Rsqrt", {{"x", sum}})) return false;
+  } else {
+    if (!w.Emit("Sqrt", {{"x", sum}})) return false;
+    if (w.dice().Chance(50)) {
+      return w.Emit("RealDiv", {{"x1", kept}, {"x2", w.last().value}});
+    }
+    if (!w.Emit("Reciprocal", {{"x", w.last().value}})) return false;
+  }
+  return w.Emit("Mul", {{"x1", kept}, {"x2", w.last().value}});
+}
+
+// A RmsNorm as frameworks write it out, or a LayerNorm: the former behind x - ReduceMean(x). Ends
+// wherever an operator would leave the range that the plain interpreter answers for.
+bool DrawNormPattern(GraphWriter& w) {
   const KnownValue* x = w.Pick([](const PlainTensor& x) {
     return IsSmallFactor(x) && x.dtype == DataType::kFloat && x.rank() >= 1 &&
            !IsOpen(x.dims.back()) && x.count() > 0;
@@ -205,34 +224,40 @@ bool DrawRmsNormPattern(GraphWriter& w) {
   if (x == nullptr) return false;
   PlainTensor epsilon = Zeros(DataType::kFloat, {});
   epsilon.at(0) = 0.25L;
-  const Value kept = x->value;
+  Value kept = x->value;
   const int64_t columns = x->now.dims.back();
-  if (!EmitSquare(w, kept)) return false;
-  if (!w.Emit("ReduceMean", {{"x", w.last().value}, {"axes", w.Ints({-1})}},
-              {{"keep_dims", Yes(true)}})) {
-    return true;
+  if (w.dice().Chance(50)) {
+    if (!EmitMean(w, kept)) return false;
+    if (!w.Emit("Sub", {{"x1", kept}, {"x2", w.last().value}})) return true;
+    kept = w.last().value;
   }
+  if (!EmitSquare(w, kept) || !EmitMean(w, w.last().value)) return true;
   const Value mean = w.last().value;
   w.Emit("Add", {{"x1", mean}, {"x2", w.AddConst(epsilon).value}});
-  if (!w.Emit("Rsqrt", {{"x", w.last().value}})) return true;
-  w.Emit("Mul", {{"x1", kept}, {"x2", w.last().value}});
+  if (!EmitQuotient(w, kept, w.last().value)) return true;
   const Value normal = w.last().value;
-  w.Emit("Mul", {{"x1", normal}, {"x2", Operand(w, DataType::kFloat, {columns})}});
+  if (!w.Emit("Mul", {{"x1", normal}, {"x2", Operand(w, DataType::kFloat, {columns})}}))
+    return true;
+  const Value scaled = w.last().value;
+  if (w.dice().Chance(50)) {
+    w.Emit("Add", {{"x1", scaled}, {"x2", Operand(w, DataType::kFloat, {columns})}});
+  }
   return true;
 }
 
 }  // namespace
 
 std::vector<Draw> ProductDraws() {
-  return {{{"MatMul", "MatMulV2", "Add"}, 4, DrawMatMul},
-          {{"Transpose", "MatMul"}, 2, DrawLinear},
-          {{"BatchMatMul", "BatchMatMulV2"}, 3, DrawBatchMatMul},
-          {{"SoftmaxV2"}, 1, DrawSoftmax},
-          {{"BatchMatMul", "BatchMatMulV2", "SoftmaxV2"}, 4, DrawAttention},
-          {{"RmsNorm"}, 1, DrawRmsNorm},
-          {{"AddRmsNorm", "Add", "Mul"}, 2, DrawAddRmsNorm},
-          {{"LayerNormV4"}, 1, DrawLayerNorm},
-          {{"ReduceMean", "Rsqrt", "Mul"}, 2, DrawRmsNormPattern}};
+  return {
+      {{"MatMul", "MatMulV2", "Add"}, 4, DrawMatMul},
+      {{"Transpose", "MatMul"}, 2, DrawLinear},
+      {{"BatchMatMul", "BatchMatMulV2"}, 3, DrawBatchMatMul},
+      {{"SoftmaxV2"}, 1, DrawSoftmax},
+      {{"BatchMatMul", "BatchMatMulV2", "SoftmaxV2"}, 4, DrawAttention},
+      {{"RmsNorm"}, 1, DrawRmsNorm},
+      {{"AddRmsNorm", "Add", "Mul"}, 2, DrawAddRmsNorm},
+      {{"LayerNormV4"}, 1, DrawLayerNorm},
+      {{"ReduceMean", "Sub", "Sqrt", "Rsqrt", "Reciprocal", "RealDiv", "Mul"}, 3, DrawNormPattern}};
 }
 
 }  // namespace npumesh::fuzz
