@@ -19,41 +19,28 @@ std::string_view FindNorm(NormPattern& pattern) {
 }
 
 // gamma and beta, which become inputs of the step, and the rounding.
-void FindEnd(NormPattern& pattern, LayerNormPlan& plan, std::vector<std::optional<Value>>& inputs) {
+std::vector<Value> FindEnd(NormPattern& pattern, LayerNormPlan& plan) {
+  std::vector<Value> vectors;
   const auto take = [&](std::initializer_list<std::string_view> types, ColumnInput& vector) {
     const std::optional<Value> found = pattern.TakeVector(types);
     if (!found) return false;
-    vector.slot = static_cast<int>(inputs.size());
+    vectors.push_back(*found);
+    vector.slot = static_cast<int>(vectors.size());  // behind x
     vector.dtype = DataType::kFloat;
-    inputs.push_back(found);
     return true;
   };
   if (take({"Mul"}, plan.gamma)) take({"Add", "AddV2"}, plan.beta);
   if (!pattern.TakeIdleCast()) pattern.TakeNarrowingCast();
-  plan.y_dtype = pattern.end_type().dtype;
+  return vectors;
 }
 
 std::string_view TakeLayerNorm(FusionView& view, NormPattern& pattern) {
-  std::string_view why = FindNorm(pattern);
+  const std::string_view why = FindNorm(pattern);
   if (!why.empty()) return why;
-  FusedStep step;
-  step.inputs.emplace_back();  // x, known at the end
   LayerNormPlan plan;
-  FindEnd(pattern, plan, step.inputs);
-  plan.x_dtype = pattern.TakeWideningCast();
-  plan.rows = pattern.rows();
-  plan.columns = pattern.columns();
-  plan.epsilon = pattern.epsilon();
   plan.gives_statistics = false;
-  step.inputs[0] = pattern.w();
-  why = view.WhyNotFuse(pattern.nodes(), step.inputs);
-  if (!why.empty()) return why;
-  step.nodes = pattern.nodes();
-  step.make_kernel = [plan = std::move(plan)] {
-    return Result<std::unique_ptr<Kernel>>(MakeLayerNormKernel(plan));
-  };
-  view.Take(std::move(step));
-  return "";
+  const std::vector<Value> vectors = FindEnd(pattern, plan);
+  return TakeNorm(view, pattern, std::move(plan), vectors, MakeLayerNormKernel);
 }
 
 }  // namespace

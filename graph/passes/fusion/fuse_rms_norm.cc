@@ -19,7 +19,6 @@ std::string_view FindGamma(NormPattern& pattern, RmsNormPlan& plan, Value& gamma
   gamma = *found;
   plan.gamma_dtype = pattern.end_type().dtype;
   if (!pattern.TakeIdleCast() && !plan.rounds) pattern.TakeNarrowingCast();
-  plan.y_dtype = pattern.end_type().dtype;
   return "";
 }
 
@@ -30,21 +29,8 @@ std::string_view TakeRmsNorm(FusionView& view, NormPattern& pattern) {
   Value gamma;
   if (why.empty()) why = FindGamma(pattern, plan, gamma);
   if (!why.empty()) return why;
-  plan.x_dtype = pattern.TakeWideningCast();
-  plan.rows = pattern.rows();
-  plan.columns = pattern.columns();
-  plan.epsilon = pattern.epsilon();
   plan.gives_rstd = false;
-  FusedStep step;
-  step.inputs = {pattern.w(), gamma};
-  why = view.WhyNotFuse(pattern.nodes(), step.inputs);
-  if (!why.empty()) return why;
-  step.nodes = pattern.nodes();
-  step.make_kernel = [plan = std::move(plan)] {
-    return Result<std::unique_ptr<Kernel>>(MakeRmsNormKernel(plan));
-  };
-  view.Take(std::move(step));
-  return "";
+  return TakeNorm(view, pattern, std::move(plan), {gamma}, MakeRmsNormKernel);
 }
 
 }  // namespace

@@ -63,13 +63,13 @@ std::string_view NormPattern::FindStatistics() {
 
 std::string_view NormPattern::FindQuotient() {
   NodeId next = view_.OnlyReader(root_);
-  const bool has_reciprocal = view_.Is(root_, {"Rsqrt"}) || view_.Is(next, {"Reciprocal"});
-  if (view_.Is(next, {"Reciprocal"})) {
-    if (view_.Is(root_, {"Rsqrt"})) return "its root is turned over twice";
+  bool multiplies = view_.Is(root_, {"Rsqrt"});
+  if (!multiplies && view_.Is(next, {"Reciprocal"})) {
     Take(next);
     next = view_.OnlyReader(next);
+    multiplies = true;
   }
-  if (has_reciprocal) {
+  if (multiplies) {
     if (!view_.Is(next, {"Mul"})) return "no product alone reads its root";
     const int other = view_.OtherSlot(next, end_);
     if (other < 0 || view_.SlotValue(next, other) != w_) {
@@ -138,6 +138,20 @@ DataType NormPattern::TakeWideningCast() {
   w_ = *view_.SlotValue(cast, 0);
   nodes_.push_back(cast);
   return dtype;
+}
+
+std::string_view NormPattern::TakeStep(
+    FusionView& view, const std::vector<Value>& vectors,
+    std::function<Result<std::unique_ptr<Kernel>>()> make_kernel) {
+  FusedStep step;
+  step.inputs = {w_};
+  step.inputs.insert(step.inputs.end(), vectors.begin(), vectors.end());
+  const std::string_view why = view.WhyNotFuse(nodes_, step.inputs);
+  if (!why.empty()) return why;
+  step.nodes = nodes_;
+  step.make_kernel = std::move(make_kernel);
+  view.Take(std::move(step));
+  return "";
 }
 
 }  // namespace npumesh

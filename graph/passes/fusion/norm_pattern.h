@@ -8,9 +8,12 @@
 #ifndef NPUMESH_GRAPH_PASSES_FUSION_NORM_PATTERN_H_
 #define NPUMESH_GRAPH_PASSES_FUSION_NORM_PATTERN_H_
 
+#include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/passes/fusion/fusion_view.h"
@@ -40,16 +43,17 @@ class NormPattern {
   std::string_view TakeCentring();
   // w is x of 16 bits, widened for this alone: w is x then. Returns the type of w.
   DataType TakeWideningCast();
+  // The nodes become a step of `view`, which reads w and then `vectors`.
+  std::string_view TakeStep(FusionView& view, const std::vector<Value>& vectors,
+                            std::function<Result<std::unique_ptr<Kernel>>()> make_kernel);
 
   // A Sqrt is the root of many things; it is a place to speak of once its mean is found.
   bool begins() const { return view_.Is(root_, {"Rsqrt"}) || !nodes_.empty(); }
   bool centred() const { return centred_; }
-  Value w() const { return w_; }
   double epsilon() const { return epsilon_; }
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
   const TensorType& end_type() const { return out(end_); }
-  std::vector<NodeId>& nodes() { return nodes_; }
 
  private:
   const TensorType& out(NodeId id) const { return view_.context(id).out(0); }
@@ -69,6 +73,23 @@ class NormPattern {
   int64_t rows_ = 0;
   int64_t columns_ = 0;
 };
+
+// The pattern as a step whose kernel `make` builds from `plan`: this adds to the plan what every
+// norm has, sizes, epsilon and the types of input 0 and output 0. `vectors` are the inputs from
+// slot 1 on.
+template <class Plan>
+std::string_view TakeNorm(FusionView& view, NormPattern& pattern, Plan plan,
+                          const std::vector<Value>& vectors,
+                          std::unique_ptr<Kernel> (*make)(Plan)) {
+  plan.x_dtype = pattern.TakeWideningCast();
+  plan.y_dtype = pattern.end_type().dtype;
+  plan.rows = pattern.rows();
+  plan.columns = pattern.columns();
+  plan.epsilon = pattern.epsilon();
+  return pattern.TakeStep(view, vectors, [plan = std::move(plan), make] {
+    return Result<std::unique_ptr<Kernel>>(make(plan));
+  });
+}
 
 }  // namespace npumesh
 

@@ -139,9 +139,7 @@ std::string Bits(const Tensor& first, const Tensor& other) {
 // Attention and norms, fused, round elsewhere than the operators do.
 bool MayRoundElsewhere(const Model& model) {
   for (const Node& node : model.graph.nodes()) {
-    for (const std::string_view type : {"SoftmaxV2", "Rsqrt", "Sqrt"}) {
-      if (node.type == type) return true;
-    }
+    if (node.type == "SoftmaxV2" || node.type == "Rsqrt" || node.type == "Sqrt") return true;
   }
   return false;
 }

@@ -214,7 +214,7 @@ bool EmitQuotient(GraphWriter& w, Value kept, Value sum) {
   return w.Emit("Mul", {{"x1", kept}, {"x2", w.last().value}});
 }
 
-// A RmsNorm as frameworks write it out, or a LayerNorm: the former behind x - ReduceMean(x). Ends
+// A RmsNorm as frameworks write it out, or a LayerNorm, which is one behind x - ReduceMean(x). Ends
 // wherever an operator would leave the range that the plain interpreter answers for.
 bool DrawNormPattern(GraphWriter& w) {
   const KnownValue* x = w.Pick([](const PlainTensor& x) {
@@ -236,8 +236,9 @@ bool DrawNormPattern(GraphWriter& w) {
   w.Emit("Add", {{"x1", mean}, {"x2", w.AddConst(epsilon).value}});
   if (!EmitQuotient(w, kept, w.last().value)) return true;
   const Value normal = w.last().value;
-  if (!w.Emit("Mul", {{"x1", normal}, {"x2", Operand(w, DataType::kFloat, {columns})}}))
+  if (!w.Emit("Mul", {{"x1", normal}, {"x2", Operand(w, DataType::kFloat, {columns})}})) {
     return true;
+  }
   const Value scaled = w.last().value;
   if (w.dice().Chance(50)) {
     w.Emit("Add", {{"x1", scaled}, {"x2", Operand(w, DataType::kFloat, {columns})}});

@@ -7,7 +7,6 @@ namespace npumesh {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Not;
 
 constexpr double kLayerNormBound = 10 * 0x1p-24;

@@ -10,11 +10,13 @@ constexpr double kFloatBound = 8 * 0x1p-24;
 
 class RmsNormFusion : public FusionTest {
  protected:
+  Value Mean(Value x, bool keep_dims = true, int64_t axis = -1) {
+    return g_.Op("ReduceMean", {{"x", x}, {"axes", g_.Ints({axis})}},
+                 {{"keep_dims", AttrValue::Bool(keep_dims)}});
+  }
   // The reciprocal root of the mean square of w plus epsilon.
   Value Root(Value squares, Value epsilon, bool keep_dims = true, int64_t axis = -1) {
-    const Value mean = g_.Op("ReduceMean", {{"x", squares}, {"axes", g_.Ints({axis})}},
-                             {{"keep_dims", AttrValue::Bool(keep_dims)}});
-    return One("Rsqrt", Two("Add", mean, epsilon));
+    return One("Rsqrt", Two("Add", Mean(squares, keep_dims, axis), epsilon));
   }
   Value Square(Value w) { return Two("Mul", w, w); }
   void ExpectNotFused() {
@@ -36,9 +38,7 @@ TEST_F(RmsNormFusion, TakesOtherSquaresAndOrders) {
     SetUpAnew();
     const Value x = In({kFloat, {5, 64}});
     const Value squares = power ? Two("Pow", x, Scalar(2)) : One("Square", x);
-    const Value mean = g_.Op("ReduceMean", {{"x", squares}, {"axes", g_.Ints({1})}},
-                             {{"keep_dims", AttrValue::Bool(true)}});
-    const Value root = One("Rsqrt", Two("Add", Scalar(1e-6f), mean));
+    const Value root = One("Rsqrt", Two("Add", Scalar(1e-6f), Mean(squares, true, 1)));
     g_.Output({Two("Mul", Weight({kFloat, {1, 64}}), Two("Mul", root, x))});
     ExpectNear({power ? "Pow+ReduceMean+Add+Rsqrt+Mul+Mul" : "Square+ReduceMean+Add+Rsqrt+Mul+Mul"},
                kFloatBound);
@@ -50,9 +50,7 @@ TEST_F(RmsNormFusion, TakesOtherRoots) {
   for (const bool divides : {false, true}) {
     SetUpAnew();
     const Value x = In({kFloat, {5, 64}});
-    const Value mean = g_.Op("ReduceMean", {{"x", Square(x)}, {"axes", g_.Ints({1})}},
-                             {{"keep_dims", AttrValue::Bool(true)}});
-    const Value root = One("Sqrt", Two("Add", mean, Scalar(1e-6f)));
+    const Value root = One("Sqrt", Two("Add", Mean(Square(x), true, 1), Scalar(1e-6f)));
     const Value quotient =
         divides ? Two("RealDiv", x, root) : Two("Mul", x, One("Reciprocal", root));
     g_.Output({Two("Mul", quotient, Weight({kFloat, {64}}))});
@@ -64,9 +62,7 @@ TEST_F(RmsNormFusion, TakesOtherRoots) {
 
 TEST_F(RmsNormFusion, LeavesARootThatIsDivided) {
   const Value x = In({kFloat, {5, 64}});
-  const Value mean = g_.Op("ReduceMean", {{"x", Square(x)}, {"axes", g_.Ints({1})}},
-                           {{"keep_dims", AttrValue::Bool(true)}});
-  const Value root = One("Sqrt", Two("Add", mean, Scalar(1e-6f)));
+  const Value root = One("Sqrt", Two("Add", Mean(Square(x), true, 1), Scalar(1e-6f)));
   g_.Output({Two("Mul", Two("RealDiv", root, x), Weight({kFloat, {64}}))});
   ExpectNotFused();
 }
