@@ -51,7 +51,7 @@ void BesideSteps::Run(Task& task) {
   span.end = Clock::now();
   if (status.ok()) return profile_.RanBeside(task.step, span.start, span.end);
   failed_ = true;
-  task.status = AtNode(step.name, step.type, status);
+  task.status = AtNode(step.name, step.type, step.origin, status);
 }
 
 Status BesideSteps::Await(size_t step) {

@@ -185,7 +185,7 @@ Result<Clock::time_point> Executor::RunStep(size_t index, Clock::time_point star
   const InStep here({step.name.c_str(), step.type.c_str(), index, args_.size()});
   const Status status = step.kernel->Run(args_[index]);
   const Clock::time_point end = Clock::now();
-  if (!status.ok()) return AtNode(step.name, step.type, status);
+  if (!status.ok()) return AtNode(step.name, step.type, step.origin, status);
   spans_[index] = {start, end};
   profile_.Ran(index, start, end);
   (step.collective ? stats.collective_seconds : stats.compute_seconds) += Seconds(start, end);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "graph/ir/node_origin.h"
 #include "graph/passes/analysis/node_error.h"
 
 namespace npumesh {
@@ -21,6 +22,7 @@ Step StepOf(const Graph& graph, const Node& node, const OpContext& context) {
   step.node = graph.Find(node.name);
   step.name = node.name;
   step.type = node.type;
+  step.origin = NodeOrigin(node);
   for (int slot = 0; slot < context.slots(); ++slot) {
     const int input = context.input_index(slot);
     step.input_ports.push_back(input);
@@ -102,7 +104,7 @@ Status LateStep::RunObserved(StepObserver& observer, uint64_t iteration) {
   const Status status = step().kernel->Run(args);
   view.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   if (!status.ok()) {
-    observer.StepFailed(view, AtNode(step().name, step().type, status));
+    observer.StepFailed(view, AtNode(step().name, step().type, step().origin, status));
     return status;
   }
   args.out = out_.data();

@@ -6,6 +6,7 @@
 #include "graph/engine/static_parts.h"
 #include "graph/engine/step_cost.h"
 #include "graph/ir/node_kind.h"
+#include "graph/ir/node_origin.h"
 #include "graph/ops/core/operator.h"
 
 namespace npumesh {
@@ -87,6 +88,7 @@ Status PlanBuilder::AddFusedStep(const FusedStep& fused) {
   step.node = id;
   step.name = graph_.graph().node(id).name;
   step.type = fused.type;
+  step.origin = NodeOrigin(graph_.graph().node(id));
   for (const NodeId each : fused.nodes) {
     step.flops += ProductFlops(*bound_.op(each), inference_.context(each));
   }
@@ -116,6 +118,7 @@ Step PlanBuilder::Describe(NodeId id) const {
   step.node = id;
   step.name = context.node().name;
   step.type = context.node().type;
+  step.origin = NodeOrigin(context.node());
   const std::optional<CollectiveTrait>& collective = bound_.op(id)->collective;
   step.collective = collective.has_value();
   step.only_communicates = collective && collective->pure;

@@ -35,6 +35,7 @@ struct Step {
   // Operator type; of a fused step the types of its nodes, "MatMul+Add+Relu". "TensorMove" with the
   // name "<node>/copy": the engine's copy of a constant that `node` writes to in place.
   std::string type;
+  std::string origin;              // of `node`, as messages say it (graph/ir/node_origin.h)
   std::shared_ptr<Kernel> kernel;  // steps of a static part have the same in all plans
   std::vector<Address> inputs;     // by slot
   std::vector<Address> outputs;    // by port, then others

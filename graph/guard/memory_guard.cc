@@ -33,7 +33,7 @@ void ForEachOperand(const RunView& run, Visit visit) {
 
 Status Found(const StepView& view, const std::string& text) {
   return AtNode(
-      view.step.name, view.step.type,
+      view.step.name, view.step.type, view.step.origin,
       Error(Code::kCorrupt, "step {} of {}: {}", view.index, view.run.model.steps().size(), text));
 }
 

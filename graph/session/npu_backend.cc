@@ -36,10 +36,8 @@ Status Decompose(const Decompositions& decompositions, Graph& graph) {
     const auto id = static_cast<NodeId>(i);
     const auto found = decompositions.find(graph.node(id).type);
     if (graph.node(id).removed || found == decompositions.end()) continue;
-    const std::string name = graph.node(id).name;
-    const std::string type = graph.node(id).type;
-    const Status status = DecomposeNode(found->second, graph, id);
-    if (!status.ok()) return AtNode(name, type, status);
+    const Node node = graph.node(id);  // the decomposition removes it
+    NPUMESH_RETURN_IF_ERROR(AtNode(node, DecomposeNode(found->second, graph, id)));
   }
   return graph.Verify();
 }

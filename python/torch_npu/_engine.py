@@ -69,9 +69,13 @@ def name_group(name: str, ranks: Sequence[int]) -> None:
     _groups[name] = tuple(ranks)
 
 
-def named_groups() -> Dict[str, str]:
-    """These groups as options of a session (docs/c_api.md)."""
-    return {f"npumesh.group.{name}": ",".join(map(str, ranks)) for name, ranks in _groups.items()}
+def session_options() -> Dict[str, str]:
+    """Options of a session that TorchAir makes now (docs/c_api.md): these groups, and what the graph of
+    captured calls gets that this thread translates."""
+    from .npu import lowering
+
+    groups = {f"npumesh.group.{name}": ",".join(map(str, ranks)) for name, ranks in _groups.items()}
+    return {**groups, **lowering.session_options()}
 
 
 # ---- operators ----

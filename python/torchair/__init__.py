@@ -10,6 +10,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import warnings
 
 import npumesh
 
@@ -73,6 +74,19 @@ class _NativeModules(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(name, place, loader=loader)
 
 
+def _install(name):
+    """What a file beside this one changes in TorchAir. A warning where this TorchAir is another one
+    than the file knows."""
+    place = os.path.join(_HERE, name + ".py")
+    spec = importlib.util.spec_from_file_location("npumesh_" + name, place)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    try:
+        module.install()
+    except (ImportError, AttributeError) as error:
+        warnings.warn(f"npumesh leaves this TorchAir without {place}: {error}", stacklevel=2)
+
+
 def _enter():
     folder = _find()
     if not any(isinstance(each, _NativeModules) for each in sys.meta_path):
@@ -83,6 +97,8 @@ def _enter():
     sys.modules["torchair"] = real
     try:
         spec.loader.exec_module(real)
+        for name in ("node_origin", "assignments"):
+            _install(name)
     except BaseException:
         sys.modules.pop("torchair", None)
         raise

@@ -27,12 +27,13 @@ bool CheckDevice(const Texts& options) {
   return false;
 }
 
-// Ranks of the groups that torch_npu has named, as options of a session. Error set.
-bool AddGroups(Texts& session) {
+// What torch_npu adds to a session: ranks of the groups that it has named, and static kernels.
+// Error set.
+bool AddOptionsOfTorchNpu(Texts& session) {
   PyObject* const module = ImportedModule("torch_npu._engine");
   if (module == nullptr) return true;
-  const Ref groups(PyObject_CallMethod(module, "named_groups", nullptr));
-  return groups && ReadTexts(groups.get(), "torch_npu._engine.named_groups()", session);
+  const Ref options(PyObject_CallMethod(module, "session_options", nullptr));
+  return options && ReadTexts(options.get(), "torch_npu._engine.session_options()", session);
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ bool Engine::OptionsFor(const Texts& graph, Texts& session) {
   if (!dump_is_set_) AddDumpOptions(options_, session);
   // A program that declares foreign operators wants the rest of its graphs to run.
   if (HasDeclaredOperators()) session["npumesh.missing_operators"] = "zeros";
-  return AddGroups(session);
+  return AddOptionsOfTorchNpu(session);
 }
 
 }  // namespace npumesh::torchair

@@ -101,19 +101,19 @@ bool CheckKind(const char* function, unsigned int kind) {
   return false;
 }
 
-// Operators have no arguments to write: a plan of npumesh has static kernels without the compiler
-// of CANN (docs/static_kernels.md). TorchAir finds the folder empty and compiles nothing.
+// TorchAir asks for static kernels so: CANN's compiler is to read the arguments of operators that
+// run now. Here graphs that torch_npu captures get the static kernels of npumesh, which their plans
+// make themselves (docs/static_kernels.md); TorchAir finds the folder empty and compiles nothing.
 PyObject* AclopStartDumpArgs(PyObject*, PyObject* args) {
   unsigned int kind = 0;
   const char* folder = nullptr;
   if (PyArg_ParseTuple(args, "Is", &kind, &folder) == 0 || !CheckKind("AclopStartDumpArgs", kind)) {
     return nullptr;
   }
-  const int raised = PyErr_WarnEx(PyExc_RuntimeWarning,
-                                  "npumesh needs no static kernels of CANN: its plans have their "
-                                  "own (docs/static_kernels.md); nothing is compiled",
-                                  1);
-  if (raised != 0) return nullptr;
+  if (ImportedModule("torch_npu.npu.lowering") == nullptr) Py_RETURN_NONE;
+  const Ref use = Import("torch_npu.npu.lowering", "use_static_kernels");
+  const Ref used(use ? PyObject_CallFunction(use.get(), "s", folder) : nullptr);
+  if (!used) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -185,7 +185,7 @@ PyMethodDef functions[] = {
     {"AclmdlSetDump", AclmdlSetDump, METH_VARARGS, "Dumps as a JSON file says."},
     {"GetSocName", GetSocName, METH_NOARGS, "The name of the simulated chip."},
     {"SetDebugLogPath", SetDebugLogPath, METH_VARARGS, "Lines of the log go there, too."},
-    {"AclopStartDumpArgs", AclopStartDumpArgs, METH_VARARGS, "There are no arguments to dump."},
+    {"AclopStartDumpArgs", AclopStartDumpArgs, METH_VARARGS, "Captured graphs get static kernels."},
     {"AclopStopDumpArgs", AclopStopDumpArgs, METH_VARARGS, "Ends AclopStartDumpArgs."},
     {"as_torch_tensors", AsTorchTensors, METH_VARARGS, "Tensors over foreign memory."},
     {"CheckAclnnAvaliable", CheckAclnnAvaliable, METH_VARARGS, "Whether libopapi.so has it."},

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import tempfile
+import threading
 import unittest
 import warnings
 
@@ -170,8 +171,8 @@ class Graphs(unittest.TestCase):
         for _ in range(3):
             x.normal_()
             graph.replay()
-            self.assertTrue(torch.equal(y, torch_npu.npu_rms_norm(x * 2, gamma)[0].view(-1) + 1))
-            self.assertTrue(torch.equal(x_sum, x.t().sum(0)))
+            torch.testing.assert_close(y, torch_npu.npu_rms_norm(x * 2, gamma)[0].view(-1) + 1)
+            torch.testing.assert_close(x_sum, x.t().sum(0))
 
     def test_what_is_changed_in_place_is_changed_by_each_replay(self):
         cache = torch.zeros(4, 3)
@@ -191,7 +192,7 @@ class Graphs(unittest.TestCase):
         graphed = torch.npu.make_graphed_callables(layer, (torch.zeros(4, 3),))
         for _ in range(2):
             x = torch.randn(4, 3)
-            self.assertTrue(torch.equal(graphed(x), layer(x)))
+            torch.testing.assert_close(graphed(x), layer(x))
 
     def test_memory_without_values_is_left_alone_by_a_replay(self):
         graph = torch.npu.NPUGraph()
@@ -241,6 +242,87 @@ class Graphs(unittest.TestCase):
         graph.replay()
         self.assertEqual(total.item(), 30.0)
 
+    def attention(self, lengths):
+        return torch_npu.npu_fused_infer_attention_score(
+            self.query, self.keys, self.keys, num_heads=2, input_layout="BNSD", scale=0.5,
+            actual_seq_lengths_kv=lengths)[0]
+
+    def captured_attention(self):
+        torch.manual_seed(5)
+        self.query, self.keys = torch.randn(2, 2, 1, 8), torch.randn(2, 2, 6, 8)
+        graph = torch.npu.NPUGraph()
+        with torch.no_grad(), torch.npu.graph(graph, auto_dispatch_capture=True):
+            doubled = self.attention([1, 1]) * 2
+        return graph, doubled
+
+    def test_lists_of_lengths_are_updated_before_a_replay(self):
+        graph, doubled = self.captured_attention()
+        for lengths in ([3, 6], [1, 2]):
+            graph.update(cpu_update_input=[{"actual_seq_lengths_kv": lengths}])
+            graph.replay()
+            torch.npu.synchronize()
+            self.assertTrue(torch.equal(doubled, self.attention(lengths) * 2))
+
+    def test_lists_of_lengths_are_updated_after_a_replay_or_beside_it(self):
+        graph, doubled = self.captured_attention()
+        graph.replay()
+        with self.assertRaisesRegex(RuntimeError, "a replay waits .* NPUGraph.update"):
+            torch.npu.synchronize()
+        graph.update(cpu_update_input=[{"actual_seq_lengths_kv": [4, 5]}])
+        torch.npu.synchronize()
+        self.assertTrue(torch.equal(doubled, self.attention([4, 5]) * 2))
+        for turn in range(50):
+            lengths = [1 + turn % 6, 6 - turn % 6]
+            beside = threading.Thread(target=graph.update, kwargs={
+                "cpu_update_input": [{"actual_seq_lengths_kv": lengths}]})
+            beside.start()
+            graph.replay()
+            beside.join()
+            torch.npu.synchronize()
+            self.assertTrue(torch.equal(doubled, self.attention(lengths) * 2))
+
+    def test_updates_that_no_call_waits_for_are_refused(self):
+        graph, _ = self.captured_attention()
+        for given, said in (([{"scale": 2.0}], "no argument 'scale'"),
+                            ([{}, {}], "expected 1 or 1 entries, seen 2"), ([], "seen 0")):
+            with self.assertRaisesRegex(RuntimeError, said):
+                graph.update(cpu_update_input=given)
+        plain = torch.npu.NPUGraph()
+        with torch.npu.graph(plain):
+            self.attention([1, 1])
+        with self.assertRaisesRegex(RuntimeError, "auto_dispatch_capture=True"):
+            plain.update(cpu_update_input=[{"actual_seq_lengths_kv": [1, 1]}])
+
+    def test_a_capture_runs_nothing(self):
+        runs = []
+
+        @torch.library.custom_op("npumesh_test::counted", mutates_args=())
+        def counted(x: torch.Tensor) -> torch.Tensor:
+            runs.append(1)
+            return x + 1
+
+        counted.register_fake(torch.empty_like)
+        graph, x = torch.npu.NPUGraph(), torch.zeros(3)
+        with torch.npu.graph(graph):
+            y = counted(x.mul(2)).exp()
+            x.add_(1)
+        self.assertEqual((len(runs), x.sum().item()), (0, 0))
+        graph.replay()
+        self.assertEqual((len(runs), x.sum().item()), (1, 3))
+        torch.testing.assert_close(y, torch.ones(3).exp())
+
+    def test_what_nobody_refers_to_has_no_memory(self):
+        graph, x = torch.npu.NPUGraph(), torch.randn(4)
+        with torch.npu.graph(graph):
+            hidden = torch.exp(x)
+            place = hidden.untyped_storage()._weak_ref()
+            y = hidden + 1
+            del hidden
+        self.assertTrue(torch.UntypedStorage._expired(place))
+        torch.UntypedStorage._free_weak_ref(place)
+        graph.replay()
+        torch.testing.assert_close(y, torch.exp(x) + 1)
+
     def test_a_graph_writes_the_names_of_its_calls(self):
         graph = torch.npu.NPUGraph()
         x = torch.ones(2, 8)
@@ -249,9 +331,10 @@ class Graphs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             graph.debug_dump(os.path.join(folder, "graph.json"))
             with open(os.path.join(folder, "graph.json"), encoding="utf-8") as file:
-                calls = json.load(file)["calls"]
-        self.assertEqual(calls[0], "aten::add.Tensor")
-        self.assertEqual(calls[-1], "npu::npu_rms_norm")
+                told = json.load(file)
+        self.assertEqual(told["calls"][0], "aten::add.Tensor")
+        self.assertEqual(told["calls"][-1], "npu::npu_rms_norm")
+        self.assertEqual(told["graphs"], [])  # before the first replay
 
     def test_calls_in_the_wrong_order_are_refused(self):
         graph = torch.npu.NPUGraph()

@@ -132,6 +132,25 @@ class Captured(unittest.TestCase):
                         x = torch.randn(rows, 8, device="npu")
                         torch.testing.assert_close(run(x), model(x))
 
+    def test_static_kernels_of_captured_graphs(self):
+        def chain(x):
+            return torch.tanh(x * 2 + 1).exp() - x
+
+        with tempfile.TemporaryDirectory() as folder:
+            config = CompilerConfig()
+            config.mode = "reduce-overhead"
+            config.experimental_config.aclgraph._aclnn_static_shape_kernel = True
+            config.experimental_config.aclgraph._aclnn_static_shape_kernel_build_dir = folder
+            torch._dynamo.reset()
+            run = torch.compile(chain, backend=torchair.get_npu_backend(compiler_config=config),
+                                dynamic=False)
+            for _ in range(3):
+                x = torch.randn(64, 64)
+                torch.testing.assert_close(run(x), chain(x))
+            # The operators that became one kernel, as docs/static_kernels.md tells.
+            made = glob.glob(f"{folder}/aclnn_static_shape_kernel_outputs/*_outputs/*[0-9]/Tanh_*.json")
+            self.assertEqual(len(made), 1, os.listdir(folder))
+
     def test_what_is_updated_in_place(self):
         def step(cache, x, at):
             cache.add_(x)

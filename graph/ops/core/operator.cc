@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "graph/ir/node_origin.h"
 #include "runtime/base/nearest_name.h"
 
 namespace npumesh {
@@ -37,10 +38,6 @@ std::vector<int> DynamicInputs(const Node& node, std::string_view name) {
 bool HasPortNames(const Node& node) {
   const auto named = [](const TensorDesc& desc) { return !desc.name.empty(); };
   return node.input_descs.empty() || std::ranges::any_of(node.input_descs, named);
-}
-
-std::string WhoIs(const Node& node) {
-  return fmt::format("node \"{}\" ({})", node.name, node.type);
 }
 
 // By kind, in the order of Required.

@@ -10,12 +10,11 @@
 namespace npumesh {
 
 // The error with `node "name" (Type): ` in front, unless it begins so already, as messages made
-// with OpContext::Who do.
-Status AtNode(std::string_view name, std::string_view type, const Status& status);
+// with OpContext::Who do. `origin`: of the node, see NodeOrigin.
+Status AtNode(std::string_view name, std::string_view type, std::string_view origin,
+              const Status& status);
 
-inline Status AtNode(const Node& node, const Status& status) {
-  return AtNode(node.name, node.type, status);
-}
+Status AtNode(const Node& node, const Status& status);
 
 }  // namespace npumesh
 

@@ -3,7 +3,8 @@
 A capture writes down each call with the tensors that it reads and makes, and does not run it, but for
 views and calls whose results depend on values; results have no values before a replay. A replay runs
 the calls in order and leaves the results in the same tensors. The engine runs operators of
-torch.ops.npu, by plans that exist after the first replay, and collectives. torch runs the others.
+torch.ops.npu, by plans that exist after the first replay, collectives, and, where TorchAir is there,
+each run of torch's own operators as one graph (segments.py, lowering.py).
 
 A graph that waits for an ExternalEvent stops there; recording the event lets it go on. Until then a
 task group, the calls between graph_task_group_begin and _end, may get other arguments.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -22,6 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 from .._say import no_effect
+from .segments import Segment, Written, segmented, storage_of, tensors_of, written_by
 from .streams import ExternalEvent, Stream, current_stream, set_stream
 
 _here = threading.local()
@@ -62,7 +64,7 @@ class _Call:
     """A step of a graph."""
 
     def __init__(self, name: str, call: Callable[[], Any]) -> None:
-        self.name = name
+        self.names = [name]
         self.call = call
 
 
@@ -70,7 +72,7 @@ class _Wait:
     """A step: nothing goes on before the event is recorded."""
 
     def __init__(self, event: ExternalEvent) -> None:
-        self.name = "wait"
+        self.names = ["wait"]
         self.event = event
 
 
@@ -78,7 +80,7 @@ class _Group:
     """A step of several calls, which an update replaces."""
 
     def __init__(self, steps: List[Any]) -> None:
-        self.name = "task group"
+        self.names = ["task group"]
         self.steps = steps
 
     def call(self) -> None:
@@ -86,11 +88,49 @@ class _Group:
             step.call()
 
 
-class _Capture(TorchDispatchMode):
-    """Writes down what the dispatcher is asked for."""
+# Arguments of calls that NPUGraph.update replaces: lists of lengths, which are no tensors.
+_UPDATED = {
+    "npu::npu_fused_infer_attention_score": (
+        "actual_seq_lengths", "actual_seq_lengths_kv", "actual_shared_prefix_len"),
+    "npu::npu_fused_infer_attention_score_v2": ("actual_seq_qlen", "actual_seq_kvlen"),
+}
 
-    def __init__(self) -> None:
+
+class _Task:
+    """A step: a call that waits in each replay for NPUGraph.update."""
+
+    def __init__(self, step: Written) -> None:
+        self.event = ExternalEvent()
+        self.names = step.names
+        self._step = step
+
+    def call(self) -> None:
+        self._step.call()
+
+    def update(self, values: Mapping[str, Any]) -> None:
+        """Replaces arguments. Errors: RuntimeError."""
+        step, schema = self._step, self._step.func._schema
+        updated = _UPDATED[schema.name]
+        args, kwargs = list(step.args), dict(step.kwargs)
+        for name, value in values.items():
+            if name not in updated:
+                raise RuntimeError(f"torch_npu: NPUGraph.update: {schema.name} has no argument "
+                                   f"{name!r} that can be updated; expected one of "
+                                   f"{', '.join(updated)}")
+            at = [each.name for each in schema.arguments].index(name)
+            if at < len(args):
+                args[at] = value
+            else:
+                kwargs[name] = value
+        step.args, step.kwargs = tuple(args), kwargs
+
+
+class _Capture(TorchDispatchMode):
+    """Writes down what the dispatcher is asked for. `tasks`: calls that can be updated wait for it."""
+
+    def __init__(self, tasks: bool = False) -> None:
         super().__init__()
+        self._tasks = tasks
         self.steps: List[Any] = []
         self.held: List[Any] = []
         self.group_begin: Optional[int] = None
@@ -98,21 +138,29 @@ class _Capture(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if _writes_all(func):
-            self.steps.append(_Call(func.name(), _again(func, args, kwargs, [], [])))
-            written = _written(func, args, kwargs)
-            return written[0] if len(written) == 1 else tuple(written)
-        known, result = _foreseen(func, args, kwargs)
-        if not known:
+            written = written_by(func, args, kwargs)
+            result = written[0] if len(written) == 1 else tuple(written)
+            self._add(Written(func, args, kwargs, result, [], runs=True, foreseen=True))
+            return result
+        foreseen, result = _foreseen(func, args, kwargs)
+        if not foreseen:
             result = func(*args, **kwargs)
-        outputs = _tensors(result)
-        places = {_place(each) for each in _tensors((args, kwargs))}
-        fresh = [at for at, each in enumerate(outputs) if _place(each) not in places]
+        outputs = tensors_of(result)
+        places = {storage_of(each) for each in tensors_of((args, kwargs))}
+        fresh = [at for at, each in enumerate(outputs) if storage_of(each) not in places]
         if func._schema.name in _MAKERS:
             self.held += outputs
-        elif fresh or not outputs or _writes(func):
-            kept = [outputs[at] for at in fresh]
-            self.steps.append(_Call(func.name(), _again(func, args, kwargs, kept, fresh)))
+            return result
+        runs = bool(fresh or not outputs or _writes(func))
+        self._add(Written(func, args, kwargs, result, fresh, runs, foreseen))
         return result
+
+    def _add(self, step: Written) -> None:
+        if self._tasks and step.func._schema.name in _UPDATED:
+            task = _Task(step)
+            self.steps += [_Wait(task.event), task]
+        else:
+            self.steps.append(step)
 
     def run(self, enter: bool) -> None:
         """This thread is captured from now on, or no longer."""
@@ -124,31 +172,25 @@ class _Capture(TorchDispatchMode):
             _here.capture = None
 
 
-def _tensors(values: Any) -> List[torch.Tensor]:
-    return [each for each in tree_flatten(values)[0] if isinstance(each, torch.Tensor)]
-
-
 def _foreseen(func: Any, args: Any, kwargs: Any) -> Tuple[bool, Any]:
     """The result of a call as tensors without values. (False, None): it must run, because its
     result is a view, a number, or known only from values."""
+    plain = tree_map(lambda each: each.detach() if isinstance(each, torch.Tensor) else each,
+                     (args, kwargs))
     with torch.no_grad(), FakeTensorMode() as fake:
         try:
-            given = tree_map(lambda each: fake.from_tensor(each.detach())
-                             if isinstance(each, torch.Tensor) else each, (args, kwargs))
+            given = tree_map(lambda each: fake.from_tensor(each)
+                             if isinstance(each, torch.Tensor) else each, plain)
             result = func(*given[0], **given[1])
         except Exception:  # whatever it is, the call itself says it better
             return False, None
-    outputs = _tensors(result)
-    places = {_place(each) for each in _tensors(given)}
-    if result is not None and not outputs or any(_place(each) in places for each in outputs):
+    outputs = tensors_of(result)
+    places = {storage_of(each) for each in tensors_of(given)}
+    if result is not None and not outputs or any(storage_of(each) in places for each in outputs):
         return False, None
     return True, tree_map(lambda each: torch.empty_strided(each.shape, each.stride(),
                                                            dtype=each.dtype)
                           if isinstance(each, torch.Tensor) else each, result)
-
-
-def _place(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage()._cdata
 
 
 def _writes(func: Any) -> bool:
@@ -163,22 +205,6 @@ def _writes_all(func: Any) -> bool:
         each.alias_info is not None and each.alias_info.is_write for each in returns)
 
 
-def _written(func: Any, args: Any, kwargs: Any) -> List[Any]:
-    return [args[at] if at < len(args) else kwargs[each.name]
-            for at, each in enumerate(func._schema.arguments)
-            if each.alias_info is not None and each.alias_info.is_write]
-
-
-def _again(func: Any, args: Any, kwargs: Any, kept: List[torch.Tensor],
-           fresh: List[int]) -> Callable[[], None]:
-    def again() -> None:
-        outputs = _tensors(func(*args, **kwargs))
-        for tensor, at in zip(kept, fresh):
-            tensor.copy_(outputs[at])
-
-    return again
-
-
 class NPUGraph:
     """Calls that were captured. `replay` runs them; tensors of the capture are its inputs and
     results. Errors: RuntimeError for calls in the wrong order."""
@@ -191,21 +217,23 @@ class NPUGraph:
         self._pool: Any = None
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global",
-                      **kwargs: Any) -> None:
+                      auto_dispatch_capture: bool = False, **kwargs: Any) -> None:
+        """What this thread calls from now on is captured. `auto_dispatch_capture`: attention over
+        lists of lengths waits in each replay for `update`. Errors: RuntimeError."""
         if capture_error_mode not in ("global", "thread_local", "relaxed"):
             raise RuntimeError("torch_npu: capture_error_mode: expected global, thread_local or "
                                f"relaxed, seen {capture_error_mode!r}")
         if _capture() is not None:
             raise RuntimeError("torch_npu: a capture is running already in this thread")
         self._pool = pool or graph_pool_handle()
-        self._capture = _Capture()
+        self._capture = _Capture(tasks=auto_dispatch_capture)
         self._capture.run(True)
 
     def capture_end(self) -> None:
         if self._capture is None or _capture() is not self._capture:
             raise RuntimeError("torch_npu: capture_end: this graph has no capture running")
         self._capture.run(False)
-        self._steps, self._held = self._capture.steps, self._capture.held
+        self._steps, self._held = segmented(self._capture.steps), self._capture.held
         self._capture = None
 
     def replay(self) -> None:
@@ -224,9 +252,12 @@ class NPUGraph:
             for step in self._left:
                 if not isinstance(step, _Wait):
                     step.call()
-                elif not step.event._pass(self._go_on):
-                    _waiting[self] = step.event
+                    continue
+                # Another thread may record the event, and go on, before this one is back.
+                _waiting[self] = step.event
+                if not step.event._pass(self._go_on):
                     return
+                _waiting.pop(self, None)
 
     def reset(self) -> None:
         """Forgets the calls and their tensors."""
@@ -236,10 +267,23 @@ class NPUGraph:
     def pool(self) -> Any:
         return self._pool
 
-    def update(self, cpu_update_input: Any = None) -> None:
-        raise NotImplementedError(
-            "torch_npu: NPUGraph.update: lists of lengths are part of the captured calls; capture "
-            "again, give lengths as tensors, or update a task group (graph_task_update_begin)")
+    def update(self, cpu_update_input: Sequence[Mapping[str, Any]]) -> None:
+        """Gives the calls that wait for it other lists of lengths, for one replay: that which waits,
+        else the next one. One mapping from argument to list for all of these calls, or one for each,
+        in their order. Any thread. Errors: RuntimeError."""
+        tasks = [each for each in self._steps or () if isinstance(each, _Task)]
+        if not tasks:
+            raise RuntimeError("torch_npu: NPUGraph.update: no captured call waits for it; capture "
+                               "attention with torch.npu.graph(..., auto_dispatch_capture=True)")
+        if len(cpu_update_input) not in (1, len(tasks)):
+            raise RuntimeError(f"torch_npu: NPUGraph.update: cpu_update_input: expected 1 or "
+                               f"{len(tasks)} entries, seen {len(cpu_update_input)}")
+        each_values = cpu_update_input if len(cpu_update_input) > 1 else (
+            [cpu_update_input[0]] * len(tasks))
+        for task, values in zip(tasks, each_values):
+            task.update(values)
+        for task in tasks:
+            task.event.record()
 
     def super_kernel_optimize(self, optimize_options: Any = None, debug_options: Any = None) -> None:
         no_effect("NPUGraph.super_kernel_optimize")
@@ -248,16 +292,23 @@ class NPUGraph:
         """debug_dump needs no preparation."""
 
     def debug_dump(self, debug_path: str) -> None:
-        """Writes the names of the calls, in order, as JSON. Errors: RuntimeError, OSError."""
+        """Writes the names of the calls, in order, as JSON; after a replay also who runs those of
+        torch: the engine, as one graph for each run of them, or torch, and why. Errors:
+        RuntimeError, OSError."""
         if self._steps is None:
             raise RuntimeError("torch_npu: debug_dump: nothing was captured")
+        parts = [told for each in self._steps if isinstance(each, Segment)
+                 for told in each.describe()]
         with open(debug_path, "w", encoding="utf-8") as file:
-            json.dump({"calls": [each.name for each in self._steps]}, file, indent=1)
+            json.dump({"calls": self._names(), "graphs": parts}, file, indent=1)
 
     @property
     def step_count(self) -> int:
         """How many calls a replay runs."""
-        return len(self._steps or ())
+        return len(self._names())
+
+    def _names(self) -> List[str]:
+        return [name for each in self._steps or () for name in each.names]
 
 
 # Replays that have stopped, and the event that each waits for.
@@ -269,7 +320,7 @@ def check_nothing_waits() -> None:
     while the host waits for the replay."""
     if _waiting:
         raise RuntimeError("torch_npu: synchronize: a replay waits for an ExternalEvent that was "
-                           "not recorded")
+                           "not recorded, or for NPUGraph.update")
 
 
 def wait_in_capture(event: ExternalEvent) -> None:
@@ -291,12 +342,14 @@ class graph:
         self.pool = pool
         self.stream = stream or Stream()
         self.capture_error_mode = capture_error_mode
+        self._auto_dispatch_capture = auto_dispatch_capture
 
     def __enter__(self) -> NPUGraph:
         self._before = current_stream()
         set_stream(self.stream)
         try:
-            self.npu_graph.capture_begin(self.pool, self.capture_error_mode)
+            self.npu_graph.capture_begin(self.pool, self.capture_error_mode,
+                                         self._auto_dispatch_capture)
         except BaseException:
             set_stream(self._before)
             raise

@@ -139,6 +139,7 @@ class ExternalEvent(Event):
 
     def __init__(self) -> None:
         super().__init__()
+        self._lock = threading.Lock()
         self._is_set = False
         self._go_on: Any = None  # of the replay that waits
 
@@ -149,10 +150,10 @@ class ExternalEvent(Event):
 
     def record(self, stream: Optional[Stream] = None) -> None:
         super().record(stream)
-        go_on, self._go_on = self._go_on, None
-        if go_on is None:
-            self._is_set = True
-        else:
+        with self._lock:
+            go_on, self._go_on = self._go_on, None
+            self._is_set = go_on is None
+        if go_on is not None:
             go_on()
 
     def reset(self, stream: Optional[Stream] = None) -> None:
@@ -164,11 +165,12 @@ class ExternalEvent(Event):
 
     def _pass(self, go_on: Any) -> bool:
         """Whether a replay may go on now; if not, `record` calls `go_on`."""
-        if self._is_set:
+        with self._lock:
+            if not self._is_set:
+                self._go_on = go_on
+                return False
             self._is_set = False
-            return True
-        self._go_on = go_on
-        return False
+        return True
 
 
 def default_stream(device: Any = None) -> Stream:

@@ -23,7 +23,7 @@ Model LoadOrDie(const std::string& path) {
   return model.ok() ? *std::move(model) : Model();
 }
 
-const Node& NodeOf(const Model& model, const std::string& name) {
+const Node& NodeOf(const Model& model, std::string_view name) {
   const NodeId id = model.graph.Find(name);
   EXPECT_NE(id, kNoNode) << name;
   return model.graph.node(id == kNoNode ? 0 : id);

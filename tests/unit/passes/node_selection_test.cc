@@ -147,9 +147,17 @@ TEST(AlignedTest, CopiesOnlyWhenNeeded) {
 
 TEST(NodeErrorTest, NamesTheNodeOnce) {
   const Status plain = Error(Code::kIo, "text");
-  EXPECT_EQ(AtNode("a", "Add", plain).message(), "node \"a\" (Add): text");
-  EXPECT_EQ(AtNode("a", "Add", AtNode("a", "Add", plain)).message(), "node \"a\" (Add): text");
-  EXPECT_TRUE(AtNode("a", "Add", Status()).ok());
+  EXPECT_EQ(AtNode("a", "Add", "", plain).message(), "node \"a\" (Add): text");
+  EXPECT_EQ(AtNode("a", "Add", "", AtNode("a", "Add", "", plain)).message(),
+            "node \"a\" (Add): text");
+  EXPECT_TRUE(AtNode("a", "Add", "", Status()).ok());
+}
+
+TEST(NodeErrorTest, SaysWhereTheNodeComesFromOnce) {
+  const Status plain = Error(Code::kInternal, "text");
+  const Status told = AtNode("a", "Add", "FX node \"add\"", plain);
+  EXPECT_EQ(told.message(), "node \"a\" (Add) of FX node \"add\": text");
+  EXPECT_EQ(AtNode("a", "Add", "FX node \"add\"", told).message(), told.message());
 }
 
 }  // namespace

@@ -1,0 +1,229 @@
+"""FX graphs of captured calls as graphs of the engine: TorchAir's converters translate them, where a
+checkout of it is there (docs/python.md). What has no translation, torch runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import operator
+import os
+import sys
+import threading
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+
+import torch
+from torch import fx
+from torch.fx.passes.split_module import split_module
+from torch.utils._pytree import tree_flatten
+
+# A segment that has so many calls without a translation is left to torch as it is then: each of them
+# costs translations that fail.
+_MOST_FAILURES = 16
+
+_here = threading.local()
+_static_kernels: Optional[str] = None
+
+
+def use_static_kernels(outputs: str) -> None:
+    """From now on, captured graphs that have not run yet get static kernels
+    (docs/static_kernels.md). `outputs`: <build_dir>/aclnn_static_shape_kernel_outputs/<run>, as
+    TorchAir makes it; the kernels' own records become other runs beside it."""
+    global _static_kernels
+    _static_kernels = os.path.dirname(os.path.dirname(os.path.abspath(outputs)))
+
+
+def session_options() -> Dict[str, str]:
+    """Options of a session that this thread makes now."""
+    if _static_kernels is None or not getattr(_here, "lowers", False):
+        return {}
+    option = "experimental_config.aclgraph._aclnn_static_shape_kernel"
+    return {"mode": "reduce-overhead", option: "true", option + "_build_dir": _static_kernels}
+
+
+@contextlib.contextmanager
+def _lowering() -> Iterator[None]:
+    _here.lowers = True
+    try:
+        yield
+    finally:
+        _here.lowers = False
+
+
+class Budget:
+    """How many translations of a segment may still fail."""
+
+    def __init__(self) -> None:
+        self.left = _MOST_FAILURES
+
+
+class Lowered:
+    """A function of tensors, given as an FX graph: run by the engine where it can be translated. The
+    first call translates it; what fails is halved, until calls that have no translation are alone.
+    One thread at a time."""
+
+    def __init__(self, module: fx.GraphModule, budget: Optional[Budget] = None) -> None:
+        self._module = module
+        self._budget = budget or Budget()
+        self._calls = [node for node in module.graph.nodes if _is_call(node)]
+        self._run: Optional[Callable] = None
+        self._parts: List["Lowered"] = []
+        self._why_torch = ""
+
+    def __call__(self, *inputs: torch.Tensor) -> Any:
+        if self._run is None:
+            return self._first(inputs)
+        return self._run(*inputs)
+
+    def describe(self) -> List[Dict[str, Any]]:
+        """Of each part, in order: how many calls it has, who runs them, and why not the engine.
+        Nothing before the first call."""
+        if self._parts:
+            return [told for part in self._parts for told in part.describe()]
+        if self._run is None:
+            return []
+        told: Dict[str, Any] = {"calls": len(self._calls)}
+        told["by"] = "torch" if self._why_torch else "engine"
+        if self._why_torch:
+            told["why"] = self._why_torch
+        return [told]
+
+    def _first(self, inputs: Sequence[torch.Tensor]) -> Any:
+        torchair, why = _torchair()
+        if torchair is None:
+            return self._leave_to_torch(why, inputs)
+        if self._budget.left <= 0:
+            return self._leave_to_torch("too many calls beside it have no translation", inputs)
+        memory = _Memory(self._module)
+        written = memory.written()
+        # Functional graphs do not express this. A whole segment has neither, its parts may.
+        if _share_memory(inputs, written) or memory.outputs_share():
+            return self._failed(ValueError("its tensors share memory"), inputs)
+        before = [each.clone() if at in written else None for at, each in enumerate(inputs)]
+        try:
+            with _lowering():
+                run = torchair.get_npu_backend(compiler_config=torchair.CompilerConfig())(
+                    self._module, list(inputs))
+                outputs = run(*inputs)
+        except Exception as error:  # of the translation, or of the engine, which refuses a graph
+            for tensor, value in zip(inputs, before):
+                if value is not None:
+                    tensor.copy_(value)
+            return self._failed(error, inputs)
+        self._run = run
+        return outputs
+
+    def _failed(self, error: Exception, inputs: Sequence[torch.Tensor]) -> Any:
+        if len(self._calls) == 1:
+            self._budget.left -= 1
+            return self._leave_to_torch(_line(error), inputs)
+        self._run = self._halved()
+        return self._run(*inputs)
+
+    def _leave_to_torch(self, why: str, inputs: Sequence[torch.Tensor]) -> Any:
+        self._why_torch = why
+        self._run = self._module
+        return self._module(*inputs)
+
+    def _halved(self) -> Callable:
+        second = set(self._calls[len(self._calls) // 2:])
+        part, part_of = 0, {}
+        for node in self._module.graph.nodes:
+            if node in second:
+                part = 1
+            part_of[node] = part
+        # An element of a result belongs to the call that gave it.
+        for node in self._module.graph.nodes:
+            if node.target is operator.getitem:
+                part_of[node] = part_of[node.args[0]]
+        halves = split_module(self._module, None, part_of.__getitem__, keep_original_order=True)
+        for name in ("submod_0", "submod_1"):
+            part = _Part(getattr(halves, name), self._budget)
+            self._parts.append(part.half)
+            setattr(halves, name, part)
+        return halves
+
+
+class _Part(torch.nn.Module):
+    """What split_module's graph calls: a function that gives one value bare, and several as a tuple."""
+
+    def __init__(self, module: fx.GraphModule, budget: Budget) -> None:
+        super().__init__()
+        output = next(node for node in reversed(module.graph.nodes) if node.op == "output")
+        self._gives_one = isinstance(output.args[0], fx.Node)
+        if self._gives_one:
+            output.args = ((output.args[0],),)
+            module.recompile()
+        self.half = Lowered(module, budget)
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        outputs = self.half(*inputs)
+        return outputs[0] if self._gives_one else outputs
+
+
+def _is_call(node: fx.Node) -> bool:
+    return node.op == "call_function" and node.target is not operator.getitem
+
+
+def _line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"
+
+
+@functools.lru_cache(maxsize=None)
+def _torchair() -> Tuple[Any, str]:
+    """TorchAir, if this process uses it or NPUMESH_TORCHAIR names one; else None, and why."""
+    if "torchair" not in sys.modules and not os.environ.get("NPUMESH_TORCHAIR"):
+        return None, "there is no TorchAir (NPUMESH_TORCHAIR)"
+    try:
+        return importlib.import_module("torchair"), ""
+    except ImportError as error:
+        return None, _line(error)
+
+
+def _share_memory(inputs: Sequence[torch.Tensor], written: Set[int]) -> bool:
+    """Whether one of the inputs that are written shares memory with another input."""
+    storages = [each.untyped_storage()._cdata for each in inputs]
+    return any(storages.count(storages[at]) > 1 for at in written)
+
+
+class _Memory:
+    """Whose memory the values of a module are, as the schemas of its calls say."""
+
+    def __init__(self, module: fx.GraphModule) -> None:
+        self._owners: Dict[fx.Node, fx.Node] = {}
+        self._inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+        self._written: Set[fx.Node] = set()
+        self._outputs: List[fx.Node] = []
+        for node in module.graph.nodes:
+            if node.target is operator.getitem:
+                self._owners[node] = self._owner(node.args[0])
+            elif node.op == "call_function":
+                self._call(node)
+            elif node.op == "output":
+                self._outputs = [each for each in tree_flatten(node.args)[0]
+                                 if isinstance(each, fx.Node)]
+
+    def _owner(self, node: fx.Node) -> fx.Node:
+        return self._owners.get(node, node)
+
+    def _call(self, node: fx.Node) -> None:
+        for at, argument in enumerate(node.target._schema.arguments):
+            if argument.alias_info is None:
+                continue
+            value = node.args[at] if at < len(node.args) else node.kwargs.get(argument.name)
+            for each in tree_flatten(value)[0]:
+                if isinstance(each, fx.Node):
+                    self._owners.setdefault(node, self._owner(each))
+                    if argument.alias_info.is_write:
+                        self._written.add(self._owner(each))
+
+    def written(self) -> Set[int]:
+        """Numbers of the inputs that a run changes."""
+        return {at for at, node in enumerate(self._inputs) if node in self._written}
+
+    def outputs_share(self) -> bool:
+        """Whether two outputs are of one memory."""
+        owners = [self._owner(each) for each in self._outputs]
+        return len(set(owners)) < len(owners)
