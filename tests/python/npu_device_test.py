@@ -14,6 +14,7 @@ from npu_case import torch
 
 if torch is not None:
     import torch_npu
+    from torch._subclasses import FakeTensorMode
 
 
 class Device(unittest.TestCase):
@@ -417,6 +418,61 @@ class Gradients(unittest.TestCase):
             loss.backward()
             optimizer.step()
         self.assertLess(losses[-1], 0.8 * losses[0])
+
+
+class Norms(unittest.TestCase):
+    """Batch norm whose batch lies on several ranks, in parts."""
+
+    def check(self, shape, dtype, running):
+        x = (torch.randn(shape) * 3 + 1).to(dtype)
+        parts = x.split([1, 2, 4])
+        pairs = [torch_npu.batch_norm_reduce(part, 1e-5) for part in parts]
+        others = [axis for axis in range(x.dim()) if axis != 1]
+        for part, (total, squares) in zip(parts, pairs):
+            self.assertEqual((total.dtype, squares.dtype), (torch.float32, torch.float32))
+            torch.testing.assert_close(total, part.double().sum(others).float())
+            torch.testing.assert_close(squares, part.double().square().sum(others).float())
+        counts = torch.tensor([part.numel() / shape[1] for part in parts])
+        sums, squares = (torch.stack(each) for each in zip(*pairs))
+        ours, theirs = ([torch.linspace(0, 1, shape[1]), torch.linspace(1, 2, shape[1])]
+                        for _ in range(2))
+        mean, invstd = torch_npu.batch_norm_gather_stats_update(
+            parts[0], sums, squares, *(ours if running else (None, None)), 0.25, 1e-3, counts)
+        expected = torch.nn.functional.batch_norm(x.float(), *theirs, training=True,
+                                                  momentum=0.25, eps=1e-3)
+        self.assertEqual((mean.shape, invstd.shape), ((shape[1],),) * 2)
+        wide = [1, shape[1]] + [1] * (x.dim() - 2)
+        torch.testing.assert_close((x.float() - mean.view(wide)) * invstd.view(wide), expected,
+                                   rtol=1e-4, atol=1e-4)
+        if running:
+            torch.testing.assert_close(ours, theirs)
+
+    def test_statistics_of_parts_are_those_of_the_batch(self):
+        for shape in ((7, 5), (7, 5, 6), (7, 5, 4, 3), (7, 5, 2, 3, 2)):
+            for dtype in (torch.float32, torch.float16, torch.bfloat16):
+                for running in (True, False):
+                    with self.subTest(shape=shape, dtype=dtype, running=running):
+                        self.check(shape, dtype, running)
+
+    def test_running_statistics_keep_their_type_and_may_have_gaps(self):
+        x, sums = torch.randn(4, 3, 2, 2), torch.rand(2, 3).to(torch.float16)
+        held = torch.zeros(3, 2, dtype=torch.float16)
+        mean, invstd = torch_npu.batch_norm_gather_stats_update(
+            x, sums, sums * 8, held[:, 0], None, 0.5, 1e-5, torch.tensor([4, 4]))
+        self.assertEqual((mean.dtype, invstd.dtype), (torch.float16, torch.float16))
+        torch.testing.assert_close(mean, (sums.double().sum(0) / 8).half())
+        torch.testing.assert_close(held, torch.stack([mean / 2, mean * 0], 1), rtol=2e-3, atol=1e-4)
+
+    def test_meta_functions_know_the_results(self):
+        x, sums = torch.randn(4, 3, 2, 2).half(), torch.rand(2, 3)
+        running = [torch.zeros(3), torch.ones(3)]
+        with FakeTensorMode() as mode:
+            total, squares = torch_npu.batch_norm_reduce(mode.from_tensor(x), 1e-5)
+            words = [mode.from_tensor(each) for each in (x, sums, sums, *running)]
+            mean, invstd = torch_npu.batch_norm_gather_stats_update(
+                *words, 0.1, 1e-5, mode.from_tensor(torch.tensor([8, 8])))
+        for each in (total, squares, mean, invstd):
+            self.assertEqual((each.shape, each.dtype), ((3,), torch.float32))
 
 
 class Profiler(unittest.TestCase):

@@ -128,3 +128,29 @@ row("npu_add_rms_norm_dynamic_mx_quant(Tensor x1, Tensor x2, Tensor gamma, *, Te
                made(a.x1, [0], torch.float32)),
     adapt=_mx)
 
+# ---- batch norm over the batches of several ranks ----
+
+row("batch_norm_reduce(Tensor input, float eps) -> (Tensor, Tensor)",
+    "BNTrainingReduce",
+    lambda a: (made(a.input, [a.input.shape[1]], torch.float32),
+               made(a.input, [a.input.shape[1]], torch.float32)),
+    names={"input": "x", "eps": None})
+
+
+def _gather_statistics(a: Arguments) -> None:
+    """The operator has running statistics, which a call may leave out."""
+    a["counts"] = a["counts"].to(torch.int32)
+    for name in ("running_mean", "running_var"):
+        if a[name] is None:
+            a[name] = a.input.new_zeros(a.input.shape[1], dtype=torch.float32)
+
+
+# What a call names mean and invstd are sums and sums of squares: a row for each rank.
+row("batch_norm_gather_stats_update(Tensor input, Tensor mean, Tensor invstd, "
+    "Tensor? running_mean, Tensor? running_var, float momentum, float eps, Tensor counts) "
+    "-> (Tensor, Tensor)",
+    "SyncBatchNormGatherStats",
+    lambda a: (made(a.mean, [a.input.shape[1]]), made(a.mean, [a.input.shape[1]])),
+    names={"input": None, "mean": "total_sum", "invstd": "total_square_sum",
+           "running_mean": "mean", "running_var": "variance", "counts": "sample_count"},
+    adapt=_gather_statistics, results=("batch_mean", "batch_invstd"))
