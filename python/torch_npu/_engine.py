@@ -64,6 +64,11 @@ def is_started() -> bool:
 _groups: Dict[str, Sequence[int]] = {}
 
 
+def ranks_of(name: str) -> Optional[int]:
+    """How many ranks a group has that name_group has named; None: it has named no such group."""
+    return len(_groups[name]) if name in _groups else None
+
+
 def name_group(name: str, ranks: Sequence[int]) -> None:
     """From now on the attribute `group` of an operator may be `name`: these world ranks."""
     _groups[name] = tuple(ranks)

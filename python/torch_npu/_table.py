@@ -107,9 +107,9 @@ class Door:
             kind = of.kind if isinstance(of.kind, str) else of.kind(arguments)
             ports, attrs = self._placed(_engine.operator(kind), arguments)
             outputs = _engine.run(kind, ports, attrs, arguments.counts)
+            return self._returned(kind, ports, outputs, arguments)
         except npumesh.NpumeshError as error:
             raise type(error)(f"torch.ops.npu.{of.name}: {error}") from None
-        return self._returned(kind, ports, outputs, arguments)
 
     def _placed(self, of: npumesh.Operator, arguments: Arguments) -> Tuple[Dict, Dict]:
         ports = {field.name: None for field in of.inputs}

@@ -5,7 +5,10 @@ import sys
 
 import torch
 import torch.distributed as dist
+from torch._subclasses import FakeTensorMode
+from torch.utils import _pytree
 
+import npumesh
 import torch_npu  # noqa: F401
 from torch_npu import distributed
 
@@ -266,15 +269,240 @@ def experts(rank, size):
     torch.testing.assert_close(seen.double(), tokens[rank].double() * factors, rtol=3e-2, atol=3e-2)
 
 
-def refusals(rank, size):
-    def refused(kind, word, call):
-        try:
-            call()
-        except kind as error:
-            assert word in str(error), error
-        else:
-            raise AssertionError(f"nothing was refused: {word}")
+# ---- operators that exchange and multiply ----
 
+E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
+
+
+def known(operator, *args, **words):
+    """What a call returns, after a look whether the meta function says the same."""
+    seen = operator(*args, **words)
+    with FakeTensorMode() as mode:
+        fake, fake_words = _pytree.tree_map_only(torch.Tensor, mode.from_tensor, (args, words))
+        said = operator(*fake, **fake_words)
+    for one, other in zip(_pytree.tree_leaves(seen), _pytree.tree_leaves(said), strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape), \
+            f"{operator}: {one.dtype} {one.shape}, said {other.dtype} {other.shape}"
+    return seen
+
+
+def close(seen, expected, bound=1e-5):
+    if seen.dtype != torch.float32:
+        bound = 1e-2
+    torch.testing.assert_close(seen.double(), expected, rtol=bound, atol=bound)
+
+
+def few_bits(dtype, *shape):
+    """Numbers of few bits, and what they stand for."""
+    if dtype == "hifloat8":  # from 8 to 15: as many eighths; the top bit is the sign
+        codes, signs = torch.randint(8, 16, shape), torch.randint(0, 2, shape)
+        return (codes + 128 * signs).to(torch.uint8), codes.double() / 8 * (1 - 2 * signs)
+    values = torch.randint(-9, 10, shape) if dtype == torch.int8 else torch.randn(shape)
+    return values.to(dtype), values.to(dtype).double()
+
+
+def joined(xs, rank):
+    """The columns of all ranks, of this rank's block of rows."""
+    return torch.cat([x.chunk(len(xs))[rank] for x in xs], 1)
+
+
+def parted(ys, rank):
+    """The rows of all ranks, of this rank's block of columns."""
+    return torch.cat([y.chunk(len(ys), 1)[rank] for y in ys])
+
+
+def exchanges(rank, size):
+    name = dist.distributed_c10d._get_default_group().get_hccl_comm_name(rank)
+    torch.manual_seed(6)
+    xs = [torch.randn(3 * size, 8).to(torch.bfloat16) for _ in range(size)]
+    before = [torch.randn(8 * size, 6).to(torch.bfloat16) for _ in range(size)]
+    after = [torch.randn(8, 2 * size).to(torch.bfloat16) for _ in range(size)]
+    seen, gathered = known(torch_npu.npu_all_to_all_matmul, xs[rank], before[rank], name, size)
+    equal(gathered, joined(xs, rank), "what npu_all_to_all_matmul exchanges")
+    close(seen, joined(xs, rank).double() @ before[rank].double())
+    seen = known(torch_npu.npu_matmul_all_to_all, xs[rank], after[rank], name, size)
+    close(seen, parted([x.double() @ w.double() for x, w in zip(xs, after)], rank))
+
+
+def exchange_then_few_bits(rank, size):
+    """Rows of all ranks are quantised after they have come."""
+    name = dist.distributed_c10d._get_default_group().get_hccl_comm_name(rank)
+    torch.manual_seed(7)
+    operator = torch_npu.npu_all_to_all_quant_matmul
+    for dtype, largest, number in ((E4M3, 448, 24), (E5M2, 57344, None), (torch.int8, 127, None)):
+        xs = [torch.randn(3 * size, 8).to(torch.float16) for _ in range(size)]
+        xs[0][0] = 0
+        weights = [few_bits(dtype, 8 * size, 6) for _ in range(size)]
+        scales, biases = torch.rand(size, 6) + 0.1, torch.randn(size, 6)
+        smooth = torch.rand(8 * size).half() + 0.5 if dtype == torch.int8 else None
+        for flag, y_dtype in ((True, None), (False, 15)):
+            seen, gathered = known(
+                operator, xs[rank], weights[rank][0], name, size, flag, bias=biases[rank],
+                x1_scale=smooth, x2_scale=scales[rank], x1_quant_mode=7, x2_quant_mode=2,
+                group_sizes=[0, 0, 0], x1_quant_dtype=number, y_dtype=y_dtype)
+            x = joined(xs, rank)
+            equal(gathered, x if flag else x.new_empty(0), "what npu_all_to_all_quant_matmul gives")
+            x = x.float() if smooth is None else x.float() * smooth.float()
+            own = x.abs().amax(1, keepdim=True) / largest
+            x = torch.where(own == 0, 0, x / own)
+            x = (x.round() if dtype == torch.int8 else x.to(dtype)).double()
+            total, bias = x @ weights[rank][1], biases[rank].double()
+            both = own.double() * scales[rank].double()
+            # Beside integers the bias comes last.
+            close(seen, total * both + bias if dtype == torch.int8 else (total + bias) * both)
+
+
+def mx_scales(*shape):
+    """Powers of two, one for each 32 elements of a row, in pairs; and as factors of elements."""
+    codes = torch.randint(124, 131, (*shape, 2))
+    return codes.to(torch.uint8), (codes.double() - 127).exp2().flatten(1).repeat_interleave(32, 1)
+
+
+def few_bits_in_blocks(rank, size):
+    """MX: both operands come with scales of blocks, and those of x1 travel too."""
+    name = dist.distributed_c10d._get_default_group().get_hccl_comm_name(rank)
+    torch.manual_seed(8)
+    e8m0 = torch_npu.float8_e8m0fnu
+    words = {"x1_quant_mode": 6, "x2_quant_mode": 6, "x1_scale_dtype": e8m0, "x2_scale_dtype": e8m0,
+             "group_sizes": [1, 1, 32]}
+    for first in (True, False):
+        depth = 64 * size if first else 96
+        xs = [few_bits(E4M3, 2 * size, 64 if first else depth) for _ in range(size)]
+        x_scales = [mx_scales(2 * size, 1 if first else 2) for _ in range(size)]
+        weights = [few_bits(E5M2, 2 * size, depth) for _ in range(size)]
+        w_scales = [mx_scales(2 * size, -(-depth // 64)) for _ in range(size)]
+        biases = torch.randn(size, 2 * size)
+        real_xs = [x[1] * scale[1][:, :x[1].shape[1]] for x, scale in zip(xs, x_scales)]
+        real_ws = [w[1] * scale[1][:, :depth] for w, scale in zip(weights, w_scales)]
+        given = (xs[rank][0], weights[rank][0].t(), name, size)
+        words.update(bias=biases[rank], x1_scale=x_scales[rank][0], x2_scale=w_scales[rank][0])
+        if first:
+            seen, gathered = known(torch_npu.npu_all_to_all_quant_matmul, *given, **words)
+            equal(gathered.double(), joined([x[1] for x in xs], rank), "what is exchanged")
+            expected = joined(real_xs, rank) @ real_ws[rank].t() + biases[rank].double()
+        else:
+            seen = known(torch_npu.npu_quant_matmul_all_to_all, *given, **words)
+            expected = parted([x @ w.t() + bias.double() for x, w, bias in
+                               zip(real_xs, real_ws, biases)], rank)
+        close(seen, expected, 1e-4)
+
+
+def few_bits_then_exchange(rank, size):
+    name = dist.distributed_c10d._get_default_group().get_hccl_comm_name(rank)
+    torch.manual_seed(9)
+    for left, right, y_dtype in ((E4M3, E5M2, None), (E5M2, E4M3, 5), (torch.int8, torch.int8, 15),
+                                 ("hifloat8", "hifloat8", 6)):
+        types = {"x1_dtype": torch_npu.hifloat8, "x2_dtype": torch_npu.hifloat8} \
+            if left == "hifloat8" else {}
+        xs = [few_bits(left, 3, 8) for _ in range(size)]
+        weights = [few_bits(right, 8, 2 * size) for _ in range(size)]
+        rows, columns = torch.rand(size, 3) + 0.1, torch.rand(size, 2 * size) + 0.1
+        biases = torch.randn(size, 2 * size)
+        seen = known(torch_npu.npu_quant_matmul_all_to_all, xs[rank][0], weights[rank][0], name,
+                     size, biases[rank], rows[rank], columns[rank], x1_quant_mode=3,
+                     x2_quant_mode=2, y_dtype=y_dtype, **types)
+        assert seen.dtype == {None: torch.float32, 5: torch.float16, 6: torch.float32,
+                              15: torch.bfloat16}[y_dtype], seen.dtype
+        made = []
+        for r in range(size):
+            both, bias = rows[r].double()[:, None] * columns[r].double(), biases[r].double()
+            total = xs[r][1] @ weights[r][1]
+            made.append(total * both + bias if left == torch.int8 else (total + bias) * both)
+        close(seen, parted(made, rank))
+
+
+def expert_products(rank, size):
+    """Rows travel to experts of other ranks and are multiplied there, or travel back after that."""
+    name = dist.distributed_c10d._get_default_group().get_hccl_comm_name(rank)
+    torch.manual_seed(10)
+    for dtype in (torch.bfloat16, torch.int8, E4M3, "hifloat8"):
+        # counts[r, s, e]: rows that rank r has for expert e of rank s.
+        counts = torch.randint(0, 4, (size, size, 2))
+        weights = [few_bits(dtype, 2, 8, 6) for _ in range(size)]
+        tokens = [few_bits(dtype, int(counts[r].sum()), 8) for r in range(size)]
+        sent, received = counts[rank].flatten().tolist(), counts[:, rank].flatten().tolist()
+
+        def rows_of(kind, r, s, e):
+            """The rows that rank r has for an expert; kind 0: as they are stored."""
+            return tokens[r][kind].split(counts[r].flatten().tolist())[2 * s + e]
+
+        to, back, types, scales, words, factor = expert_words(dtype)
+        shared = few_bits(dtype, 5, 4), few_bits(dtype, 4, 3)
+        mm = torch.empty(0, dtype=torch.float16)
+        if dtype != E4M3:
+            words.update(mm_x=shared[0][0], mm_weight=shared[1][0])
+            mm = shared[0][1] @ shared[1][1] * (1 if dtype == torch.bfloat16 else 0.375)
+        seen = known(to, tokens[rank][0], weights[rank][0], *scales, name, size, sent, received,
+                     *types, permute_out_flag=True, **words)
+        # By expert, then by the rank that it belongs to.
+        mine = torch.cat([rows_of(0, r, rank, e) for e in range(2) for r in range(size)])
+        close(seen[0], torch.cat([rows_of(1, r, rank, e) @ weights[rank][1][e] * factor
+                                  for e in range(2) for r in range(size)]))
+        close(seen[1], mm.double())
+        same = torch.equal(seen[2].view(torch.uint8), mine.view(torch.uint8))
+        assert same and seen[2].dtype == mine.dtype, f"rows of experts, {dtype}"
+        seen = known(back, mine, weights[rank][0], *scales, name, size, received, sent, *types,
+                     **words)
+        close(seen[0], torch.cat([rows_of(1, rank, s, e) @ weights[s][1][e] * factor
+                                  for s in range(size) for e in range(2)]))
+        close(seen[1], mm.double())
+
+
+def expert_words(dtype):
+    """For operands of a type: the operators, types and scales of calls, their other words, and the
+    product of the scales."""
+    if dtype == torch.bfloat16:
+        return torch_npu.npu_alltoallv_gmm, torch_npu.npu_gmm_alltoallv, (), (), {}, 1
+    words = {"gmm_x_quant_mode": 1, "gmm_weight_quant_mode": 1}
+    if dtype != E4M3:
+        words.update(mm_x_scale=torch.tensor([1.5]), mm_weight_scale=torch.tensor([0.25]),
+                     mm_y_dtype=5)
+    if dtype == "hifloat8":
+        words.update({f"{each}_dtype": torch_npu.hifloat8
+                      for each in ("gmm_x", "gmm_weight", "mm_x", "mm_weight")})
+    return (torch_npu.npu_alltoallv_quant_gmm, torch_npu.npu_quant_gmm_alltoallv,
+            (torch.bfloat16,), (torch.tensor([0.5]), torch.tensor([0.25])), words, 0.125)
+
+
+def refused(kind, word, call):
+    try:
+        call()
+    except kind as error:
+        assert word in str(error), error
+    else:
+        raise AssertionError(f"nothing was refused: {word}")
+
+
+def refused_few_bits(rank, size):
+    """All ranks refuse alike, before they meet."""
+    group = dist.distributed_c10d._get_default_group()
+    name = group.get_hccl_comm_name(rank)
+    x, w, rows, columns = (torch.ones(4, 8), torch.ones(8, 4).to(E4M3), torch.ones(4),
+                           torch.ones(4))
+    before, after = torch_npu.npu_all_to_all_quant_matmul, torch_npu.npu_quant_matmul_all_to_all
+    words = {"x1_scale": rows, "x2_scale": columns}
+    for word, more in (("world_size", {"world_size": size + 1}), ("6 of both", {"x1_quant_mode": 0}),
+                       ("common_quant_mode", {"common_quant_mode": 1}),
+                       ("all2all_axes", {"all2all_axes": [0, 1]})):
+        given = {"world_size": size, **words, **more}
+        refused(ValueError, word, lambda: before(x, w, name, **given))
+        refused(ValueError, word, lambda: after(x.to(E4M3), w, name, **given))
+    refused(ValueError, "rows of x1", lambda: before(x[:3], w, name, size, x2_scale=columns))
+    refused(ValueError, "columns of x2", lambda: after(x.to(E4M3), w[:, :3], name, size, **words))
+    refused(ValueError, "x1_scale", lambda: after(x.to(E4M3), w, name, size, x2_scale=columns))
+    if size == 2:
+        refused(ValueError, "x1_scale beside float8_e5m2", lambda: before(
+            x, torch.ones(16, 4).to(E4M3), name, size, **words))
+    refused(npumesh.UnsupportedError, "npu_quant_matmul_all_to_all: output_scale_dtype",
+            lambda: after(x.to(E4M3), w, name, size, output_scale_dtype=6, **words))
+    experts = (x.to(E4M3), torch.ones(1, 8, 4).to(E4M3), torch.ones(1), torch.ones(1), name, size,
+               [4] + [0] * (size - 1), [4 if rank == 0 else 0] + [0] * (size - 1), 5)
+    refused(ValueError, "gmm_x_quant_mode", lambda: torch_npu.npu_alltoallv_quant_gmm(*experts))
+    refused(npumesh.UnsupportedError, "gmm_x_quant_mode 6", lambda: (
+        torch_npu.npu_alltoallv_quant_gmm(*experts, gmm_x_quant_mode=6, gmm_weight_quant_mode=6)))
+
+
+def refusals(rank, size):
     refused(ValueError, "rank 9", lambda: dist.distributed_c10d._get_default_group().send(
         [torch.ones(1)], 9))
     refused(ValueError, "split sizes", lambda: dist.all_to_all_single(
@@ -286,8 +514,6 @@ def refusals(rank, size):
 
 def mismatch(rank, size):
     """Last: a group that has failed stays failed."""
-    import npumesh
-
     try:
         dist.all_reduce(torch.ones(2 + rank))
     except npumesh.MismatchError:

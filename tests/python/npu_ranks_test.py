@@ -8,6 +8,9 @@ import unittest
 import case
 import npu_case
 
+EXCHANGES = ("exchanges", "exchange_then_few_bits", "few_bits_in_blocks", "few_bits_then_exchange",
+             "expert_products", "refused_few_bits")
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(HERE, "npu_rank_program.py")
 LAYER = os.path.join(HERE, "npu_layer_program.py")
@@ -32,6 +35,11 @@ class Ranks(unittest.TestCase):
     def test_two_ranks(self):
         self.mpirun(2, "reductions", "moves", "peers", "groups", "training", "captured",
                     "products", "experts", "refusals", "mismatch")
+
+    def test_exchanges_around_products(self):
+        for size in (2, 4):
+            with self.subTest(size=size):
+                self.mpirun(size, *EXCHANGES)
 
     def test_three_ranks(self):
         self.mpirun(3, "reductions", "moves", "peers", "groups", "captured")

@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
+from .. import _engine
 from .._table import Arguments, bits, group_size, like, made, row
-from .._types import held_dtype, number
+from .._types import held_dtype, named, number
 
 _HCOM = {"hcom": "group"}
 
@@ -146,6 +147,128 @@ row("npu_matmul_all_to_all(Tensor x1, Tensor x2, str hcom, int world_size, Tenso
     lambda a: made(a.x1, [a.x1.shape[0] * a.world_size, a.x2.shape[1] // a.world_size]),
     names=_HCOM, adapt=_axes((-1, -2)))
 
+# ---- products of few bits beside an exchange ----
+
+# The engine's AlltoAllMatmul and MatmulAlltoAll know no scales: one operator exchanges, another one
+# multiplies. Quant modes of operands: scales of columns, of rows, of 32 elements each (MX), and
+# of rows, made after the exchange.
+_BY_COLUMN, _BY_ROW, _BY_BLOCK, _BY_JOINED_ROW = 2, 3, 6, 7
+
+
+def _exchanged(blocks: torch.Tensor, a: Arguments) -> torch.Tensor:
+    """Rows in a block for each rank become those that the ranks have for this one."""
+    raw = blocks.view(torch.uint8) if blocks.element_size() == 1 else blocks
+    outputs = _engine.run("HcomAllToAll", {"x": raw}, {"group": a.hcom})
+    return outputs["y"].view(blocks.dtype)
+
+
+def _joined(x: torch.Tensor, a: Arguments) -> torch.Tensor:
+    """The columns of all ranks, of this rank's block of rows."""
+    blocks = _exchanged(x.contiguous(), a).unflatten(0, (a.world_size, -1))
+    return blocks.transpose(0, 1).flatten(1)
+
+
+def _parted(y: torch.Tensor, a: Arguments) -> torch.Tensor:
+    """The rows of all ranks, of this rank's block of columns."""
+    blocks = y.unflatten(1, (a.world_size, -1)).transpose(0, 1)
+    return _exchanged(blocks.flatten(0, 1), a)
+
+
+def _expect(fits: bool, what: str, expected: Any, seen: Any) -> None:
+    if not fits:
+        raise ValueError(f"torch_npu: {what}: expected {expected}, seen {seen}")
+
+
+def _few_bits(a: Arguments, axes: list, left_mode: int) -> None:
+    """What both calls have in common. MX scales of x2 have its columns in front, so that it is
+    multiplied as what it is the transpose of."""
+    _comm_mode(a)
+    ranks = _engine.ranks_of(a.hcom) or a.world_size
+    _expect(a.world_size == ranks > 0, "world_size", f"the ranks of {a.hcom}", a.world_size)
+    told, mode = list(a.pop("all2all_axes") or axes), a.pop("common_quant_mode")
+    _expect(told == axes, "all2all_axes", axes, told)
+    _expect(not mode, "common_quant_mode", 0, mode)
+    left = left_mode if a.x1_quant_mode is None else a.x1_quant_mode
+    right = _BY_COLUMN if a.x2_quant_mode is None else a.x2_quant_mode
+    a.by_block = left == right == _BY_BLOCK
+    _expect(a.by_block or (left, right) == (left_mode, _BY_COLUMN), "quant modes of x1 and x2",
+            f"{left_mode} and {_BY_COLUMN}, or {_BY_BLOCK} of both", f"{left} and {right}")
+    a.group_size = group_size(a.pop("group_sizes"))
+    a.y_dtype = number(a.y_dtype, "float32")
+    if a.by_block:
+        a.x2, a.transpose_x2 = a.x2.t(), True
+    _typed(a, "x2", "x2_scale")
+
+
+def _quantise_rows(a: Arguments) -> None:
+    """x1 in few bits, and its scales. A scale that is given smooths columns of later integers."""
+    wanted = a.x1_quant_dtype
+    if wanted is None:
+        wanted = torch.int8 if a.x2.dtype == torch.int8 else torch.float8_e5m2
+    ports, attrs = {"x": a.x1}, {"dst_type": number(wanted)}
+    if named(wanted) == "int8":
+        quantised = _engine.run("DynamicQuant", {**ports, "smooth_scales": a.x1_scale}, attrs)
+    else:
+        _expect(a.x1_scale is None, f"x1_scale beside {named(wanted)}", None, "a tensor")
+        attrs["col_block_size"] = a.x1.shape[1]
+        quantised = _engine.run("DynamicBlockQuant", ports, attrs)
+    a.x1, a.x1_scale = bits(quantised["y"], wanted), quantised["scale"].flatten()
+
+
+def _exchange_first(a: Arguments) -> None:
+    _few_bits(a, [-2, -1], _BY_JOINED_ROW)
+    rows, columns = a.x1.shape
+    _expect(rows % a.world_size == 0, "rows of x1", f"a multiple of {a.world_size}", rows)
+    a.x1 = _joined(a.x1, a)
+    a.all2all_out = a.x1 if a.all2all_out_flag else a.x1.new_empty(0)
+    if not a.by_block:
+        _quantise_rows(a)
+        return
+    _expect(columns % 64 == 0, "columns of x1", "a multiple of 64", columns)
+    if a.x1_scale is not None:
+        a.x1_scale = _joined(a.x1_scale.flatten(1), a).unflatten(1, (-1, 2))
+    _typed(a, "x1", "x1_scale")
+
+
+_FEW_BITS = ("Tensor? bias=None, Tensor? x1_scale=None, Tensor? x2_scale=None, "
+             "Tensor? common_scale=None, Tensor? x1_offset=None, Tensor? x2_offset=None, "
+             "int? x1_quant_mode=None, int? x2_quant_mode=None, int? common_quant_mode=None, "
+             "int[]? group_sizes=None, int[]? all2all_axes=None, int? comm_quant_dtype=None, %s"
+             "int? x1_dtype=None, int? x2_dtype=None, int? x1_scale_dtype=None, "
+             "int? x2_scale_dtype=None, int? output_scale_dtype=None, int? comm_scale_dtype=None, "
+             "int? y_dtype=None, str? comm_mode=None) -> ")
+# What travels has no scales of its own, so that comm_quant_dtype says nothing.
+_FEW_BITS_NAMES = {"y_dtype": "dtype", **dict.fromkeys((
+    "hcom", "world_size", "x1_quant_mode", "x2_quant_mode", "comm_quant_dtype", "by_block"))}
+
+row("npu_all_to_all_quant_matmul(Tensor x1, Tensor x2, str hcom, int world_size, "
+    "bool all2all_out_flag=True, " + _FEW_BITS % "int? x1_quant_dtype=None, " + "(Tensor, Tensor)",
+    "QuantBatchMatmulV4",
+    lambda a: (made(a.x1, [a.x1.shape[0] // a.world_size, a.x2.shape[1]],
+                    held_dtype(a.y_dtype, torch.float32)),
+               made(a.x1, [a.x1.shape[0] // a.world_size, a.x1.shape[1] * a.world_size]
+                    if a.all2all_out_flag else [0])),
+    names={**_FEW_BITS_NAMES, **dict.fromkeys((
+        "all2all_out_flag", "all2all_out", "x1_quant_dtype", "x1_dtype", "x1_scale_dtype"))},
+    adapt=_exchange_first, results=lambda a, outputs: (outputs["y"], a.all2all_out))
+
+
+def _multiply_first(a: Arguments) -> None:
+    columns = a.x2.shape[1]
+    _few_bits(a, [-1, -2], _BY_ROW)
+    _expect(a.x1_scale is not None, "x1_scale", "a tensor", None)
+    _expect(columns % a.world_size == 0, "columns of x2", f"a multiple of {a.world_size}", columns)
+    _typed(a, "x1", "x1_scale")
+
+
+row("npu_quant_matmul_all_to_all(Tensor x1, Tensor x2, str hcom, int world_size, "
+    + _FEW_BITS % "" + "Tensor",
+    "QuantBatchMatmulV4",
+    lambda a: made(a.x1, [a.x1.shape[0] * a.world_size, a.x2.shape[1] // a.world_size],
+                   held_dtype(a.y_dtype, torch.float32)),
+    names=_FEW_BITS_NAMES, adapt=_multiply_first,
+    results=lambda a, outputs: _parted(outputs["y"], a))
+
 # ---- experts ----
 
 
@@ -184,6 +307,48 @@ row("npu_gmm_alltoallv(" + _GMM % ("", "") + _TRANS + "str? comm_mode=None) -> (
     lambda a: (made(a.gmm_x, [sum(a.recv_counts),
                               _gmm_columns(a.gmm_weight, a.trans_gmm_weight)]), _mm(a)),
     names=_HCOM, adapt=_send_lists)
+
+_QUANT_GMM = "Tensor gmm_x_scale, Tensor gmm_weight_scale, "
+_QUANT_MM = "Tensor? mm_x_scale=None, Tensor? mm_weight_scale=None, "
+_OPERANDS = ("gmm_x", "gmm_weight", "mm_x", "mm_weight")
+_QUANT_MODES = "".join(f"int? {each}_quant_mode=None, " for each in _OPERANDS)
+_QUANT_TYPES = "".join(
+    f"int? {side}_x{of}_dtype=None, int? {side}_weight{of}_dtype=None, "
+    for side in ("gmm", "mm") for of in ("", "_scale"))
+
+
+def _quant_send_lists(a: Arguments) -> None:
+    _send_lists(a)
+    a.group_size = group_size(a.group_size)
+    a.y_dtype = number(a.pop("gmm_y_dtype"))
+    a.mm_dtype = number(a.pop("mm_y_dtype"), "float16")
+    for each in ("mm_x_quant_mode", "mm_weight_quant_mode"):
+        _expect(a["g" + each] is not None, "g" + each, 1, None)
+        a[each] = a["g" + each] if a[each] is None else a[each]
+    _typed(a, *_OPERANDS, *(f"{each}_scale" for each in _OPERANDS))
+
+
+def _quant_gmm_meta(a: Arguments) -> tuple:
+    mm_dtype = held_dtype(a.mm_y_dtype, torch.float16)
+    mm = [0] if a.mm_x is None else [a.mm_x.shape[0], a.mm_weight.shape[-1]]
+    return (made(a.gmm_x, [sum(a.recv_counts), a.gmm_weight.shape[-1]],
+                 held_dtype(a.gmm_y_dtype, torch.float16)), made(a.gmm_x, mm, mm_dtype))
+
+
+row("npu_alltoallv_quant_gmm(" + _GMM % (_QUANT_GMM, "int gmm_y_dtype, ") + _QUANT_MM
+    + _QUANT_MODES + "bool permute_out_flag=False, int[]? group_size=None, " + _QUANT_TYPES
+    + "int? mm_y_dtype=None, str? comm_mode=None) -> (Tensor, Tensor, Tensor)",
+    "AlltoAllvQuantGroupedMatMul",
+    lambda a: (*_quant_gmm_meta(a), made(a.gmm_x, [sum(a.recv_counts), a.gmm_x.shape[1]]
+                                         if a.permute_out_flag else [0])),
+    names=_HCOM, adapt=_quant_send_lists)
+
+row("npu_quant_gmm_alltoallv(" + _GMM % (_QUANT_GMM, "int gmm_y_dtype, ") + _QUANT_MM
+    + "Tensor? comm_quant_scale=None, " + _QUANT_MODES + "int? comm_quant_mode=None, "
+    "int[]? group_size=None, " + _QUANT_TYPES + "int? comm_quant_dtype=None, "
+    "int? mm_y_dtype=None, str? comm_mode=None) -> (Tensor, Tensor)",
+    "QuantGroupedMatMulAlltoAllv", _quant_gmm_meta,
+    names={**_HCOM, "comm_quant_dtype": None}, adapt=_quant_send_lists)
 
 _REDUCED = ("(Tensor x, Tensor scales, str hcom, int world_size, str reduce_op='sum', "
             "int? output_dtype=None, int? x_dtype=None, int? scales_dtype=None) -> Tensor")
