@@ -19,6 +19,9 @@ import tempfile
 import case
 import torchair_case
 
+if torchair_case.torch is not None:
+    from torch.utils import cpp_extension
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXCEPTIONS = os.path.join(HERE, "torchair_vendor_exceptions.txt")
 TESTS = os.path.join(torchair_case.CHECKOUT, "tests")
@@ -114,6 +117,9 @@ def missing():
         return "there is no C++ compiler for their extension"
     if pybind_folder() is None:
         return "pybind11 is not installed (python3-pybind11)"
+    if not any(os.path.isfile(os.path.join(each, "ATen", "EmptyTensor.h"))
+               for each in cpp_extension.include_paths()):
+        return "the headers of torch are not installed (libtorch-dev)"
     return ""
 
 
@@ -127,9 +133,6 @@ def pybind_folder():
 
 def build(folder):
     """Compiles their extension, unless it is there. Errors: subprocess.CalledProcessError."""
-    import torch
-    from torch.utils.cpp_extension import include_paths, library_paths
-
     os.makedirs(folder, exist_ok=True)
     target = os.path.join(folder, "_privateuse1_backend.so")
     if not os.path.isfile(target):
@@ -139,10 +142,10 @@ def build(folder):
                  f"-DTNG_TORCH_VERSION={version}",
                  "-DTORCH_EXTENSION_NAME=_privateuse1_backend",
                  f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
-        words += [f"-I{each}" for each in (*include_paths(), pybind_folder(),
+        words += [f"-I{each}" for each in (*cpp_extension.include_paths(), pybind_folder(),
                                           sysconfig.get_paths()["include"])]
         words += [EXTENSION, "-o", target + ".new"]
-        words += [f"-L{each}" for each in library_paths()]
+        words += [f"-L{each}" for each in cpp_extension.library_paths()]
         words += ["-ltorch", "-ltorch_cpu", "-lc10", "-ltorch_python"]
         subprocess.run(words, check=True)
         os.rename(target + ".new", target)

@@ -88,6 +88,12 @@ auto DescribeConvolution(const dnnl::engine& engine) {
       dnnl::algorithm::convolution_direct, x, w, y, one, none, none, none);
 }
 
+TEST(FirstImplementation, IsNoReferenceWhereThereIsAnother) {
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const auto chosen = FirstImplementation([&] { return DescribeConvolution(engine); });
+  EXPECT_FALSE(IsReference(chosen)) << chosen.impl_info_str();
+}
+
 TEST(TunedImplementation, IsTheOneThatIsWished) {
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   const auto make = [&] { return DescribeConvolution(engine); };
