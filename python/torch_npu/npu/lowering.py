@@ -22,6 +22,9 @@ from torch.utils._pytree import tree_flatten
 # costs translations that fail.
 _MOST_FAILURES = 16
 
+# In the meta data of the nodes that are tensors: a number, equal for those that share memory.
+MEMORY = "npumesh_memory"
+
 _here = threading.local()
 _static_kernels: Optional[str] = None
 
@@ -95,12 +98,12 @@ class Lowered:
             return self._leave_to_torch(why, inputs)
         if self._budget.left <= 0:
             return self._leave_to_torch("too many calls beside it have no translation", inputs)
-        memory = _Memory(self._module)
-        written = memory.written()
-        # Functional graphs do not express this. A whole segment has neither, its parts may.
-        if _share_memory(inputs, written) or memory.outputs_share():
+        written = _written(self._module)
+        if _shares_memory(self._module, written):
             return self._failed(ValueError("its tensors share memory"), inputs)
-        before = [each.clone() if at in written else None for at, each in enumerate(inputs)]
+        places = [node for node in self._module.graph.nodes if node.op == "placeholder"]
+        before = [each.clone() if _memory_of(place) in written else None
+                  for place, each in zip(places, inputs)]
         try:
             with _lowering():
                 run = torchair.get_npu_backend(compiler_config=torchair.CompilerConfig())(
@@ -182,48 +185,28 @@ def _torchair() -> Tuple[Any, str]:
         return None, _line(error)
 
 
-def _share_memory(inputs: Sequence[torch.Tensor], written: Set[int]) -> bool:
-    """Whether one of the inputs that are written shares memory with another input."""
-    storages = [each.untyped_storage()._cdata for each in inputs]
-    return any(storages.count(storages[at]) > 1 for at in written)
+def _memory_of(node: fx.Node) -> int:
+    return node.meta[MEMORY]
 
 
-class _Memory:
-    """Whose memory the values of a module are, as the schemas of its calls say."""
-
-    def __init__(self, module: fx.GraphModule) -> None:
-        self._owners: Dict[fx.Node, fx.Node] = {}
-        self._inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
-        self._written: Set[fx.Node] = set()
-        self._outputs: List[fx.Node] = []
-        for node in module.graph.nodes:
-            if node.target is operator.getitem:
-                self._owners[node] = self._owner(node.args[0])
-            elif node.op == "call_function":
-                self._call(node)
-            elif node.op == "output":
-                self._outputs = [each for each in tree_flatten(node.args)[0]
-                                 if isinstance(each, fx.Node)]
-
-    def _owner(self, node: fx.Node) -> fx.Node:
-        return self._owners.get(node, node)
-
-    def _call(self, node: fx.Node) -> None:
+def _written(module: fx.GraphModule) -> Set[int]:
+    """The memory that a run changes, as the schemas of the calls say."""
+    memory: Set[int] = set()
+    for node in module.graph.nodes:
+        if not _is_call(node):
+            continue
         for at, argument in enumerate(node.target._schema.arguments):
-            if argument.alias_info is None:
-                continue
-            value = node.args[at] if at < len(node.args) else node.kwargs.get(argument.name)
-            for each in tree_flatten(value)[0]:
-                if isinstance(each, fx.Node):
-                    self._owners.setdefault(node, self._owner(each))
-                    if argument.alias_info.is_write:
-                        self._written.add(self._owner(each))
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                value = node.args[at] if at < len(node.args) else node.kwargs.get(argument.name)
+                memory.update(_memory_of(each) for each in tree_flatten(value)[0]
+                              if isinstance(each, fx.Node))
+    return memory
 
-    def written(self) -> Set[int]:
-        """Numbers of the inputs that a run changes."""
-        return {at for at, node in enumerate(self._inputs) if node in self._written}
 
-    def outputs_share(self) -> bool:
-        """Whether two outputs are of one memory."""
-        owners = [self._owner(each) for each in self._outputs]
-        return len(set(owners)) < len(owners)
+def _shares_memory(module: fx.GraphModule, written: Set[int]) -> bool:
+    """Whether memory that is written belongs to two inputs, or two outputs are of one memory:
+    functional graphs express neither. A whole segment has neither, its parts may."""
+    inputs = [_memory_of(node) for node in module.graph.nodes if node.op == "placeholder"]
+    output = next(node for node in reversed(module.graph.nodes) if node.op == "output")
+    given = [_memory_of(each) for each in tree_flatten(output.args)[0] if isinstance(each, fx.Node)]
+    return any(inputs.count(each) > 1 for each in written) or len(set(given)) < len(given)

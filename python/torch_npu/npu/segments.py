@@ -17,7 +17,7 @@ from torch import fx
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_flatten, tree_map
 
-from .lowering import Lowered
+from .lowering import MEMORY, Lowered
 
 # What depends on more than the values of tensors, or has a result whose shape does.
 _ALONE = {torch.Tag.nondeterministic_seeded, torch.Tag.dynamic_output_shape,
@@ -109,25 +109,22 @@ class _Draft:
         self._graph = fx.Graph()
         self._nodes: Dict[int, fx.Node] = {}  # by id of a tensor, which steps hold meanwhile
         self._inputs: List[torch.Tensor] = []
+        self._last_input: Any = None  # its node
         self._touched: List[_Memory] = []  # what it makes or writes
         self._made: List[_Made] = []
         self._names: List[str] = []
 
     def takes(self, step: Written) -> bool:
-        """False: the step refers to memory that this segment changes, by a tensor that the segment
-        does not know; or it writes what the segment knows by another tensor."""
-        given = tensors_of((step.args, step.kwargs))
-        strange = [_memory(each) for each in given if id(each) not in self._nodes]
-        if any(each.meets(other) for each in strange for other in self._touched):
+        """False: the step refers to memory that this segment changes by a tensor that the segment
+        does not know, or changes memory to which several tensors from outside refer. An FX graph
+        knows its inputs by name only."""
+        strange = {id(each): _memory(each) for each in tensors_of((step.args, step.kwargs))
+                   if id(each) not in self._nodes}
+        if any(one.meets(other) for one in strange.values() for other in self._touched):
             return False
-        changed = {storage_of(each) for each in _changed(step)}
-        for tensor in given:
-            if storage_of(tensor) in changed and id(tensor) not in self._nodes:
-                if any(_memory(tensor).meets(_memory(other)) for other in self._inputs):
-                    return False
-        roots = [each for each in self._inputs if storage_of(each) in changed]
-        return all(sum(_memory(each).meets(_memory(other)) for other in self._inputs) == 1
-                   for each in roots)
+        outside = [*map(_memory, self._inputs), *strange.values()]
+        return all(sum(changed.meets(each) for each in outside) <= 1
+                   for changed in map(_memory, _changed(step)))
 
     def add(self, step: Written) -> None:
         args, kwargs = tree_map(self._value, (step.args, step.kwargs))
@@ -143,7 +140,10 @@ class _Draft:
         if not isinstance(value, torch.Tensor):
             return value
         if id(value) not in self._nodes:
-            self._nodes[id(value)] = self._graph.placeholder(f"in{len(self._inputs)}")
+            with (self._graph.inserting_after(self._last_input) if self._inputs
+                  else self._graph.inserting_before(None)):
+                self._last_input = self._graph.placeholder(f"in{len(self._inputs)}")
+            self._name(value, self._last_input)
             self._inputs.append(value)
         return self._nodes[id(value)]
 
@@ -158,8 +158,12 @@ class _Draft:
                 self._made.append(_Made(StorageWeakRef(result.untyped_storage()), result.dtype,
                                         result.storage_offset(), tuple(result.shape),
                                         result.stride(), node))
-            if id(result) in fresh or id(result) not in self._nodes:
-                self._nodes[id(result)] = node
+            if id(result) not in self._nodes:
+                self._name(result, node)
+
+    def _name(self, tensor: torch.Tensor, node: fx.Node) -> None:
+        self._nodes[id(tensor)] = node
+        node.meta[MEMORY] = storage_of(tensor)
 
     def finish(self) -> Optional["Segment"]:
         """After the steps were forgotten. None: it has nothing to do."""
@@ -172,25 +176,12 @@ class _Draft:
                 nodes.append(each.node)
         if not self._names:
             return None
-        _placeholders_first(self._graph)
         self._graph.output(tuple(nodes))
         return Segment(fx.GraphModule({}, self._graph), self._inputs, kept, self._names)
 
 
 def _changed(step: Written) -> List[torch.Tensor]:
     return tensors_of(written_by(step.func, step.args, step.kwargs))
-
-
-def _placeholders_first(graph: fx.Graph) -> None:
-    first = next(iter(graph.nodes))
-    for node in list(graph.nodes):
-        if node.op == "placeholder" and node is not first:
-            first.prepend(node)
-    # In the order of the inputs: each was put in front of the same node, but the first itself.
-    inputs = sorted((each for each in graph.nodes if each.op == "placeholder"),
-                    key=lambda each: int(each.name[2:]))
-    for before, after in zip(inputs, inputs[1:]):
-        before.append(after)
 
 
 class Segment:
