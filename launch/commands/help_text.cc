@@ -1,6 +1,7 @@
 #include "launch/commands/help_text.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "launch/commands/option_facts.h"
 #include "launch/screen/fold.h"
@@ -26,6 +27,17 @@ class Formatter final : public CLI::Formatter {
 
   std::string make_description(const CLI::App* command) const override {
     return Paragraph(command->get_description(), columns_, 0, 0) + "\n";
+  }
+
+  // One empty line before the footer: CLI11 2.3 puts it there, CLI11 2.4 leaves it to the footer.
+  std::string make_help(const CLI::App* command, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string help = CLI::Formatter::make_help(command, std::move(name), mode);
+    const std::string footer = make_footer(command);
+    if (footer.empty() || !help.ends_with(footer)) return help;
+    help.resize(help.size() - footer.size());
+    help.resize(help.find_last_not_of('\n') + 1);
+    return help + "\n\n" + footer;
   }
 
   // Lines that begin with blanks are examples.

@@ -92,6 +92,10 @@ bool TellsOfDeath(std::string_view notice) {
   return notice.find("exited on signal") != std::string_view::npos;
 }
 
+bool TellsOfALostHost(std::string_view notice) {
+  return notice.find("lost communication with a remote daemon") != std::string_view::npos;
+}
+
 }  // namespace
 
 std::vector<std::string> LineCutter::Add(std::string_view bytes) {
@@ -196,6 +200,7 @@ std::string RankOutput::CloseNotice() {
   std::string text;
   for (const std::string& line : notice) text += line + "\n";
   mpirun_spoke_ = mpirun_spoke_ || (!notice.empty() && !TellsOfDeath(sentences));
+  lost_host_ = lost_host_ || TellsOfALostHost(sentences);
   return text;
 }
 

@@ -72,6 +72,8 @@ class RankOutput {
   // The signal that has ended a rank, where mpirun tells it here and not by its exit code (MPICH);
   // 0: none.
   int death_signal() const { return death_signal_; }
+  // Whether mpirun has told that a host is lost. Open MPI 5 ends with 0 then.
+  bool lost_host() const { return lost_host_; }
 
  private:
   std::string Take(std::string line);
@@ -89,6 +91,7 @@ class RankOutput {
   bool in_notice_ = false;
   bool rank_spoke_ = false;
   bool mpirun_spoke_ = false;
+  bool lost_host_ = false;
   int death_signal_ = 0;
   std::vector<std::string> notice_;
 };

@@ -131,7 +131,8 @@ def main():
         print(f"lose_host alone: the ranks of host0 ended after {ranks_took:.1f} s")
         return
     check(mpirun_took is not None, f"mpirun still runs {LIMIT_SECONDS} s later")
-    check(code != 0, "mpirun's exit code is 0")
+    # Open MPI 5 ends with 0 where its daemon has lost the other; npumesh launch makes a 5 of it.
+    check(code != 0 or "PRTE has lost communication" in output, "mpirun's exit code is 0")
     check(re.search(r"to host1 closed|[Nn]ode:? +host1|on (node )?host1", output), "no message names the host")
     print(f"lose_host {how}: the ranks of host0 ended after {ranks_took:.1f} s, mpirun after {mpirun_took:.1f} s")
 

@@ -181,6 +181,17 @@ TEST(RankOutput, KnowsTheNoticesOfOpenMpi5) {
   EXPECT_FALSE(output.mpirun_spoke());
 }
 
+TEST(RankOutput, KnowsThatAHostIsLost) {
+  RankOutput output(MpiLauncher::kOpenMpi5);
+  EXPECT_FALSE(output.lost_host());
+  const std::string said =
+      "PRTE has lost communication with a remote daemon.\n\n"
+      "  HNP daemon   : [prterun-host0-83@0,0] on node host0\n"
+      "  Remote daemon: [prterun-host0-83@0,1] on node host1\n";
+  EXPECT_EQ(output.Add(kRule + "\n" + said + kRule + "\n"), said);
+  EXPECT_TRUE(output.lost_host());
+}
+
 const std::string kHydrasNotice =
     "\n" + std::string(83, '=') +
     "\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 67 RUNNING AT vm\n"
