@@ -31,8 +31,7 @@ void ToStandardError(std::string_view text) {
 ProgressForm ProgressFormOf(const Screen& screen, const EnvGetter& get) {
   if (screen.terminal) return ProgressForm::kTerminal;
   const char* const launched = get(kProgressVariable);
-  const bool rank = get("PMIX_RANK") != nullptr;
-  const bool wanted = rank && launched != nullptr && std::string_view(launched) == "1";
+  const bool wanted = IsRank(get) && launched != nullptr && std::string_view(launched) == "1";
   return wanted ? ProgressForm::kMessage : ProgressForm::kNone;
 }
 

@@ -33,9 +33,13 @@ Descriptor LookAtDescriptor(int fd) {
   return descriptor;
 }
 
+bool IsRank(const EnvGetter& get) {
+  return get("PMIX_RANK") != nullptr || get("PMI_RANK") != nullptr;
+}
+
 Screen ScreenOf(const Descriptor& descriptor, const EnvGetter& get) {
   Screen screen;
-  screen.terminal = descriptor.terminal && get("PMIX_RANK") == nullptr;
+  screen.terminal = descriptor.terminal && !IsRank(get);
   screen.columns = ColumnsOf(Value(get, "COLUMNS"));
   if (screen.columns == 0 && screen.terminal && descriptor.columns >= kFewestColumns) {
     screen.columns = descriptor.columns;

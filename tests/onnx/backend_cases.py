@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Generates the node and simple cases of ONNX's own backend suite and runs them.
 
-    backend_cases.py ONNX_CASES FOLDER [EXPECTED]
+    backend_cases.py ONNX_CASES FOLDER [LISTS]
 
-ONNX_CASES is the program of onnx_cases.cc, FOLDER receives the cases (once). EXPECTED lists the
-cases that are known not to pass, one `name: reason` on a line: then another case that fails, or a
-listed one that passes, fails the test. Exit code 77 (skipped) without Debian's python3-onnx.
+ONNX_CASES is the program of onnx_cases.cc, FOLDER receives the cases (once). LISTS is a folder with
+not_passing_VERSION.txt for each version of ONNX, the cases that are known not to pass, one `name:
+reason` on a line: then another case that fails, or a listed one that passes, fails the test. Exit
+code 77 (skipped) without Debian's python3-onnx, and for a version without a list.
 """
 
 import os
@@ -33,6 +34,17 @@ def generate(folder):
         pass
 
 
+def list_of(folder):
+    """The list for the version of ONNX that is installed."""
+    import onnx
+    version = '.'.join(onnx.__version__.split('.')[:2])
+    path = os.path.join(folder, f'not_passing_{version}.txt')
+    if not os.path.exists(path):
+        print(f'skipped: no list for ONNX {version} ({path})')
+        sys.exit(SKIPPED)
+    return path
+
+
 def known_failures(path):
     known = {}
     with open(path, encoding='utf-8') as lines:
@@ -58,10 +70,10 @@ def run(program, folder):
 
 
 def main():
-    program, folder = sys.argv[1:3]
-    known = known_failures(sys.argv[3]) if len(sys.argv) > 3 else None
+    program, folder, *lists = sys.argv[1:]
     if not os.path.exists(os.path.join(folder, 'whole')):
         generate(folder)
+    known = known_failures(list_of(lists[0])) if lists else None
     failed, count = run(program, folder)
     print(f'{count - len(failed)} of {count} cases pass')
     wrong = 0

@@ -10,6 +10,10 @@
 
 namespace npumesh {
 
+// Whether mpirun is MPICH's: it joins the exit codes of ranks bit by bit, returns the number of a
+// signal as it is, and keeps shared memory where nothing of npumesh looks after it.
+constexpr bool kOfMpich = NPUMESH_OF_MPICH == 1;
+
 struct CommandRun {
   int code = -1;
   std::string out;

@@ -92,17 +92,19 @@ TEST(ProgressLine, IsNotWrittenIntoPipes) {
 }
 
 TEST(ProgressForm, IsThatOfTheTerminalOrOfLaunch) {
-  const auto with = [](bool terminal, bool rank, const char* launched) {
-    return ProgressFormOf({.terminal = terminal}, [=](const char* name) -> const char* {
-      if (std::string_view(name) == "PMIX_RANK") return rank ? "0" : nullptr;
-      return std::string_view(name) == kProgressVariable ? launched : nullptr;
-    });
-  };
-  EXPECT_EQ(with(true, false, nullptr), ProgressForm::kTerminal);
-  EXPECT_EQ(with(false, false, nullptr), ProgressForm::kNone);
-  EXPECT_EQ(with(false, true, "1"), ProgressForm::kMessage);
-  EXPECT_EQ(with(false, true, "0"), ProgressForm::kNone);
-  EXPECT_EQ(with(false, false, "1"), ProgressForm::kNone);
+  for (const std::string_view rank_variable : {"PMIX_RANK", "PMI_RANK"}) {
+    const auto with = [=](bool terminal, bool rank, const char* launched) {
+      return ProgressFormOf({.terminal = terminal}, [=](const char* name) -> const char* {
+        if (name == rank_variable) return rank ? "0" : nullptr;
+        return std::string_view(name) == kProgressVariable ? launched : nullptr;
+      });
+    };
+    EXPECT_EQ(with(true, false, nullptr), ProgressForm::kTerminal);
+    EXPECT_EQ(with(false, false, nullptr), ProgressForm::kNone);
+    EXPECT_EQ(with(false, true, "1"), ProgressForm::kMessage);
+    EXPECT_EQ(with(false, true, "0"), ProgressForm::kNone);
+    EXPECT_EQ(with(false, false, "1"), ProgressForm::kNone);
+  }
 }
 
 }  // namespace
