@@ -118,6 +118,8 @@ std::vector<std::string> MpirunWords(const LaunchOptions& options, const LaunchP
   const std::string bind = own || options.bind.empty() ? "none" : options.bind;
   add(place.launcher == MpiLauncher::kMpich ? HydraWords(spread, bind)
                                             : OpenMpiWords(place, spread, bind));
+  // Ranks of ours end themselves when another is lost, and say which; Hydra would be faster.
+  if (own && place.launcher == MpiLauncher::kMpich) add({"-disable-auto-cleanup"});
   if (own) add(VariableWords(place));
   add(options.mpi_args);
   if (own || RunsPython(options)) words.push_back(place.self);

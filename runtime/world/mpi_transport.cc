@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -367,8 +368,17 @@ bool StartedByLauncher() {
 
 namespace {
 
+// MPICH's mpiexec -disable-auto-cleanup sends SIGUSR1 to the ranks that are left when one is lost.
+// They notice by themselves, and say who it was.
+void IgnoreSignalOfLostRanks() {
+  struct sigaction now = {};
+  if (std::getenv("PMI_RANK") == nullptr || sigaction(SIGUSR1, nullptr, &now) != 0) return;
+  if (now.sa_handler == SIG_DFL) std::signal(SIGUSR1, SIG_IGN);
+}
+
 // Threads that come while this one and the watch of the start are alone are MPI's own.
 Status InitMpi() {
+  IgnoreSignalOfLostRanks();
   constexpr size_t kAlone = 2;
   const std::set<pid_t> before = ThreadsOfProcess();
   int provided = 0;

@@ -23,8 +23,8 @@ from launcher import MPIRUN, RANK, RECOVERY, exports
 RANKS = 4
 VICTIM = 2
 LIMIT_SECONDS = 5.0
-# Prints the exit code of the program that a rank runs.
-TELL = ["sh", "-c", f'"$@"; echo "rank ${RANK} ended with code $?"', "tell"]
+# Prints the exit code of the program that a rank runs. MPICH's mpiexec sends SIGUSR1 to what is left.
+TELL = ["sh", "-c", f'trap : USR1; "$@"; echo "rank ${RANK} ended with code $?"', "tell"]
 
 
 def processes_of(program, tag):

@@ -144,7 +144,7 @@ TEST(MpirunWords, HydraTagsAndExportsInItsOwnWords) {
   options.command = {"run", "mp/"};
   EXPECT_EQ(WordsIn(MpichPlace(true), options, {{}, 4, true}),
             "mpiexec -n 4 -prepend-pattern [%r]  -genv LOCAL_WORLD_SIZE 4 -iface lo -genv "
-            "UCX_NET_DEVICES lo /opt/npumesh run mp/");
+            "UCX_NET_DEVICES lo -disable-auto-cleanup /opt/npumesh run mp/");
   options.command = {"./run"};
   options.bind = "core";
   EXPECT_EQ(WordsIn(MpichPlace(), options, {{{"a", 2}, {"b", 2}}, 2, false}),
