@@ -71,10 +71,6 @@ print("good\\n", end="", flush=True)
 """
 
 
-# What Open MPI 5 says of itself: that an interface of the host reaches no other, for example.
-_OF_OPEN_MPI = re.compile(r"^\[[^\]]*\]\[\[\d+,\d+\],\d+\].*\n", re.MULTILINE)
-
-
 class Scripts(unittest.TestCase):
     def run_script(self, script, size=0, path=(STAND_IN, PACKAGES), code=0):
         with tempfile.TemporaryDirectory() as folder:
@@ -85,9 +81,11 @@ class Scripts(unittest.TestCase):
             done = subprocess.run(
                 [*start, sys.executable, file], cwd=folder, text=True, capture_output=True,
                 timeout=120, check=False,
-                env=case.plain_environment(PYTHONPATH=os.pathsep.join(path), **case.SMALL))
+                # On some hosts Open MPI 5 says that an interface reaches no other.
+                env=case.plain_environment(PYTHONPATH=os.pathsep.join(path), OMPI_MCA_btl="^tcp",
+                                           **case.SMALL))
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout + _OF_OPEN_MPI.sub("", done.stderr)
+        return done.stdout + done.stderr
 
     def test_a_system_before_the_training(self):
         self.assertEqual(self.run_script(BEFORE), "rank 0 of 1 local 0 of 1\n")
