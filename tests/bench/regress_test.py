@@ -60,6 +60,19 @@ class Regress(unittest.TestCase):
         self.assertRegex(done.stdout, r"Block/peak_share +0\.700 +0\.900 WORSE")
         self.assertEqual(self.run_it("--only", "block", "--tolerance", "0.3").returncode, 0)
 
+    def test_a_baseline_keeps_the_worst_of_its_rounds(self):
+        turns = self.build / "turns"
+        self.put("tests/bench/decoder/bench_block", BLOCK.replace(
+            "echo '", f"echo >> {turns}; r=$(wc -l < {turns}); echo '", 1) % ("'$r'", 0.9))
+        self.assertEqual(self.run_it("--only", "block", "--write-baseline").returncode, 0)
+        stored = json.loads((self.build / "baseline.json").read_text(encoding="utf-8"))
+        ratio, = (each["Block/ratio"] for each in stored.values())
+        self.assertEqual(ratio, {"median": 3, "worst": 5})
+        self.put_block(5.7, 0.9)
+        self.assertEqual(self.run_it("--only", "block").returncode, 0)
+        self.put_block(5.8, 0.9)
+        self.assertEqual(self.run_it("--only", "block").returncode, 1)
+
     def test_collectives_are_means(self):
         self.put("launch/npumesh", NPUMESH)
         done = self.run_it("--only", "collectives", "--json", self.build / "now.json")

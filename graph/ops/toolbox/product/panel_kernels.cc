@@ -113,6 +113,16 @@ void MultiplyRows(const PanelOperands& operands, bool adds, float* y, int64_t y_
   sums.Store(y, y_stride);
 }
 
+template <class Element>
+void WidenPanel(const void* panel, const float* scale, int64_t depth, float* to) {
+  const auto* from = static_cast<const Element*>(panel);
+  const PanelReader<Element> reader(scale);
+  for (int64_t i = 0; i < depth; ++i, from += kColumns, to += kColumns) {
+    hn::StoreU(reader.Left(from), Floats(), to);
+    hn::StoreU(reader.Right(from), Floats(), to + kLanes);
+  }
+}
+
 template <class Element, int... kRowsLessOne>
 constexpr auto MultiplyTable(std::integer_sequence<int, kRowsLessOne...>) {
   return std::array<PanelKernels::Multiply, sizeof...(kRowsLessOne)>{
@@ -292,6 +302,9 @@ constexpr PanelKernels kKernels = {kColumns,
                                    kMultiply<hwy::float16_t>.data(),
                                    kMultiply<hwy::bfloat16_t>.data(),
                                    kMultiply<int8_t>.data(),
+                                   &WidenPanel<hwy::float16_t>,
+                                   &WidenPanel<hwy::bfloat16_t>,
+                                   &WidenPanel<int8_t>,
                                    kWide,
                                    &MultiplyTurned,
                                    &Transpose};

@@ -34,6 +34,8 @@ struct PanelKernels {
   // panel_stride apart.
   static constexpr int64_t kMostWide = 4;
   using MultiplyRow = void (*)(const PanelOperands& operands, bool adds, float* y);
+  // The elements of a panel for `depth` places in k as floats, as Multiply widens them.
+  using Widen = void (*)(const void* panel, const float* scale, int64_t depth, float* to);
   // to[c * to_stride + r] = from[r * from_stride + c] for all rows r and columns c.
   using Transpose = void (*)(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
                              float* to, int64_t to_stride);
@@ -47,6 +49,7 @@ struct PanelKernels {
   const Multiply* float16 = nullptr;
   const Multiply* bfloat16 = nullptr;
   const Multiply* int8 = nullptr;
+  Widen widen_float16 = nullptr, widen_bfloat16 = nullptr, widen_int8 = nullptr;
   const MultiplyRow* wide = nullptr;  // [kMostWide], by the number of panels less one
   MultiplyRow turned = nullptr;
   Transpose transpose = nullptr;
@@ -55,6 +58,12 @@ struct PanelKernels {
     if (dtype == DataType::kFloat) return float32;
     if (dtype == DataType::kInt8) return int8;
     return dtype == DataType::kFloat16 ? float16 : bfloat16;
+  }
+  // Null for float32.
+  Widen widen_of(DataType dtype) const {
+    if (dtype == DataType::kFloat) return nullptr;
+    if (dtype == DataType::kInt8) return widen_int8;
+    return dtype == DataType::kFloat16 ? widen_float16 : widen_bfloat16;
   }
 };
 

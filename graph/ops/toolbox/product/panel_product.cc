@@ -15,6 +15,9 @@ namespace {
 // in the second cache. Measured with `bench_products`.
 constexpr int64_t kDepth = 768;
 constexpr int64_t kLine = 16;  // floats
+// From so many full tiles of rows on, a panel is widened once and not by each of them. Measured
+// with `bench_half`.
+constexpr int64_t kWidenOnce = 2;
 constexpr int64_t kFloatBytes = sizeof(float);
 
 // Packs `rows` rows from `row` on, as PanelOperands wants them.
@@ -122,7 +125,13 @@ PanelProduct::PanelView PanelProduct::ViewPanel(const Operands& operands, const 
   if (const Panels* const packed = operands.packed; packed != nullptr) {
     const float* const scale =
         operands.scale == nullptr ? nullptr : operands.scale + panel * columns;
-    return {packed->dtype, packed->at(panel, block.begin), columns, scale};
+    const std::byte* const from = packed->at(panel, block.begin);
+    const auto widen = kernels_->widen_of(packed->dtype);
+    if (widen == nullptr || block.rows < kWidenOnce * kernels_->most_rows) {
+      return {packed->dtype, from, columns, scale};
+    }
+    widen(from, scale, block.depth, room);
+    return {DataType::kFloat, room, columns};
   }
   const FloatMatrix& w = operands.w;
   const int64_t column = panel * columns, count = Columns(panel);

@@ -187,8 +187,8 @@ TEST(PanelProduct, RowsAndColumnsApartHaveTheSameBits) {
 TEST(PanelProduct, HalvesAreWidenedToTheSameBits) {
   std::mt19937 random(13);
   for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
-    for (const int64_t k : {1, 17, 1500}) {
-      RandomProduct test(random, 19, 150, k, true, false);
+    for (const auto& [m, k] : {std::pair(19, 1), {19, 17}, {19, 1500}, {61, 17}, {61, 1500}}) {
+      RandomProduct test(random, m, 150, k, true, false);
       const Tensor weight = Weight(dtype, {k, test.n}, test.w);
       FindConvert(dtype, DataType::kFloat)(weight.data(), test.w.data(), test.w.size());
       const auto halves = PackPanels(weight, k, test.n, false, nullptr);
