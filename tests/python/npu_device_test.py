@@ -490,6 +490,10 @@ class Docs(unittest.TestCase):
         with open(docs_test.PAGE, encoding="utf-8") as file:
             blocks = docs_test.blocks_in(file.read(), by="python_npu_device")
         self.assertGreater(len(blocks), 0)
+        folder = tempfile.TemporaryDirectory()  # a block writes a file
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
         for line, code, _ in blocks:
             with self.subTest(line=line):
                 exec(compile(code, f"python.md:{line}", "exec"), {})
