@@ -186,7 +186,9 @@ std::string ValueOf(const std::string& option, const std::vector<std::string>& w
 // mpirun's exit code. MPICH's gives the number of a signal as a code, and says that it was one; Open
 // MPI 5's is 0 where a host is lost, and says so.
 int CodeOf(const ChildEnd& end, const RankOutput& output, const RankOutput& errors) {
-  if (end.code == 0 && (output.lost_host() || errors.lost_host())) return ExitCode(Error(Code::kPeerLost, "a host"));
+  if (end.code == 0 && (output.lost_host() || errors.lost_host())) {
+    return ExitCode(Error(Code::kPeerLost, "a host"));
+  }
   const int signal = std::max(output.death_signal(), errors.death_signal());
   return signal == 0 ? end.code : 128 + signal;
 }

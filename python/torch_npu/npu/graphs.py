@@ -23,7 +23,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 from .._say import no_effect
-from .segments import Segment, Written, segmented, storage_of, tensors_of, written_by
+from .schemas import writes, writes_all, written_by
+from .segments import Segment, Written, segmented, storage_of, tensors_of
 from .streams import ExternalEvent, Stream, current_stream, set_stream
 
 _here = threading.local()
@@ -137,7 +138,7 @@ class _Capture(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if _writes_all(func):
+        if writes_all(func):
             written = written_by(func, args, kwargs)
             result = written[0] if len(written) == 1 else tuple(written)
             self._add(Written(func, args, kwargs, result, [], runs=True, foreseen=True))
@@ -151,7 +152,7 @@ class _Capture(TorchDispatchMode):
         if func._schema.name in _MAKERS:
             self.held += outputs
             return result
-        runs = bool(fresh or not outputs or _writes(func))
+        runs = bool(fresh or not outputs or writes(func))
         self._add(Written(func, args, kwargs, result, fresh, runs, foreseen))
         return result
 
@@ -191,18 +192,6 @@ def _foreseen(func: Any, args: Any, kwargs: Any) -> Tuple[bool, Any]:
     return True, tree_map(lambda each: torch.empty_strided(each.shape, each.stride(),
                                                            dtype=each.dtype)
                           if isinstance(each, torch.Tensor) else each, result)
-
-
-def _writes(func: Any) -> bool:
-    return any(each.alias_info is not None and each.alias_info.is_write
-               for each in func._schema.arguments)
-
-
-def _writes_all(func: Any) -> bool:
-    """Whether all that a call returns are arguments that it writes."""
-    returns = func._schema.returns
-    return bool(returns) and all(
-        each.alias_info is not None and each.alias_info.is_write for each in returns)
 
 
 class NPUGraph:

@@ -18,6 +18,8 @@ from torch import fx
 from torch.fx.passes.split_module import split_module
 from torch.utils._pytree import tree_flatten
 
+from .schemas import written_by
+
 # A segment that has so many calls without a translation is left to torch as it is then: each of them
 # costs translations that fail.
 _MOST_FAILURES = 16
@@ -193,13 +195,10 @@ def _written(module: fx.GraphModule) -> Set[int]:
     """The memory that a run changes, as the schemas of the calls say."""
     memory: Set[int] = set()
     for node in module.graph.nodes:
-        if not _is_call(node):
-            continue
-        for at, argument in enumerate(node.target._schema.arguments):
-            if argument.alias_info is not None and argument.alias_info.is_write:
-                value = node.args[at] if at < len(node.args) else node.kwargs.get(argument.name)
-                memory.update(_memory_of(each) for each in tree_flatten(value)[0]
-                              if isinstance(each, fx.Node))
+        if _is_call(node):
+            values = written_by(node.target, node.args, node.kwargs)
+            memory.update(_memory_of(each) for each in tree_flatten(values)[0]
+                          if isinstance(each, fx.Node))
     return memory
 
 

@@ -18,6 +18,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_flatten, tree_map
 
 from .lowering import MEMORY, Lowered
+from .schemas import written_by
 
 # What depends on more than the values of tensors, or has a result whose shape does.
 _ALONE = {torch.Tag.nondeterministic_seeded, torch.Tag.dynamic_output_shape,
@@ -30,13 +31,6 @@ def tensors_of(values: Any) -> List[torch.Tensor]:
 
 def storage_of(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
-
-
-def written_by(func: Any, args: Any, kwargs: Any) -> List[Any]:
-    """The arguments that a call writes, as its schema says."""
-    return [args[at] if at < len(args) else kwargs.get(each.name)
-            for at, each in enumerate(func._schema.arguments)
-            if each.alias_info is not None and each.alias_info.is_write]
 
 
 class Written:
