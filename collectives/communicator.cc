@@ -6,6 +6,7 @@
 #include <set>
 
 #include "collectives/communicator_impl.h"
+#include "collectives/contract/shared_parts.h"
 #include "collectives/contract/waiter.h"
 #include "collectives/extent.h"
 #include "runtime/base/log.h"
@@ -168,6 +169,8 @@ const PreparedCall& Communicator::Impl::Prepare(const Call& call, std::string_vi
   PreparedCall& place = calls.PlaceFor(call);
   place = PreparedCall{call, std::string(node)};
   place.algorithm = &AlgorithmFor(call);
+  place.shares_parts = world.crowded() && place.algorithm->travel == Travel::kInWindow &&
+                       TraitsOf(call.kind).send != Portion::kListed;
   Request request;
   request.kind = call.kind;
   request.dtype = static_cast<int32_t>(call.dtype);
@@ -217,8 +220,9 @@ Status Communicator::Impl::Perform(const PreparedCall& prepared) {
   const std::function<Status()> remark = [&running] { return running.Remark(); };
   Members members{rank,        size(), world,           memory, *meeting,
                   world_ranks, tag,    hierarchy.get(), &remark};
-  const Status status =
-      WithoutExceptions(algorithm.name, [&] { return algorithm.run(call, members); });
+  const Status status = WithoutExceptions(algorithm.name, [&] {
+    return prepared.shares_parts ? RunParts(prepared, members) : algorithm.run(call, members);
+  });
   if (!status.ok()) {
     return status.WithContext(fmt::format("{} (group {}, call {}, {})",
                                           NameOf(call.kind, prepared.node), name,
@@ -226,9 +230,33 @@ Status Communicator::Impl::Perform(const PreparedCall& prepared) {
   }
   logbook->Departing();
   if (algorithm.meets_in_nodes) NPUMESH_RETURN_IF_ERROR(hierarchy->meeting->Depart());
-  if (algorithm.travel == Travel::kInBuffers) return meeting->Depart();
+  if (prepared.shares_parts) return meeting->DepartShared();
+  if (algorithm.travel != Travel::kEager) return meeting->Depart();
   meeting->Pass();
   return Status();
+}
+
+Status Communicator::Impl::RunParts(const PreparedCall& prepared, Members& members) {
+  SharedParts& parts = *meeting->parts();
+  const auto take = [&](int r) { return parts.Take(static_cast<size_t>(r)); };
+  if (!take(rank)) return Status();
+  NPUMESH_RETURN_IF_ERROR(prepared.algorithm->run(prepared.call, members));
+  for (int r = 0; r < size(); ++r) {
+    if (!parts.IsNeighbour(static_cast<size_t>(r)) || !take(r)) continue;
+    NPUMESH_RETURN_IF_ERROR(RunPartOf(r, prepared, members));
+    parts.End(static_cast<size_t>(r));
+  }
+  return Status();
+}
+
+Status Communicator::Impl::RunPartOf(int member, const PreparedCall& prepared,
+                                     const Members& members) {
+  Call theirs = prepared.call;
+  theirs.send = members.send_of(member);
+  theirs.recv = members.recv_of(member);
+  Members as_member = members;
+  as_member.rank = member;
+  return prepared.algorithm->run(theirs, as_member);
 }
 
 Status Communicator::Impl::MeetInNode(const PreparedCall& prepared) {

@@ -71,6 +71,9 @@ struct Communicator::Impl {
                               const std::string& complaint);
   const Algorithm& AlgorithmFor(const Call& call) const;
   Status Perform(const PreparedCall& prepared);
+  // The parts of this rank and of members that share its processor, as far as nobody has run them.
+  Status RunParts(const PreparedCall& prepared, Members& members);
+  static Status RunPartOf(int member, const PreparedCall& prepared, const Members& members);
   Status MeetInNode(const PreparedCall& prepared);
   Status PerformMessages(std::span<const SendRecvItem> items, std::string_view node);
   Status CheckItems(std::span<const SendRecvItem> items) const;

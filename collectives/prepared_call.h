@@ -23,6 +23,7 @@ struct PreparedCall {
   std::string node;
   Announcement announcement;
   const Algorithm* algorithm = nullptr;  // of the table; the same on all ranks
+  bool shares_parts = false;             // members run each other's (shared_parts.h); the same, too
   uint64_t send_offset = 0;              // in this rank's HBM; 0 for a buffer that is not touched
   uint64_t recv_offset = 0;
   EagerData eager;  // what goes into the slots

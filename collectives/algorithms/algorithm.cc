@@ -98,15 +98,14 @@ uint64_t EagerBytes(CollectiveKind kind, uint64_t bytes, int size) {
   return block_for_each ? bytes * static_cast<uint64_t>(size) : bytes;
 }
 
-// An eager row copies what the others read, and in an AllReduce every rank reduces everything; a
-// row in buffers meets twice. A meeting of ranks that have a core each takes as long as copying
-// about 1 KiB. One of ranks that share cores takes a switch from each to the next: far more.
+// An eager row copies what the others read; a row in buffers meets twice, which takes as long as
+// copying so many bytes, also with more ranks than cores, because those run each other's parts. A
+// broadcast saves more: nobody reads what a follower writes, and a root that runs ahead gives no
+// core away.
 uint64_t EagerLimit(const Facts& facts) {
-  constexpr uint64_t kCheapMeeting = 1024;
-  if (!facts.crowded) return Reduces(facts.kind) ? kCheapMeeting / 2 : kCheapMeeting;
-  const bool all_reduce_all = facts.kind == CollectiveKind::kAllReduce;
-  const uint64_t ranks = all_reduce_all ? static_cast<uint64_t>(facts.size) : 1;
-  return Meeting::kEagerBytes / ranks;
+  constexpr uint64_t kSecondMeeting = 512;
+  if (facts.kind != CollectiveKind::kBroadcast) return kSecondMeeting;
+  return facts.crowded ? 16 * kSecondMeeting : 2 * kSecondMeeting;
 }
 
 }  // namespace

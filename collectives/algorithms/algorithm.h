@@ -79,8 +79,9 @@ struct Facts {
 
 // How the data of an algorithm travel. Eager data are copied into the meeting's slots, so the call
 // has one synchronisation; otherwise ranks touch each other's buffers, and no rank leaves before
-// all.
-enum class Travel : uint8_t { kInBuffers, kEager };
+// all. In the window `run` does nothing but read and write buffers of the members; so without block
+// lists, which are its caller's, any member can run it in another's place (shared_parts.h).
+enum class Travel : uint8_t { kInBuffers, kEager, kInWindow };
 
 // The group, as an algorithm sees it between Arrive and Depart.
 struct Members {

@@ -38,7 +38,7 @@ Status HierarchicalAllGather(const Call& call, Members& members) {
 
 constexpr std::array<Algorithm, 8> kAllGathers = {{
     {"small", UnlessEager, SmallAllGather, Travel::kEager},
-    {"direct", UnlessInWindow, FetchFromAll<SendBufferOf>},
+    {"direct", UnlessInWindow, FetchFromAll<SendBufferOf>, Travel::kInWindow},
     {"hierarchical", UnlessHierarchical, HierarchicalAllGather, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllGather},
     {"ring", NoObjection, StepAllGather<kRing>},
@@ -49,7 +49,7 @@ constexpr std::array<Algorithm, 8> kAllGathers = {{
 
 // Every rank sends the same block to every rank, which is what these rows make of the arrays.
 constexpr std::array<Algorithm, 4> kAllGatherVs = {{
-    {"direct", UnlessInWindow, FetchFromAll<SendBufferOf>},
+    {"direct", UnlessInWindow, FetchFromAll<SendBufferOf>, Travel::kInWindow},
     {"hierarchical", UnlessHierarchical, HierarchicalAllGather, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllToAll},
     {"reference", NoObjection, ReferenceAllToAll},

@@ -66,7 +66,7 @@ Status HierarchicalAllReduce(const Call& call, Members& members) {
 
 constexpr std::array<Algorithm, 8> kAllReduces = {{
     {"small", UnlessEager, SmallAllReduce, Travel::kEager},
-    {"direct", UnlessInWindow, DirectAllReduce},
+    {"direct", UnlessInWindow, DirectAllReduce, Travel::kInWindow},
     {"hierarchical", UnlessHierarchical, HierarchicalAllReduce, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllReduce},
     {"ring", NoObjection, StepAllReduce<kRing>},

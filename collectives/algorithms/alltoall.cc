@@ -38,7 +38,7 @@ Status HierarchicalAllToAll(const Call& call, Members& members) {
 
 constexpr std::array<Algorithm, 5> kAllToAlls = {{
     {"small", UnlessEager, SmallAllToAll, Travel::kEager},
-    {"direct", UnlessInWindow, FetchFromAll<BlockFrom>},
+    {"direct", UnlessInWindow, FetchFromAll<BlockFrom>, Travel::kInWindow},
     {"hierarchical", UnlessHierarchical, HierarchicalAllToAll, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiAllToAll},
     {"reference", NoObjection, ReferenceAllToAll},

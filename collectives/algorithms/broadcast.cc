@@ -52,7 +52,7 @@ Status HierarchicalBroadcast(const Call& call, Members& members) {
 
 constexpr std::array<Algorithm, 7> kBroadcasts = {{
     {"small", UnlessEager, SmallBroadcast, Travel::kEager},
-    {"direct", UnlessInWindow, DirectBroadcast},
+    {"direct", UnlessInWindow, DirectBroadcast, Travel::kInWindow},
     {"hierarchical", UnlessHierarchical, HierarchicalBroadcast, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiBroadcast},
     {"H-D_R", NoObjection, TreeBroadcast},

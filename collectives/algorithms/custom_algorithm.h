@@ -36,7 +36,7 @@ struct AlgorithmAbi {
   bool operator==(const AlgorithmAbi&) const = default;
 };
 
-inline constexpr AlgorithmAbi kAlgorithmAbi = {.version = 1,
+inline constexpr AlgorithmAbi kAlgorithmAbi = {.version = 2,
                                                .cxx11_strings = kCxx11Strings,
                                                .algorithm_bytes = sizeof(Algorithm),
                                                .call_bytes = sizeof(Call),

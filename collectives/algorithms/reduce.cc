@@ -50,7 +50,7 @@ Status HierarchicalReduce(const Call& call, Members& members) {
 }
 
 constexpr std::array<Algorithm, 4> kReduces = {{
-    {"direct", UnlessInWindow, DirectReduce},
+    {"direct", UnlessInWindow, DirectReduce, Travel::kInWindow},
     {"hierarchical", UnlessHierarchical, HierarchicalReduce, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduce},
     {"reference", NoObjection, ReferenceReduce},

@@ -62,7 +62,7 @@ Status HierarchicalReduceScatter(const Call& call, Members& members) {
 
 constexpr std::array<Algorithm, 8> kReduceScatters = {{
     {"small", UnlessEager, SmallReduceScatter, Travel::kEager},
-    {"direct", UnlessInWindow, DirectReduceScatter},
+    {"direct", UnlessInWindow, DirectReduceScatter, Travel::kInWindow},
     {"hierarchical", UnlessHierarchical, HierarchicalReduceScatter, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduceScatter},
     {"ring", NoObjection, StepReduceScatter<kRing>},
@@ -72,7 +72,7 @@ constexpr std::array<Algorithm, 8> kReduceScatters = {{
 }};
 
 constexpr std::array<Algorithm, 4> kReduceScatterVs = {{
-    {"direct", UnlessInWindow, DirectReduceScatter},
+    {"direct", UnlessInWindow, DirectReduceScatter, Travel::kInWindow},
     {"hierarchical", UnlessHierarchical, HierarchicalReduceScatter, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiReduceScatterV},
     {"reference", NoObjection, ReferenceReduceScatterV},

@@ -37,7 +37,7 @@ Status HierarchicalScatter(const Call& call, Members& members) {
 }
 
 constexpr std::array<Algorithm, 4> kScatters = {{
-    {"direct", UnlessInWindow, DirectScatter},
+    {"direct", UnlessInWindow, DirectScatter, Travel::kInWindow},
     {"hierarchical", UnlessHierarchical, HierarchicalScatter, Travel::kInBuffers, true},
     {"mpi", NoObjection, MpiScatter},
     {"reference", NoObjection, ReferenceScatter},

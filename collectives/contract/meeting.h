@@ -23,6 +23,8 @@
 
 namespace npumesh {
 
+class SharedParts;
+
 // Where one rank's buffers lie in its HBM, and for AllToAll(V) the blocks it exchanges with each
 // member (by group rank; empty for other collectives, on all ranks alike).
 struct Buffers {
@@ -80,6 +82,13 @@ class Meeting {
   virtual Status Depart() = 0;
   // Ends a call in which members read and write eager data only. Does not wait.
   virtual void Pass() = 0;
+
+  // Between Arrive and DepartShared, in the window: the parts of the members, which they may run for
+  // each other. Null where members do not share memory.
+  virtual SharedParts* parts() { return nullptr; }
+  // Collective, instead of Depart after a call whose parts were shared: waits until all parts are
+  // done.
+  virtual Status DepartShared() { return Depart(); }
 
   // No call may follow. Waits a moment for those that still read what this rank has left for them,
   // and returns what was found wrong with a call that ran ahead; what Arrive has returned is not

@@ -1,9 +1,9 @@
-// Slot: the shared-memory layout by which the ranks of a node meet. Version 3.
+// Slot: the shared-memory layout by which the ranks of a node meet. Version 4.
 //
 //   shared area of a rank = directory (kSlots keys of 8 bytes) | slot 0 | slot 1 | ...
 //
 // A key is 0 for a free slot, else the number under which all members look for the group. Each
-// cache line has one writer: the owner of the area.
+// cache line has one writer, the owner of the area, but for part lines.
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_SLOT_H_
 #define NPUMESH_COLLECTIVES_CONTRACT_SLOT_H_
 
@@ -32,6 +32,13 @@ struct alignas(kCacheLine) Departure {
   // Release: everything this rank has read and written for call s stands before it.
   std::atomic<uint64_t> sequence;
   std::atomic<int32_t> cpu;  // on which the rank ran when it last followed a sender (run_ahead.h)
+};
+
+// The member's part of a call, where members run each other's (shared_parts.h). Written by whoever
+// runs it.
+struct Part {
+  std::atomic<uint64_t> taken;  // the last call of which somebody has taken it
+  std::atomic<uint64_t> ended;  // release: all of it stands before it
 };
 
 // Eager data of one call that say themselves which call they belong to, so that a reader polls the
@@ -68,6 +75,7 @@ struct Slot {
 
   Departure departure;
   alignas(kCacheLine) uint64_t base;  // published by the key
+  Part part;                          // in the same line: nobody reads `base` then
   Round rounds[2];                    // call c uses rounds[c % 2]
   // Blocks of an AllToAll(V), whose calls end with a wait for all departures: one copy is enough.
   uint64_t send_bytes[Meeting::kMaxSlotRanks];

@@ -7,6 +7,7 @@
 
 #include "collectives/contract/line_exchange.h"
 #include "collectives/contract/run_ahead.h"
+#include "collectives/contract/shared_parts.h"
 #include "collectives/contract/waiter.h"
 #include "collectives/contract/window_slots.h"
 #include "collectives/contract/window_wait.h"
@@ -28,6 +29,7 @@ class WindowMeeting final : public Meeting {
         waiter_(world, name_, slots_.world_ranks()),
         wait_(*this, slots_, waiter_),
         run_ahead_(slots_, wait_),
+        parts_(slots_, wait_),
         lines_(slots_) {}
 
   ~WindowMeeting() override {
@@ -84,6 +86,16 @@ class WindowMeeting final : public Meeting {
     const uint64_t call = sequence_;
     Pass();
     return wait_.ForDepartures(call);
+  }
+
+  SharedParts* parts() override {
+    parts_.Begin(sequence_);
+    return &parts_;
+  }
+
+  Status DepartShared() override {
+    Pass();
+    return parts_.Await();
   }
 
   void Pass() override {
@@ -245,6 +257,7 @@ class WindowMeeting final : public Meeting {
   Waiter waiter_;
   WindowWait wait_;
   RunAhead run_ahead_;
+  SharedParts parts_;
   LineExchange lines_;
   uint64_t key_ = 0;
   uint64_t sequence_ = 1;       // of the call under way, or the next

@@ -15,6 +15,8 @@ uint64_t Highest(const Slot& slot) {
 void MakeReady(Slot* slot) {
   slot->base = Highest(*slot) + 1;
   slot->departure.sequence.store(slot->base, std::memory_order_release);
+  slot->part.taken.store(slot->base, std::memory_order_release);
+  slot->part.ended.store(slot->base, std::memory_order_release);
   for (Round& round : slot->rounds) {
     round.arrival.sequence.store(slot->base, std::memory_order_release);
     for (StampedLine& line : round.lines) line.stamp.store(0, std::memory_order_release);
@@ -91,6 +93,13 @@ bool WindowSlots::AllDeparted(uint64_t call) const {
     if (slots_[i] != nullptr && !Departed(i, call)) return false;
   }
   return true;
+}
+
+bool WindowSlots::TakePart(size_t i, uint64_t call) {
+  std::atomic<uint64_t>& taken = slots_[i]->part.taken;
+  const uint64_t stamp = Stamp(i, call);
+  uint64_t before = taken.load(std::memory_order_relaxed);
+  return before != stamp && taken.compare_exchange_strong(before, stamp);
 }
 
 uint64_t WindowSlots::FirstDeparture() const {

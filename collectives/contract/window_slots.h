@@ -69,6 +69,15 @@ class WindowSlots {
     mine().departure.sequence.store(Stamp(rank_, call), std::memory_order_release);
   }
 
+  // Takes the part of member i in call `call` (shared_parts.h); false: somebody has it.
+  bool TakePart(size_t i, uint64_t call);
+  void EndPart(size_t i, uint64_t call) {
+    slots_[i]->part.ended.store(Stamp(i, call), std::memory_order_release);
+  }
+  bool PartEnded(size_t i, uint64_t call) const {
+    return slots_[i]->part.ended.load(std::memory_order_acquire) == Stamp(i, call);
+  }
+
   // Where member i was in the last call in which it followed a sender.
   int CpuOfFollower(size_t i) const {
     return slots_[i]->departure.cpu.load(std::memory_order_relaxed);

@@ -15,10 +15,11 @@ int64_t Now() {
       .count();
 }
 
-int64_t VoluntarySwitches() {
+// A rank that waits yields, which Linux counts as an involuntary switch: it could have gone on.
+int64_t Switches() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nvcsw;
+  return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
 }  // namespace
@@ -32,7 +33,7 @@ Result<BenchTimes> TimeRound(const Pace& pace, const std::function<Status(int)>&
   for (int i = 0; i < pace.warm_ups; ++i) NPUMESH_RETURN_IF_ERROR(call(i));
   BenchTimes taken;
   taken.nanoseconds.resize(static_cast<size_t>(pace.iterations));
-  const int64_t switches = VoluntarySwitches();
+  const int64_t switches = Switches();
   int64_t before = Now();
   for (int i = 0; i < pace.iterations; ++i) {
     if (pace.meet) {
@@ -44,7 +45,7 @@ Result<BenchTimes> TimeRound(const Pace& pace, const std::function<Status(int)>&
     taken.nanoseconds[static_cast<size_t>(i)] = after - before;
     before = after;
   }
-  taken.switches = VoluntarySwitches() - switches;
+  taken.switches = Switches() - switches;
   return taken;
 }
 

@@ -25,7 +25,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Timing, average, p50, p99, switches)
 // The timed calls of one rank.
 struct BenchTimes {
   std::vector<int64_t> nanoseconds;  // round after round
-  int64_t switches = 0;              // voluntary switches of the process, of all calls
+  int64_t switches = 0;              // of the process to another, in all calls
 
   void Append(const BenchTimes& more);
 };

@@ -82,7 +82,7 @@ TEST(Choose, TakesTheFirstRowWithoutObjection) {
   const Facts near{CollectiveKind::kAllReduce, 4, true, 512, true, false};
   const Facts large{CollectiveKind::kAllReduce, 4, true, 513, true, false};
   const Facts shared_cores{CollectiveKind::kAllReduce, 4, true, 8192, true, false, true};
-  const Facts too_large{CollectiveKind::kAllReduce, 4, true, 8193, true, false, true};
+  const Facts own_cores{CollectiveKind::kAllReduce, 4, true, 1025, true, false, false};
   const Facts far{CollectiveKind::kAllReduce, 4, false, 1024, true, true};
   const Facts crowd{CollectiveKind::kAllReduce, 600, false, 1024, true, false};
   const struct {
@@ -93,10 +93,10 @@ TEST(Choose, TakesTheFirstRowWithoutObjection) {
   } choices[] = {
       {CollectiveKind::kAllReduce, near, "", "small"},
       {CollectiveKind::kAllReduce, large, "", "direct"},
-      {CollectiveKind::kAllReduce, shared_cores, "", "small"},
-      {CollectiveKind::kAllReduce, too_large, "", "direct"},
+      {CollectiveKind::kAllReduce, shared_cores, "", "direct"},
       {CollectiveKind::kBroadcast, large, "", "small"},
-      {CollectiveKind::kBroadcast, too_large, "", "small"},
+      {CollectiveKind::kBroadcast, shared_cores, "", "small"},
+      {CollectiveKind::kBroadcast, own_cores, "", "direct"},
       {CollectiveKind::kAllReduce, near, "mpi", "mpi"},
       {CollectiveKind::kAllReduce, near, "hierarchical", "small"},
       {CollectiveKind::kAllReduce, far, "", "hierarchical"},
