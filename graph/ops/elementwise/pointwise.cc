@@ -40,6 +40,9 @@ Result<PointwiseTypes> TypesOf(const OpContext& op, const PointwiseSpec& spec) {
   for (int slot = 0; slot < DataSlots(op, traits); ++slot) {
     if (op.has(slot)) types.push_back(op.in(slot));
   }
+  if (types.empty()) {
+    return Error(Code::kInvalidArgument, "{}: has no inputs; expected at least one", op.Who());
+  }
   const DataType promoted = Promote(types);
   DataType output = traits.like >= 0 ? op.in(traits.like).dtype : promoted;
   const bool whole = IsInteger(promoted) || promoted == DataType::kBool;

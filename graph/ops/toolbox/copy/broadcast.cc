@@ -39,6 +39,7 @@ DataType PromoteTwo(DataType a, DataType b) {
 }  // namespace
 
 DataType Promote(std::span<const TensorType> operands) {
+  if (operands.empty()) return DataType::kUndefined;
   const auto other = [&](const TensorType& each) { return each.dtype != operands[0].dtype; };
   if (std::ranges::none_of(operands, other)) return operands[0].dtype;
   DataType tensors = DataType::kUndefined;

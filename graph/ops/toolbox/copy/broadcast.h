@@ -14,7 +14,7 @@ namespace npumesh {
 // Result type of an operation on operands of different data types, by PyTorch's
 // rules: floating above integer above bool; among equals the one that holds both; a scalar
 // (rank 0) only counts when it is of a higher category than all tensors. kUndefined when a type is
-// not a float (16, 32, 64 bits, bfloat16), integer or bool, unless all are the same.
+// not a float (16, 32, 64 bits, bfloat16), integer or bool, unless all are the same; and for none.
 DataType Promote(std::span<const TensorType> operands);
 
 // How an operand of one shape is read in the order of a larger one.

@@ -139,27 +139,38 @@ AttrValue Guess(const AttrSpec& attr, bool longer) {
   return attr.pattern.get<TensorAttr>() != nullptr ? attr.pattern : AttrValue::Int(1);
 }
 
-// Every operator, with the same shape on all ports and guessed attributes: it may refuse them all,
-// but it answers.
+// A call with guessed attributes; lists of inputs have `listed` members.
+OpCall GuessedCall(const Operator& op, int listed, bool longer) {
+  OpCall call = {.type = std::string(op.schema.type)};
+  for (const PortSpec& port : op.schema.inputs) {
+    const bool list = port.kind == PortKind::kDynamic;
+    for (int i = 0; i < (list ? listed : 1); ++i) {
+      call.inputs.push_back({std::string(port.name) + (list ? std::to_string(i) : ""),
+                             Tensor::Allocate({DataType::kFloat, {1}})});
+    }
+  }
+  for (const AttrSpec& attr : op.schema.attrs) {
+    if (!attr.fallback) call.attrs.emplace_back(attr.name, Guess(attr, longer));
+  }
+  return call;
+}
+
+// Every operator, with the same shape on all ports, no, one and two inputs in lists, and guessed
+// attributes: it may refuse them all, but it answers.
 TEST(UnknownDims, NoOperatorFails) {
-  const Shape shapes[] = {{}, {-1}, {-1, 4}, {2, -1, 3}, {-1, -1, -1, -1}, kUnranked};
+  const Shape shapes[] = {{}, {2, 3}, {-1}, {-1, 4}, {2, -1, 3}, {-1, -1, -1, -1}, kUnranked};
   for (const std::string_view type : BuiltinOps().Types()) {
     const Operator& op = *BuiltinOps().Find(type);
     if (op.collective || op.control_flow || op.furniture()) continue;
     const bool guesses = std::any_of(op.schema.attrs.begin(), op.schema.attrs.end(),
                                      [](const AttrSpec& attr) { return !attr.fallback; });
-    for (const bool longer : {false, true}) {
-      if (longer && !guesses) continue;
-      OpCall call = {.type = std::string(type)};
-      for (const PortSpec& port : op.schema.inputs) {
-        const bool list = port.kind == PortKind::kDynamic;
-        call.inputs.push_back({std::string(port.name) + (list ? "0" : ""),
-                               Tensor::Allocate({DataType::kFloat, {1}})});
-      }
-      for (const AttrSpec& attr : op.schema.attrs) {
-        if (!attr.fallback) call.attrs.emplace_back(attr.name, Guess(attr, longer));
-      }
-      const Node node = op_test::MakeNode(op, call);
+    const bool lists = std::any_of(op.schema.inputs.begin(), op.schema.inputs.end(),
+                                   [](auto& port) { return port.kind == PortKind::kDynamic; });
+    for (int way = 0; way < 6; ++way) {
+      const bool longer = way % 2 == 1;
+      const int listed = way / 2;
+      if ((longer && !guesses) || (listed != 1 && !lists)) continue;
+      const Node node = op_test::MakeNode(op, GuessedCall(op, listed, longer));
       const Result<OpContext> bound = OpContext::Bind(node, op.schema);
       if (!bound.ok()) continue;
       for (const Shape& shape : shapes) {
