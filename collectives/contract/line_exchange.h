@@ -41,8 +41,10 @@ class LineExchange {
   void Write(Round& round, std::span<const std::byte> bytes);
   // The lines of member i are here, or it has arrived without them.
   bool HasCome(size_t i);
-  // What member i has sent; valid until the next call.
-  const std::byte* Data(size_t i) const { return data_.data() + i * kRoom; }
+  // What member i has sent, for this member its own buffer; valid until the next call.
+  const std::byte* Data(size_t i) const {
+    return i == slots_.rank() ? eager_.bytes.data() : data_.data() + i * kRoom;
+  }
 
   // ---- always ----
 

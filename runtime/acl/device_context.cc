@@ -31,8 +31,7 @@ Result<Stream*> StreamOf(aclrtStream stream) {
     return Error(Code::kNotFound,
                  "this thread has no default stream; call aclrtSetDevice in it first");
   }
-  const StreamUse use(stream);
-  if (use.stream() != nullptr) return &use.stream()->stream;
+  if (AclStream* const found = StreamUse::Find(stream)) return &found->stream;
   return Error(Code::kInvalidArgument, "{} is not a stream", fmt::ptr(stream));
 }
 

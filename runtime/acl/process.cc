@@ -366,6 +366,10 @@ StreamUse::Last& StreamUse::OfThisThread() {
   return last;
 }
 
+uint64_t StreamUse::Version() {
+  return AclProcess::Get().streams.version();
+}
+
 StreamUse::StreamUse(aclrtStream handle) {
   HandleTable<AclStream>& streams = AclProcess::Get().streams;
   Last& last = OfThisThread();

@@ -134,6 +134,13 @@ class StreamUse {
   // Null for a handle that is no live stream.
   AclStream* stream() const { return last_.stream.get(); }
 
+  // The stream alone, valid until the client destroys it; null as above. REQUIRES: as above.
+  static AclStream* Find(aclrtStream handle) {
+    const Last& last = OfThisThread();
+    const bool known = last.stream.get() == handle && last.version == Version();
+    return known ? last.stream.get() : StreamUse(handle).stream();
+  }
+
   // The thread keeps none.
   static void ForgetLast();
 
@@ -143,6 +150,8 @@ class StreamUse {
     uint64_t version = 0;  // of the table when it was found
   };
   static Last& OfThisThread();
+  // Of the table of streams, now.
+  static uint64_t Version();
 
   Last last_;
 };

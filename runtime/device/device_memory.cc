@@ -39,6 +39,7 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(World& world) {
 DeviceMemory::DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank)
     : segment_(std::move(segment)),
       base_(segment_->part(rank)),
+      bytes_(segment_->bytes()),
       blocks_(segment_->bytes(), kHbmAlignment) {
   // Advice only: where the system grants no huge pages for shared memory, small ones do.
   static_cast<void>(madvise(base_, segment_->bytes(), MADV_HUGEPAGE));
@@ -59,16 +60,6 @@ Status DeviceMemory::Free(void* pointer) {
   return Error(Code::kInvalidArgument,
                "{} is not the start of a block of this rank's device memory, or was freed already",
                fmt::ptr(pointer));
-}
-
-bool DeviceMemory::Contains(const void* pointer, uint64_t bytes) const {
-  const auto begin = reinterpret_cast<uintptr_t>(base_);
-  const auto at = reinterpret_cast<uintptr_t>(pointer);
-  return at >= begin && at - begin <= total_bytes() && bytes <= total_bytes() - (at - begin);
-}
-
-uint64_t DeviceMemory::OffsetOf(const void* pointer) const {
-  return static_cast<uint64_t>(static_cast<const std::byte*>(pointer) - base_);
 }
 
 std::byte* DeviceMemory::PeerAddress(int world_rank, uint64_t offset) const {

@@ -42,19 +42,26 @@ class DeviceMemory {
   Status Free(void* pointer);
 
   // True when [pointer, pointer + bytes) lies inside this rank's HBM.
-  bool Contains(const void* pointer, uint64_t bytes) const;
+  bool Contains(const void* pointer, uint64_t bytes) const {
+    const auto begin = reinterpret_cast<uintptr_t>(base_);
+    const auto at = reinterpret_cast<uintptr_t>(pointer);
+    return at >= begin && at - begin <= bytes_ && bytes <= bytes_ - (at - begin);
+  }
   // Offset of a pointer into this rank's HBM. REQUIRES: Contains(pointer, 0).
-  uint64_t OffsetOf(const void* pointer) const;
+  uint64_t OffsetOf(const void* pointer) const {
+    return static_cast<uint64_t>(static_cast<const std::byte*>(pointer) - base_);
+  }
   // The window: address here of `offset` in the HBM of `world_rank`; null on another node.
   std::byte* PeerAddress(int world_rank, uint64_t offset) const;
 
-  uint64_t total_bytes() const { return segment_->bytes(); }
+  uint64_t total_bytes() const { return bytes_; }
   uint64_t used_bytes() const;
   uint64_t peak_bytes() const;
 
  private:
   const std::unique_ptr<NodeSegment> segment_;
   std::byte* const base_;
+  const uint64_t bytes_;
   mutable std::mutex mutex_;
   BlockAllocator blocks_;  // guarded by mutex_
 };

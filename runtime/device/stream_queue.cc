@@ -27,6 +27,15 @@ class LogRankScope {
   const int before_;
 };
 
+// What it holds is released.
+void Empty(StreamItem& item) {
+  if (item.kind == StreamItem::Kind::kTask) {
+    item.task = Task();
+  } else {
+    item = StreamItem();
+  }
+}
+
 void LeaveWait(const StreamItem& item) {
   const std::lock_guard lock(item.event->mutex);
   --item.event->awaited;
@@ -34,23 +43,44 @@ void LeaveWait(const StreamItem& item) {
 
 }  // namespace
 
-StreamItem StreamItems::Pop() {
-  StreamItem item = std::move(items_[first_]);
-  ++first_;
-  if (first_ == items_.size()) {
-    items_.clear();
-    first_ = 0;
-  } else if (first_ >= 64 && 2 * first_ >= items_.size()) {
-    items_.erase(items_.begin(), items_.begin() + static_cast<ptrdiff_t>(first_));
-    first_ = 0;
+StreamItems::StreamItems() {
+  for (size_t i = 0; i < kUsual; ++i) GiveBack(new StreamItem);
+}
+
+StreamItems::~StreamItems() {
+  for (StreamItem* first : {first_, free_}) {
+    while (first != nullptr) delete std::exchange(first, first->next);
   }
+}
+
+StreamItem* StreamItems::Append() {
+  StreamItem* item = free_;
+  if (item == nullptr) {
+    item = new StreamItem;
+  } else {
+    free_ = std::exchange(item->next, nullptr);
+    --free_count_;
+  }
+  (first_ == nullptr ? first_ : last_->next) = item;
+  last_ = item;
   return item;
 }
 
-std::vector<StreamItem> StreamItems::TakeAll() {
-  items_.erase(items_.begin(), items_.begin() + static_cast<ptrdiff_t>(first_));
-  first_ = 0;
-  return std::exchange(items_, {});
+StreamItem* StreamItems::Take() {
+  return std::exchange(first_, first_->next);
+}
+
+StreamItem* StreamItems::TakeAll() {
+  return std::exchange(first_, nullptr);
+}
+
+void StreamItems::GiveBack(StreamItem* item) {
+  if (free_count_ == kUsual) {
+    delete item;
+    return;
+  }
+  item->next = std::exchange(free_, item);
+  ++free_count_;
 }
 
 StreamQueue::StreamQueue() : log_rank_(LogRank()), doze_(kShortestDoze) {
@@ -220,17 +250,16 @@ void StreamQueue::RunItems(Lock& lock, uint64_t index) {
 }
 
 void StreamQueue::RunFront(Lock& lock) {
-  Status status;
-  {
-    StreamItem item = items_.Pop();
-    const Status failure = failure_;
-    const bool dropped = stop_on_failure_ && !failure.ok();
-    const uint64_t aborts = aborts_.load(std::memory_order_relaxed);  // changes under the mutex
-    lock.unlock();
-    status = Run(item, failure, dropped, aborts);
-  }  // what the item holds is released before anybody is told that it is done
+  StreamItem* const item = items_.Take();
+  const Status failure = failure_;
+  const bool dropped = stop_on_failure_ && !failure.ok();
+  const uint64_t aborts = aborts_.load(std::memory_order_relaxed);  // changes under the mutex
+  lock.unlock();
+  Status status = Run(*item, failure, dropped, aborts);
+  Empty(*item);  // before anybody is told that it is done
   lock.lock();
-  if (failure_.ok()) failure_ = std::move(status);
+  items_.GiveBack(item);
+  if (!status.ok() && failure_.ok()) failure_ = std::move(status);
   ++done_;
 }
 
@@ -272,7 +301,7 @@ Status StreamQueue::PassEvent(const StreamItem& item, uint64_t aborts) {
 }
 
 void StreamQueue::Abort() {
-  std::vector<StreamItem> dropped;
+  StreamItem* dropped = nullptr;
   std::shared_ptr<EventState> held_by;
   {
     Lock lock(mutex_);
@@ -281,13 +310,15 @@ void StreamQueue::Abort() {
     held_by = held_by_;
   }
   if (held_by) held_by->Wake();
-  for (const StreamItem& item : dropped) {
-    if (item.kind == StreamItem::Kind::kRecord) item.event->Reach(item.ticket, Status());
-    if (item.kind == StreamItem::Kind::kWait) LeaveWait(item);
+  uint64_t count = 0;
+  for (; dropped != nullptr; ++count) {
+    const std::unique_ptr<StreamItem> item(std::exchange(dropped, dropped->next));
+    if (item->kind == StreamItem::Kind::kRecord) item->event->Reach(item->ticket, Status());
+    if (item->kind == StreamItem::Kind::kWait) LeaveWait(*item);
   }
   Lock lock(mutex_);
-  const uint64_t index = done_ + dropped.size() + (running_ ? 1 : 0);
-  done_ += dropped.size();
+  const uint64_t index = done_ + count + (running_ ? 1 : 0);
+  done_ += count;
   while (running_ && done_ < index) AwaitProgress(lock, index);
   TellWaiters();
 }

@@ -30,33 +30,46 @@ namespace npumesh {
 struct StreamItem {
   enum class Kind : uint8_t { kTask, kRecord, kWait, kReset };
   Kind kind = Kind::kTask;
-  Task task;  // moved as seldom as can be: that is half of what queueing it costs
+  Task task;
   std::shared_ptr<EventState> event;  // of the other kinds
   uint64_t ticket = 0;
   QueuePosition recorder;         // kWait: where the record stands that is waited for
   std::chrono::seconds limit{0};  // kWait
+
+  StreamItem* next = nullptr;  // in StreamItems
 };
 
-// Items in order. What once was long enough stays allocated: a stream is mostly short, and used
-// again and again.
+// Items in order. An item lies still from when it is queued to when it is given back, so it runs
+// where it lies: to move a task costs as much as to queue it. Items are used again.
+//
+// Thread-safety: one thread at a time; an item that was taken out belongs to who took it.
 class StreamItems {
  public:
-  // Room for usual queues, so that one that once was short allocates nothing when it is longer.
-  StreamItems() { items_.reserve(kUsual); }
+  StreamItems();
+  ~StreamItems();
+  StreamItems(const StreamItems&) = delete;
+  StreamItems& operator=(const StreamItems&) = delete;
 
-  bool empty() const { return first_ == items_.size(); }
-  void Push(StreamItem&& item) { items_.push_back(std::move(item)); }
-  void Push(Task&& task) { items_.emplace_back().task = std::move(task); }
-  // The first one. REQUIRES: not empty.
-  StreamItem Pop();
-  // All that are left.
-  std::vector<StreamItem> TakeAll();
+  bool empty() const { return first_ == nullptr; }
+  void Push(StreamItem&& item) { *Append() = std::move(item); }
+  void Push(Task&& task) { Append()->task = std::move(task); }
+  // Takes the first one out. REQUIRES: not empty.
+  StreamItem* Take();
+  // Takes all that are left out; each leads to the next one.
+  StreamItem* TakeAll();
+  // Gives back what was taken out and holds nothing any more.
+  void GiveBack(StreamItem* item);
 
  private:
+  // Room for usual queues, so that one that once was short allocates nothing when it is longer.
   static constexpr size_t kUsual = 64;
 
-  std::vector<StreamItem> items_;
-  size_t first_ = 0;  // those before it have been popped
+  StreamItem* Append();
+
+  StreamItem* first_ = nullptr;
+  StreamItem* last_ = nullptr;
+  StreamItem* free_ = nullptr;
+  size_t free_count_ = 0;
 };
 
 class StreamQueue {
