@@ -2,6 +2,7 @@
 
 #include <array>
 #include <iterator>
+#include <type_traits>
 #include <utility>
 
 // Products are what a model's time goes into.
@@ -104,23 +105,23 @@ void MultiplyRows(const PanelOperands& operands, bool adds, float* y, int64_t y_
   const float* x = operands.x;
   const auto* panel = static_cast<const Element*>(operands.panel);
   const PanelReader<Element> reader(operands.scale);
+  [[maybe_unused]] float* widened = operands.widened;
   Sums<kRows> sums;
   sums.Clear();
   for (int64_t i = 0; i < operands.k; ++i, x += kRows, panel += operands.panel_stride) {
-    sums.Add(reader.Left(panel), reader.Right(panel), x);
+    const Vector left = reader.Left(panel), right = reader.Right(panel);
+    if constexpr (!std::is_same_v<Element, float>) {
+      // Between the products these stores take no time.
+      if (widened != nullptr) {
+        hn::StoreU(left, Floats(), widened);
+        hn::StoreU(right, Floats(), widened + kLanes);
+        widened += kColumns;
+      }
+    }
+    sums.Add(left, right, x);
   }
   if (adds) sums.AddStored(y, y_stride);
   sums.Store(y, y_stride);
-}
-
-template <class Element>
-void WidenPanel(const void* panel, const float* scale, int64_t depth, float* to) {
-  const auto* from = static_cast<const Element*>(panel);
-  const PanelReader<Element> reader(scale);
-  for (int64_t i = 0; i < depth; ++i, from += kColumns, to += kColumns) {
-    hn::StoreU(reader.Left(from), Floats(), to);
-    hn::StoreU(reader.Right(from), Floats(), to + kLanes);
-  }
 }
 
 template <class Element, int... kRowsLessOne>
@@ -302,9 +303,6 @@ constexpr PanelKernels kKernels = {kColumns,
                                    kMultiply<hwy::float16_t>.data(),
                                    kMultiply<hwy::bfloat16_t>.data(),
                                    kMultiply<int8_t>.data(),
-                                   &WidenPanel<hwy::float16_t>,
-                                   &WidenPanel<hwy::bfloat16_t>,
-                                   &WidenPanel<int8_t>,
                                    kWide,
                                    &MultiplyTurned,
                                    &Transpose};

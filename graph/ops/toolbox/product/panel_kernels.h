@@ -17,13 +17,15 @@ namespace npumesh {
 
 // `k` elements of some rows, packed: those of the first place in k side by side, then those of the
 // second. `panel`: the elements of the columns, `panel_stride` elements from one place in k to the
-// next. `scale`: a factor for each column of a panel of int8 elements.
+// next. `scale`: a factor for each column of a panel of int8 elements. `widened`: where the elements
+// of a panel that is not of float32 go as floats, for other rows; null: nowhere.
 struct PanelOperands {
   const float* x = nullptr;
   const void* panel = nullptr;
   int64_t panel_stride = 0;
   int64_t k = 0;
   const float* scale = nullptr;
+  float* widened = nullptr;
 };
 
 struct PanelKernels {
@@ -34,8 +36,6 @@ struct PanelKernels {
   // panel_stride apart.
   static constexpr int64_t kMostWide = 4;
   using MultiplyRow = void (*)(const PanelOperands& operands, bool adds, float* y);
-  // The elements of a panel for `depth` places in k as floats, as Multiply widens them.
-  using Widen = void (*)(const void* panel, const float* scale, int64_t depth, float* to);
   // to[c * to_stride + r] = from[r * from_stride + c] for all rows r and columns c.
   using Transpose = void (*)(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
                              float* to, int64_t to_stride);
@@ -49,7 +49,6 @@ struct PanelKernels {
   const Multiply* float16 = nullptr;
   const Multiply* bfloat16 = nullptr;
   const Multiply* int8 = nullptr;
-  Widen widen_float16 = nullptr, widen_bfloat16 = nullptr, widen_int8 = nullptr;
   const MultiplyRow* wide = nullptr;  // [kMostWide], by the number of panels less one
   MultiplyRow turned = nullptr;
   Transpose transpose = nullptr;
@@ -58,12 +57,6 @@ struct PanelKernels {
     if (dtype == DataType::kFloat) return float32;
     if (dtype == DataType::kInt8) return int8;
     return dtype == DataType::kFloat16 ? float16 : bfloat16;
-  }
-  // Null for float32.
-  Widen widen_of(DataType dtype) const {
-    if (dtype == DataType::kFloat) return nullptr;
-    if (dtype == DataType::kInt8) return widen_int8;
-    return dtype == DataType::kFloat16 ? widen_float16 : widen_bfloat16;
   }
 };
 
