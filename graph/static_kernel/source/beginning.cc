@@ -341,7 +341,9 @@ NM_INLINE VD ExpOf(VD x) {
   const VD k = shifted - 0x1.8p52;
   const VD r = (x - k * 0x1.62e42fefa2p-1) - k * 0x1.9ef35793c7673p-41;
   const VD power = (VD)(((VL)shifted + 1023) << 52);
-  const VD result = Polynomial(r, kExpTerms) * power;
+  const VD square = r * r;
+  const VD odd = r * Polynomial(square, kExpOddTerms);
+  const VD result = (Polynomial(square, kExpEvenTerms) + odd) * power;
   const VD bounded = x > 700.0 ? SetD(__builtin_inf()) : result;
   return x < -700.0 ? SetD(0) : bounded;
 }
@@ -700,13 +702,14 @@ NM_INLINE D Select(B x, D y, D z) {
 }
 )";
 
-// "static const double kExpTerms[] = {0x1p+0, ...};"
+// "static const double kExpEvenTerms[] = {0x1p+0, ...};"
 std::string ConstantText(std::string_view name, std::span<const double> terms) {
   return fmt::format("static const double {}[] = {{{:a}}};\n", name, fmt::join(terms, ", "));
 }
 
 std::string PolynomialText() {
-  return ConstantText("kExpTerms", kExpTerms) + ConstantText("kExpm1Terms", kExpm1Terms) +
+  return ConstantText("kExpEvenTerms", kExpEvenTerms) + ConstantText("kExpOddTerms", kExpOddTerms) +
+         ConstantText("kExpm1Terms", kExpm1Terms) +
          ConstantText("kLogTerms", kLogTerms) + ConstantText("kLog1pTerms", kLog1pTerms) +
          ConstantText("kSinTerms", kSinTerms) + ConstantText("kCosTerms", kCosTerms) +
          ConstantText("kTanhTerms", kTanhTerms) + ConstantText("kErfTerms", kErfTerms) +

@@ -50,7 +50,9 @@ HWY_INLINE V Exp(D d, V x) {
       hn::Sub(hn::Sub(x, hn::Mul(k, hn::Set(d, kLn2High))), hn::Mul(k, hn::Set(d, kLn2Low)));
   const auto exponent = hn::Add(hn::BitCast(di, shifted), hn::Set(di, int64_t{1023}));
   const V power = hn::BitCast(d, hn::ShiftLeft<52>(exponent));
-  const V result = hn::Mul(Polynomial(d, r, kExpTerms), power);
+  const V square = hn::Mul(r, r);
+  const V odd = hn::Mul(r, Polynomial(d, square, kExpOddTerms));
+  const V result = hn::Mul(hn::Add(Polynomial(d, square, kExpEvenTerms), odd), power);
   const V infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   const V bounded = hn::IfThenElse(hn::Gt(x, hn::Set(d, 700.0)), infinity, result);
   return hn::IfThenElse(hn::Lt(x, hn::Set(d, -700.0)), hn::Zero(d), bounded);

@@ -4,11 +4,15 @@
 
 namespace npumesh {
 
+// e^x for |x| <= ln(2) / 2: of the polynomials of this degree that are 1 at 0 the one whose largest
+// relative error is least, 1.1e-12 (Remez exchange). Its even and its odd powers are two
+// polynomials in x^2, which a processor computes side by side.
+inline constexpr double kExpEvenTerms[] = {1.0, 0.49999999997569766, 0.04166666862151642,
+                                           0.0013888499251578715, 2.504311786218628e-05};
+inline constexpr double kExpOddTerms[] = {0.9999999999729996, 0.16666666945193823,
+                                          0.008333255836140505, 0.00019921241965436992};
 // Taylor series cut where the next term is below 1e-12; e^x - 1, ln(1 + x), tanh and erf near 0 are
 // x times theirs, the last two in x^2.
-inline constexpr double kExpTerms[] = {1.0,         1.0,          1.0 / 2,      1.0 / 6,
-                                       1.0 / 24,    1.0 / 120,    1.0 / 720,    1.0 / 5040,
-                                       1.0 / 40320, 1.0 / 362880, 1.0 / 3628800};
 inline constexpr double kExpm1Terms[] = {1.0, 1.0 / 2, 1.0 / 6};
 inline constexpr double kLogTerms[] = {2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7, 2.0 / 9,
                                        2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17};
