@@ -1,5 +1,6 @@
 #include "graph/ops/toolbox/product/panel_kernels.h"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <type_traits>
@@ -45,6 +46,12 @@ struct Sums {
     right = hn::MulAdd(panel_right, all, right);
     below.Add(panel_left, panel_right, x + 1);
   }
+  // Rows of y lie far apart, and are wanted last.
+  HWY_INLINE void AskFor(const float* y, int64_t stride) const {
+    __builtin_prefetch(y, 1);
+    __builtin_prefetch(y + kColumns - 1, 1);
+    below.AskFor(y + stride, stride);
+  }
   HWY_INLINE void AddStored(const float* y, int64_t stride) {
     left = hn::Add(hn::LoadU(Floats(), y), left);
     right = hn::Add(hn::LoadU(Floats(), y + kLanes), right);
@@ -61,6 +68,7 @@ template <>
 struct Sums<0> {
   HWY_INLINE void Clear() {}
   HWY_INLINE void Add(Vector, Vector, const float*) {}
+  HWY_INLINE void AskFor(const float*, int64_t) const {}
   HWY_INLINE void AddStored(const float*, int64_t) {}
   HWY_INLINE void Store(float*, int64_t) const {}
 };
@@ -108,6 +116,7 @@ void MultiplyRows(const PanelOperands& operands, bool adds, float* y, int64_t y_
   [[maybe_unused]] float* widened = operands.widened;
   Sums<kRows> sums;
   sums.Clear();
+  sums.AskFor(y, y_stride);
   for (int64_t i = 0; i < operands.k; ++i, x += kRows, panel += operands.panel_stride) {
     const Vector left = reader.Left(panel), right = reader.Right(panel);
     if constexpr (!std::is_same_v<Element, float>) {
@@ -282,18 +291,40 @@ void MultiplyTurned(const PanelOperands& operands, bool adds, float* y) {
 
 #endif  // HWY_TARGET == HWY_SCALAR
 
+// Calls body(i) for 0, kTogether, ..., and at the end for the last that fit, which some have seen
+// before.
+template <class Body>
+HWY_INLINE void EachFour(int64_t count, const Body& body) {
+  int64_t i = 0;
+  for (; i + kTogether <= count; i += kTogether) body(i);
+  if (i < count) body(count - kTogether);
+}
+
+// A cache line of columns at a time: rows that are a multiple of 4 KiB apart push each other out of
+// the first cache.
+void TransposeByFours(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
+                      float* to, int64_t to_stride) {
+  constexpr int64_t kLine = 16;
+  for (int64_t first = 0; first < columns; first += kLine) {
+    const int64_t begin = std::min(first, columns - kTogether);
+    const int64_t count = std::min(kLine, columns - begin);
+    EachFour(rows, [&](int64_t r) HWY_ATTR {
+      EachFour(count, [&](int64_t c) HWY_ATTR {
+        const int64_t column = begin + c;
+        TransposeFour(from + r * from_stride + column, from_stride, to + column * to_stride + r,
+                      to_stride);
+      });
+    });
+  }
+}
+
 void Transpose(const float* from, int64_t from_stride, int64_t rows, int64_t columns, float* to,
                int64_t to_stride) {
-  const int64_t whole_rows = rows / kTogether * kTogether;
-  const int64_t whole_columns = columns / kTogether * kTogether;
-  for (int64_t c = 0; c < whole_columns; c += kTogether) {
-    for (int64_t r = 0; r < whole_rows; r += kTogether) {
-      TransposeFour(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
-    }
+  if (rows >= kTogether && columns >= kTogether) {
+    return TransposeByFours(from, from_stride, rows, columns, to, to_stride);
   }
   for (int64_t r = 0; r < rows; ++r) {
-    const int64_t first = r < whole_rows ? whole_columns : 0;
-    for (int64_t c = first; c < columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
+    for (int64_t c = 0; c < columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
   }
 }
 

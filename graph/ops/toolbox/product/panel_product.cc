@@ -19,6 +19,9 @@ constexpr int64_t kLine = 16;  // floats
 // float16 take 1.03 times as long as of float32 so, two tiles of 8 rows 1.06 times, and 1.19 times
 // when the first one widens for both (`bench_half`).
 constexpr int64_t kWidenOnce = 3;
+// Rows that must fit into the second cache with all their places of k; otherwise places of k are
+// packed in turn, for more rows: fewer would read all panels too often.
+constexpr int64_t kFewRows = 48;
 constexpr int64_t kFloatBytes = sizeof(float);
 
 // Packs `rows` rows from `row` on, as PanelOperands wants them.
@@ -95,7 +98,7 @@ PanelProduct::PanelProduct(int64_t m, int64_t n, int64_t k)
       depth_(EqualParts(k, kDepth)) {
   const int64_t packed = PackedRowBytes() / kFloatBytes;
   const int64_t all_k = packed / k;  // rows of which all places of k are packed
-  const bool fits = all_k >= std::min(m, 4 * kernels_->most_rows);
+  const bool fits = all_k >= std::min(m, kFewRows);
   span_ = fits ? k : depth_;
   const int64_t most = std::max(packed / span_, kernels_->most_rows);
   rows_ = EqualParts(m, most);
