@@ -4,6 +4,7 @@
 
 #include "graph/ops/attention/attention.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
+#include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh::attention {
 namespace {
@@ -128,9 +129,28 @@ void Dequantise(const Sequence& sequence, const KeyValue& from, int64_t head, co
   }
 }
 
+// As LoadRows, of 16-bit floats; rows of a block lie at one distance from each other.
+Status LoadHalfRows(const Sequence& sequence, const KeyValue& from, int64_t head, int64_t first,
+                    int64_t count, int64_t stride, float* to) {
+  const HeadTensor& part = from.part(sequence.index);
+  for (int64_t i = 0; i < count;) {
+    NPUMESH_ASSIGN_OR_RETURN(const Place place, PlaceOf(sequence, from, head, first + i));
+    const int64_t run = from.paged ? std::min(count - i, part.rows - place.row) : count - i;
+    const auto* data = static_cast<const uint16_t*>(place.data) + place.element;
+    WidenRows({from.dtype, data, part.row_stride, run, from.width}, to, stride);
+    i += run;
+    to += run * stride;
+  }
+  return Status();
+}
+
 // `count` rows of one tensor, `stride` floats apart.
 Status LoadRows(const Sequence& sequence, const KeyValue& from, int64_t head, int64_t first,
                 int64_t count, int64_t stride, float* to) {
+  const bool half = from.dtype == DataType::kFloat16 || from.dtype == DataType::kBfloat16;
+  if (half && from.chunk >= from.width && !from.antiquant.scale.given()) {
+    return LoadHalfRows(sequence, from, head, first, count, stride, to);
+  }
   for (int64_t i = 0; i < count; ++i, to += stride) {
     NPUMESH_ASSIGN_OR_RETURN(const Place place, PlaceOf(sequence, from, head, first + i));
     for (int64_t d = 0, at = place.element; d < from.width; d += from.chunk) {

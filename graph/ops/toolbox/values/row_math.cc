@@ -13,6 +13,8 @@
 #define HWY_TARGET_INCLUDE "graph/ops/toolbox/values/row_math.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+// After Highway.
+#include "graph/ops/toolbox/values/half_io-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace npumesh {
@@ -157,6 +159,34 @@ void Multiplied(const float* x, const float* factors, int64_t count, float* y) {
             [](auto v, auto factor) { return hn::Mul(v, factor); });
 }
 
+template <class Half>
+HWY_INLINE void WidenRow(const uint16_t* x, size_t count, float* y) {
+  const RowTag d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(WideHalves<Half>(d, x + i), d, y + i);
+  if (i == count) return;
+  uint16_t rest[HWY_MAX_BYTES / sizeof(float)] = {};
+  std::memcpy(rest, x + i, (count - i) * sizeof(uint16_t));
+  StoreRest(d, WideHalves<Half>(d, rest), y + i, count - i);
+}
+
+template <class Half>
+void WidenEach(const HalfRows& rows, float* to, int64_t to_stride) {
+  constexpr int64_t kAhead = 32, kLine = 64 / sizeof(uint16_t);
+  const auto* row = static_cast<const uint16_t*>(rows.data);
+  for (int64_t i = 0; i < rows.count; ++i, row += rows.stride, to += to_stride) {
+    const uint16_t* const later = row + kAhead * rows.stride;
+    for (int64_t at = 0; at < rows.width; at += kLine) __builtin_prefetch(later + at);
+    WidenRow<Half>(row, static_cast<size_t>(rows.width), to);
+  }
+}
+
+void Widened(const HalfRows& rows, float* to, int64_t to_stride) {
+  rows.dtype == DataType::kFloat16 ? WidenEach<hwy::float16_t>(rows, to, to_stride)
+                                   : WidenEach<hwy::bfloat16_t>(rows, to, to_stride);
+}
+
 void Added(const float* x, const float* summands, int64_t count, float* y) {
   EachOfRow(x, summands, static_cast<size_t>(count), y,
             [](auto v, auto summand) { return hn::Add(v, summand); });
@@ -177,6 +207,7 @@ HWY_EXPORT(Shifted);
 HWY_EXPORT(Scaled);
 HWY_EXPORT(Multiplied);
 HWY_EXPORT(Added);
+HWY_EXPORT(Widened);
 
 float LargestInRow(const float* x, int64_t count) {
   return HWY_DYNAMIC_DISPATCH(Largest)(x, count);
@@ -208,6 +239,10 @@ void MultiplyRow(const float* x, const float* factors, int64_t count, float* y) 
 
 void AddRow(const float* x, const float* summands, int64_t count, float* y) {
   HWY_DYNAMIC_DISPATCH(Added)(x, summands, count, y);
+}
+
+void WidenRows(const HalfRows& rows, float* to, int64_t to_stride) {
+  HWY_DYNAMIC_DISPATCH(Widened)(rows, to, to_stride);
 }
 
 void SoftmaxRow(const float* x, int64_t count, float* y) {
