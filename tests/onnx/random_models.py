@@ -380,7 +380,7 @@ def try_damaged(options, folder):
         model = models[number % len(models)]
         model.save(os.path.join(folder, f"{number:06}"), damage(model.model, rng))
     failed, count = verdicts(options.program, folder, "--damaged")
-    print(f"{count} damaged models: {len(failed)} end in no run and no error of one line")
+    print(f"{count} damaged models: {len(failed)} end in no run and no error of one line each")
     for name, why in failed.items():
         print(f"FAIL damaged {int(name)}: {why}")
     wrong += len(failed) + options.mutations - count

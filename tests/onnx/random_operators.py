@@ -130,9 +130,11 @@ def divide(s):
 def divide_integers(s):
     x = s.pick("int64", "int32", test=lambda v: (v.array >= 0).all())
     y = s.partner(x)
-    if (y.array <= 0).any():
-        raise Unfit
-    return s.add("Div", [x, y], numpy.floor_divide)
+    def function(x, y):
+        if (x < 0).any() or (y <= 0).any():  # other numbers may have come
+            raise Unfit
+        return numpy.floor_divide(x, y)
+    return s.add("Div", [x, y], function)
 
 
 @operator()
@@ -148,11 +150,12 @@ def power(s):
 def modulo(s):
     x = s.pick("int64", "int32")
     y = s.partner(x)
-    if (y.array == 0).any():
-        raise Unfit
-    if s.random.random() < 0.5:
-        return s.add("Mod", [x, y], numpy.fmod, fmod=1)
-    return s.add("Mod", [x, y], numpy.mod)
+    by_sign = s.random.random() < 0.5
+    def function(x, y):
+        if (y == 0).any():
+            raise Unfit
+        return (numpy.fmod if by_sign else numpy.mod)(x, y)
+    return s.add("Mod", [x, y], function, fmod=1 if by_sign else None)
 
 
 @operator(since=8, weight=2)
@@ -484,7 +487,10 @@ def pad(s):
     value = s.random.choice([None, 1.5]) if mode == "constant" else None
     flat = [before for before, _ in pads] + [after for _, after in pads]
     more = {"constant_values": value or 0} if mode == "constant" else {}
-    function = lambda x, *_: numpy.pad(x, pads, mode, **more)
+    def function(x, *_):
+        if mode == "reflect" and any(max(pair) >= size for pair, size in zip(pads, x.shape)):
+            raise Unfit
+        return numpy.pad(x, pads, mode, **more)
     if s.opset < 11:
         return s.add("Pad", [x], function, pads=flat, mode=mode, value=value)
     return s.add("Pad", [x, s.ints(flat), None if value is None else s.constant(value)], function, mode=mode)
@@ -650,6 +656,10 @@ def enlarge(s):
     factors = (s.random.randrange(1, 4), s.random.randrange(1, 3))
     scales = [1.0, 1.0, *map(float, factors)]
     function = lambda x, *_: x.repeat(factors[0], 2).repeat(factors[1], 3)
+    def to_sizes(grown, *_):
+        if grown.shape != x.shape:
+            raise Unfit
+        return function(grown)
     if s.opset < 9:
         return s.add("Upsample", [x], function, mode="nearest", scales=scales)
     if s.opset < 11:
@@ -658,10 +668,10 @@ def enlarge(s):
     if s.random.random() < 0.3:
         sizes = [*x.shape[:2], x.shape[2] * factors[0], x.shape[3] * factors[1]]
         scale = s.constant(numpy.zeros(0)) if s.opset < 13 else None
-        operands = [x, roi, scale, s.ints(sizes)]
+        operands, grow_it = [x, roi, scale, s.ints(sizes)], to_sizes
     else:
-        operands = [x, roi, s.constant(scales)]
-    return s.add("Resize", operands, function, mode="nearest", coordinate_transformation_mode="asymmetric",
+        operands, grow_it = [x, roi, s.constant(scales)], function
+    return s.add("Resize", operands, grow_it, mode="nearest", coordinate_transformation_mode="asymmetric",
                  nearest_mode="floor")
 
 
@@ -836,6 +846,8 @@ def batch_norm(s):
     variance = s.constant(abs(s.numbers((c,))) + 0.5)
     epsilon = s.random.choice([None, 0.01])
     def function(x, *parameters):
+        if x.shape[1] != c:
+            raise Unfit
         scale, bias, mean, variance = (p.reshape([-1] + [1] * (x.ndim - 2)) for p in parameters)
         return (x - mean) / numpy.sqrt(variance + (epsilon or 1e-5)) * scale + bias
     return s.add("BatchNormalization", [x, scale, bias, mean, variance], function, exact=False, epsilon=epsilon)
