@@ -98,6 +98,9 @@ class Prober {
       }
       AddNumbersOf(slot);
     }
+    for (const AttrSpec& attr : context.schema().attrs) {
+      if (attr.pattern.get<int64_t>() != nullptr) AddLikely(context.attr_int(attr.name));
+    }
   }
 
   // Gives the unknown dimensions one size, this and that one, or where none is accepted sizes of
@@ -133,6 +136,10 @@ class Prober {
     return std::find(known_.begin(), known_.end(), size) != known_.end();
   }
 
+  // A size that the node is told of, as an attribute (groups of channels) or as a constant.
+  void AddLikely(int64_t size) {
+    if (size > 0 && size < (1 << 20) && !Listed(size)) known_.push_back(size);
+  }
   // Integers that the node is told as constants, shapes for instance, are likely sizes.
   void AddNumbersOf(int slot) {
     const Tensor* value = context_.value(slot);
@@ -140,9 +147,7 @@ class Prober {
     if (value == nullptr || (dtype != DataType::kInt64 && dtype != DataType::kInt32)) return;
     for (int64_t i = 0; i < std::min<int64_t>(value->elements(), 16); ++i) {
       const auto at = static_cast<size_t>(i);
-      const int64_t number =
-          dtype == DataType::kInt64 ? value->as<int64_t>()[at] : value->as<int32_t>()[at];
-      if (number > 0 && number < (1 << 20) && !Listed(number)) known_.push_back(number);
+      AddLikely(dtype == DataType::kInt64 ? value->as<int64_t>()[at] : value->as<int32_t>()[at]);
     }
   }
 

@@ -78,6 +78,13 @@ TEST(UnknownDims, OfLayers) {
                    {{"ksize", AttrValue::Ints({1, 1, 2, 2})},
                     {"strides", AttrValue::Ints({1, 1, 2, 2})}}),
             Texts{"float32[-1,3,-1,4]"});
+  // Channels that are not known are those that the groups need.
+  EXPECT_EQ(Partly("Conv2D", {{"x", {1, -1, 4, 4}}, {"filter", {72, 1, 1, 2}}},
+                   {{"strides", AttrValue::Ints({1, 1, 1, 1})},
+                    {"pads", AttrValue::Ints({0, 0, 0, 0})},
+                    {"groups", AttrValue::Int(36)},
+                    {"data_format", AttrValue::String("NCHW")}}),
+            Texts{"float32[1,72,4,3]"});
   EXPECT_EQ(Partly("ForeachAbs", {{"x0", {-1, 3}}, {"x1", {4}}}, {}, 2),
             (Texts{"float32[-1,3]", "float32[4]"}));
 }
