@@ -203,6 +203,22 @@ def damage(model, rng):
     return broken
 
 
+def endless(model):
+    """A loop that is told to run for years is right to do so."""
+    counts = {node.input[0] for graph in all_graphs(model.graph) for node in graph.node
+              if node.op_type == "Loop" and node.input}
+    for graph in all_graphs(model.graph):
+        for tensor in graph.initializer:
+            if tensor.name in counts and tensor.data_type == onnx.TensorProto.INT64:
+                try:
+                    values = numpy_helper.to_array(tensor)
+                except (ValueError, TypeError):  # a damaged tensor
+                    continue
+                if (values > 1000).any():
+                    return True
+    return False
+
+
 def drop(_, graph, node, __):
     graph.node.remove(node)
 
@@ -378,7 +394,10 @@ def try_damaged(options, folder):
     models = [RandomModel(options.first + i) for i in range(max(1, min(100, options.mutations // 10)))]
     for number in range(options.mutations):
         model = models[number % len(models)]
-        model.save(os.path.join(folder, f"{number:06}"), damage(model.model, rng))
+        damaged = damage(model.model, rng)
+        while endless(damaged):
+            damaged = damage(model.model, rng)
+        model.save(os.path.join(folder, f"{number:06}"), damaged)
     failed, count = verdicts(options.program, folder, "--damaged")
     print(f"{count} damaged models: {len(failed)} end in no run and no error of one line each")
     for name, why in failed.items():
