@@ -83,8 +83,8 @@ class Meeting {
   // Ends a call in which members read and write eager data only. Does not wait.
   virtual void Pass() = 0;
 
-  // Between Arrive and DepartShared, in the window: the parts of the members, which they may run for
-  // each other. Null where members do not share memory.
+  // Between Arrive and DepartShared, in the window: the parts of the members, which they may run
+  // for each other. Null where members do not share memory.
   virtual SharedParts* parts() { return nullptr; }
   // Collective, instead of Depart after a call whose parts were shared: waits until all parts are
   // done.

@@ -3,7 +3,7 @@
 //   shared area of a rank = directory (kSlots keys of 8 bytes) | slot 0 | slot 1 | ...
 //
 // A key is 0 for a free slot, else the number under which all members look for the group. Each
-// cache line has one writer, the owner of the area, but for part lines.
+// cache line has one writer, the owner of the area, but for `Slot::part`.
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_SLOT_H_
 #define NPUMESH_COLLECTIVES_CONTRACT_SLOT_H_
 

@@ -183,8 +183,8 @@ std::string ValueOf(const std::string& option, const std::vector<std::string>& w
   return "";
 }
 
-// mpirun's exit code. MPICH's gives the number of a signal as a code, and says that it was one; Open
-// MPI 5's is 0 where a host is lost, and says so.
+// mpirun's exit code. MPICH's gives the number of a signal as a code, and says that it was one;
+// Open MPI 5's is 0 where a host is lost, and says so.
 int CodeOf(const ChildEnd& end, const RankOutput& output, const RankOutput& errors) {
   if (end.code == 0 && (output.lost_host() || errors.lost_host())) {
     return ExitCode(Error(Code::kPeerLost, "a host"));

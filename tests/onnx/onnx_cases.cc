@@ -3,8 +3,8 @@
 //   onnx_cases <folder of cases>... [--only <part of a name>] [--atol <number>] [--damaged]
 //
 // Each case runs in a process of its own, for a minute at most. With --damaged a case passes that
-// ends in a run or in clear errors, one line each. The exit code is 0 whatever passes; the caller knows
-// what has to.
+// ends in a run or in clear errors, one line each. The exit code is 0 whatever passes; the caller
+// knows what has to.
 #include <sys/wait.h>
 #include <unistd.h>
 

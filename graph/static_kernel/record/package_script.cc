@@ -191,7 +191,8 @@ install_kernels() {
   started=$(sed 's/.*) //' "/proc/$$/stat" | cut -d ' ' -f 20)
   boot=$(cat /proc/sys/kernel/random/boot_id)
   space=$(readlink "/proc/$$/ns/pid" | tr -cd 0-9)
-  work=$root/work/$(uname -n).$boot.$$.$started.$space.$$-0
+  works=$root/work
+  work=$works/$(uname -n).$boot.$$.$started.$space.$$-0
   attempt "make the folder $work" mkdir "$work"
   unpack
   find "$work" -type f -exec sync {} + 2>/dev/null || :

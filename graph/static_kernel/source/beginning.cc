@@ -709,11 +709,10 @@ std::string ConstantText(std::string_view name, std::span<const double> terms) {
 
 std::string PolynomialText() {
   return ConstantText("kExpEvenTerms", kExpEvenTerms) + ConstantText("kExpOddTerms", kExpOddTerms) +
-         ConstantText("kExpm1Terms", kExpm1Terms) +
-         ConstantText("kLogTerms", kLogTerms) + ConstantText("kLog1pTerms", kLog1pTerms) +
-         ConstantText("kSinTerms", kSinTerms) + ConstantText("kCosTerms", kCosTerms) +
-         ConstantText("kTanhTerms", kTanhTerms) + ConstantText("kErfTerms", kErfTerms) +
-         ConstantText("kErfcTerms", kErfcTerms);
+         ConstantText("kExpm1Terms", kExpm1Terms) + ConstantText("kLogTerms", kLogTerms) +
+         ConstantText("kLog1pTerms", kLog1pTerms) + ConstantText("kSinTerms", kSinTerms) +
+         ConstantText("kCosTerms", kCosTerms) + ConstantText("kTanhTerms", kTanhTerms) +
+         ConstantText("kErfTerms", kErfTerms) + ConstantText("kErfcTerms", kErfcTerms);
 }
 
 }  // namespace

@@ -5,8 +5,9 @@
 //   <root>/sources/<key>.cc, <key>.json  source and operators of a kernel, for people
 //   <root>/locks/<key>            who builds it now (kernel_lock.h)
 //   <root>/failures/<key>.json    why it could not be built, for those who waited
-//   <root>/work/<host>.<boot>.<pid>.<start>.<space>.<n>/  where a builder works; that of a dead
-//                                 one is removed by the next that builds, and by Collect
+//   <root>/work                   where builders work, each in a folder of its own,
+//                                 <host>.<boot>.<pid>.<start>.<space>.<n>; that of a dead one is
+//                                 removed by the next that builds, and by Collect
 //
 // An object is written aside, synced and renamed before the manifests that name it are, so no
 // process ever sees a manifest without its object, whenever a builder is killed. A manifest has the

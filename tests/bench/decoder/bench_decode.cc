@@ -8,7 +8,6 @@
 #include <omp.h>
 
 #include "graph/ir/graph_builder.h"
-#include "graph/ops/toolbox/values/cast.h"
 #include "tests/bench/decoder/rounds.h"
 
 namespace npumesh {
@@ -18,34 +17,20 @@ constexpr int kCache = 1024;
 constexpr int kRounds = 41;
 constexpr DataType kFloat = DataType::kFloat;
 
-// Of the weights, and of everything else.
-struct StepTypes {
-  DataType weights = kFloat;
-  DataType numbers() const {
-    return weights == DataType::kInt8 ? DataType::kFloat16 : weights;
-  }
-};
-
-Tensor Filled(DataType dtype, const Shape& shape, float value) {
-  const std::vector<float> values(static_cast<size_t>(shape.elements()), value);
-  Tensor tensor = Tensor::Allocate({dtype, shape});
-  if (dtype == kFloat) {
-    std::memcpy(tensor.mutable_data(), values.data(), tensor.bytes());
-  } else {
-    FindConvert(kFloat, dtype)(values.data(), tensor.mutable_data(), values.size());
-  }
-  return tensor;
+// Of everything else in a step with these weights.
+DataType NumbersBeside(DataType weights) {
+  return weights == DataType::kInt8 ? DataType::kFloat16 : weights;
 }
 
 class DecodeWriter {
  public:
-  explicit DecodeWriter(StepTypes types) : types_(types) {}
+  explicit DecodeWriter(DataType weights) : weights_(weights) {}
 
   Result<Model> Write() {
-    const Value x = g_.Data("hidden", {types_.numbers(), {1, kHidden}});
+    const Value x = g_.Data("hidden", {numbers_, {1, kHidden}});
     const Value slot = g_.Data("slot", {DataType::kInt32, {1}});
-    keys_ = g_.RefData("keys", {types_.numbers(), {1, kCache, kHidden}});
-    values_ = g_.RefData("values", {types_.numbers(), {1, kCache, kHidden}});
+    keys_ = g_.RefData("keys", {numbers_, {1, kCache, kHidden}});
+    values_ = g_.RefData("values", {numbers_, {1, kCache, kHidden}});
     const Value attended = Add(x, Attention(Norm(x), slot));
     const Value both = MatMul(Norm(attended), kHidden, 2 * kFfn);
     const Value out = Add(attended, MatMul(g_.Op("SwiGlu", {{"x", both}}), kFfn, kHidden));
@@ -78,16 +63,15 @@ class DecodeWriter {
 
   Value Add(Value a, Value b) { return g_.Op("Add", {{"x1", a}, {"x2", b}}); }
   Value Norm(Value x) {
-    const Value gamma = Constant(types_.numbers(), {kHidden}, 1.0f);
+    const Value gamma = Constant(numbers_, {kHidden}, 1.0f);
     return g_.Op("RmsNorm", {{"x", x}, {"gamma", gamma}}, {}, {}, 2);
   }
   Value MatMul(Value x, int rows, int columns) {
-    if (types_.weights != DataType::kInt8) {
-      return g_.Op("MatMul",
-                   {{"x1", x}, {"x2", Constant(types_.weights, {rows, columns}, 0.01f)}});
+    if (weights_ != DataType::kInt8) {
+      return g_.Op("MatMul", {{"x1", x}, {"x2", Constant(weights_, {rows, columns}, 0.01f)}});
     }
     const Value weight = Constant(DataType::kInt8, {rows, columns}, 1.0f);
-    const Value scale = Constant(types_.numbers(), {columns}, 0.01f);
+    const Value scale = Constant(numbers_, {columns}, 0.01f);
     return g_.Op("WeightQuantBatchMatmulV2",
                  {{"x", x}, {"weight", weight}, {"antiquant_scale", scale}});
   }
@@ -95,7 +79,7 @@ class DecodeWriter {
     return g_.Const(fmt::format("constant{}", constants_++), Filled(dtype, shape, value));
   }
 
-  const StepTypes types_;
+  const DataType weights_, numbers_ = NumbersBeside(weights_);
   GraphBuilder g_{"decode"};
   Value keys_, values_;
   int constants_ = 0;
@@ -112,12 +96,13 @@ Tensor Zeros(const TensorType& type) {
   return tensor;
 }
 
-Result<std::unique_ptr<CompiledGraph>> Step(World& world, StepTypes types) {
-  NPUMESH_ASSIGN_OR_RETURN(Model model, DecodeWriter(types).Write());
-  const TensorType cache{types.numbers(), {1, kCache, kHidden}};
+Result<std::unique_ptr<CompiledGraph>> Step(World& world, DataType weights) {
+  NPUMESH_ASSIGN_OR_RETURN(Model model, DecodeWriter(weights).Write());
+  const DataType numbers = NumbersBeside(weights);
+  const TensorType cache{numbers, {1, kCache, kHidden}};
   return CompiledGraph::Create(world, std::move(model),
-                               {Filled(types.numbers(), {1, kHidden}, 0.5f),
-                                Zeros({DataType::kInt32, {1}}), Zeros(cache), Zeros(cache)});
+                               {Filled(numbers, {1, kHidden}, 0.5f), Zeros({DataType::kInt32, {1}}),
+                                Zeros(cache), Zeros(cache)});
 }
 
 void StepBesideRead(benchmark::State& state, DataType weights) {
@@ -126,12 +111,11 @@ void StepBesideRead(benchmark::State& state, DataType weights) {
   env.hbm_bytes = uint64_t{256} << 20;
   const Result<std::unique_ptr<World>> world = World::Start(env);
   if (!world.ok()) return state.SkipWithError(world.status().ToString().c_str());
-  const auto step = Step(**world, {weights});
-  const auto in_floats = Step(**world, {});
+  const auto step = Step(**world, weights);
+  const auto in_floats = Step(**world, kFloat);
   if (!step.ok()) return state.SkipWithError(step.status().ToString().c_str());
   if (!in_floats.ok()) return state.SkipWithError(in_floats.status().ToString().c_str());
-  const std::vector<std::byte> bytes(
-      *BytesOf(weights, 4 * kHidden * kHidden + 3 * kHidden * kFfn));
+  const std::vector<std::byte> bytes(*BytesOf(weights, 4 * kHidden * kHidden + 3 * kHidden * kFfn));
   StepTimes times;
   for (auto _ : state) {
     std::vector<double> ours, floats, reads;

@@ -2,6 +2,7 @@
 #ifndef NPUMESH_TESTS_BENCH_DECODER_ROUNDS_H_
 #define NPUMESH_TESTS_BENCH_DECODER_ROUNDS_H_
 
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "graph/engine/plan_cache.h"
 #include "graph/ops/builtin_ops.h"
+#include "graph/ops/toolbox/values/cast.h"
 #include "graph/session/session_config.h"
 #include "tests/bench/timing.h"
 
@@ -21,6 +23,18 @@ inline constexpr int kHidden = 768;
 inline constexpr int kHeads = 12;
 inline constexpr int kFfn = 3072;
 inline constexpr int kSequence = 128;
+
+// A tensor of floats of any width, or of int8, with `value` everywhere.
+inline Tensor Filled(DataType dtype, const Shape& shape, float value) {
+  const std::vector<float> values(static_cast<size_t>(shape.elements()), value);
+  Tensor tensor = Tensor::Allocate({dtype, shape});
+  if (dtype == DataType::kFloat) {
+    std::memcpy(tensor.mutable_data(), values.data(), tensor.bytes());
+  } else {
+    FindConvert(DataType::kFloat, dtype)(values.data(), tensor.mutable_data(), values.size());
+  }
+  return tensor;
+}
 
 // A model compiled as sessions compile by default, on the device of `world`.
 class CompiledGraph {

@@ -5,7 +5,6 @@
 #include <omp.h>
 
 #include "graph/ir/graph_builder.h"
-#include "graph/ops/toolbox/values/cast.h"
 #include "tests/bench/decoder/rounds.h"
 
 namespace npumesh {
@@ -15,24 +14,13 @@ constexpr int kRounds = 41;
 constexpr int64_t kInner = 3072;
 constexpr int64_t kColumns = 4096;
 
-Tensor Filled(DataType dtype, const Shape& shape) {
-  Tensor tensor = Tensor::Allocate({dtype, shape});
-  const std::vector<float> values(static_cast<size_t>(shape.elements()), 0.01f);
-  if (dtype == DataType::kFloat) {
-    std::memcpy(tensor.mutable_data(), values.data(), tensor.bytes());
-  } else {
-    FindConvert(DataType::kFloat, dtype)(values.data(), tensor.mutable_data(), values.size());
-  }
-  return tensor;
-}
-
 Result<std::unique_ptr<CompiledGraph>> Product(World& world, DataType dtype, int64_t rows) {
   GraphBuilder g("product");
   const Value x = g.Data("x", {dtype, {rows, kInner}});
-  const Value w = g.Const("w", Filled(dtype, {kInner, kColumns}));
+  const Value w = g.Const("w", Filled(dtype, {kInner, kColumns}, 0.01f));
   g.Output({g.Op("MatMul", {{"x1", x}, {"x2", w}})});
   NPUMESH_ASSIGN_OR_RETURN(Model model, g.Build());
-  return CompiledGraph::Create(world, std::move(model), {Filled(dtype, {rows, kInner})});
+  return CompiledGraph::Create(world, std::move(model), {Filled(dtype, {rows, kInner}, 0.01f)});
 }
 
 void HalvesBesideFloats(benchmark::State& state) {

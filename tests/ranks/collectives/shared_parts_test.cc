@@ -1,5 +1,5 @@
-// Members that run each other's parts of a call: each part is run once, nobody leaves before all are
-// done, and a group may end right after.
+// Members that run each other's parts of a call: each part is run once, nobody leaves before all
+// are done, and a group may end right after.
 #include "collectives/contract/shared_parts.h"
 
 #include <gtest/gtest.h>
@@ -184,18 +184,16 @@ Status RoundOfCollectives(Communicator& group, HbmArray<float>& send, HbmArray<f
   }
   NPUMESH_RETURN_IF_ERROR(group.AllToAll(send.data(), recv.data(), kCount, DataType::kFloat));
   for (uint64_t i = 0; i < kCount * blocks; ++i) {
-    const float expected =
-        Element(static_cast<int>(i / kCount), mine * kCount + i % kCount, call);
+    const float expected = Element(static_cast<int>(i / kCount), mine * kCount + i % kCount, call);
     NPUMESH_RETURN_IF_ERROR(Expect(recv[i] == expected, "alltoall", call, i));
   }
-  NPUMESH_RETURN_IF_ERROR(
-      group.Scatter(send.data(), recv.data(), kCount, DataType::kFloat, root));
+  NPUMESH_RETURN_IF_ERROR(group.Scatter(send.data(), recv.data(), kCount, DataType::kFloat, root));
   for (uint64_t i = 0; i < kCount; ++i) {
     const float expected = Element(root, mine * kCount + i, call);
     NPUMESH_RETURN_IF_ERROR(Expect(recv[i] == expected, "scatter", call, i));
   }
-  NPUMESH_RETURN_IF_ERROR(group.Reduce(send.data(), recv.data(), kCount, DataType::kFloat,
-                                       ReduceOp::kSum, root));
+  NPUMESH_RETURN_IF_ERROR(
+      group.Reduce(send.data(), recv.data(), kCount, DataType::kFloat, ReduceOp::kSum, root));
   for (uint64_t i = 0; me == root && i < kCount; ++i) {
     NPUMESH_RETURN_IF_ERROR(Expect(recv[i] == sum_at(i), "reduce", call, i));
   }
@@ -206,8 +204,7 @@ Status RoundOfCollectives(Communicator& group, HbmArray<float>& send, HbmArray<f
   }
   // Longer than a broadcast that travels in slots.
   fill(recv);
-  NPUMESH_RETURN_IF_ERROR(
-      group.Broadcast(recv.data(), kCount * blocks, DataType::kFloat, root));
+  NPUMESH_RETURN_IF_ERROR(group.Broadcast(recv.data(), kCount * blocks, DataType::kFloat, root));
   for (uint64_t i = 0; i < kCount * blocks; ++i) {
     NPUMESH_RETURN_IF_ERROR(Expect(recv[i] == Element(root, i, call), "broadcast", call, i));
   }

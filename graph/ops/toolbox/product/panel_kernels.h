@@ -17,8 +17,8 @@ namespace npumesh {
 
 // `k` elements of some rows, packed: those of the first place in k side by side, then those of the
 // second. `panel`: the elements of the columns, `panel_stride` elements from one place in k to the
-// next. `scale`: a factor for each column of a panel of int8 elements. `widened`: where the elements
-// of a panel that is not of float32 go as floats, for other rows; null: nowhere.
+// next. `scale`: a factor for each column of a panel of int8 elements. `widened`: where the
+// elements of a panel that is not of float32 go as floats, for other rows; null: nowhere.
 struct PanelOperands {
   const float* x = nullptr;
   const void* panel = nullptr;
