@@ -57,9 +57,21 @@ Result<std::shared_ptr<Mapping>> Mapping::Map(const UniqueFd& fd, uint64_t bytes
         "limit of the address space (ulimit -v)",
         bytes, std::strerror(errno));
   }
+  return std::shared_ptr<Mapping>(new Mapping(data, bytes));
+}
+
+Result<std::shared_ptr<Mapping>> Mapping::OfProcess(std::string_view label, uint64_t bytes) {
+  constexpr int kPrivate = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kPrivate, -1, 0);
+  if (data != MAP_FAILED) return std::shared_ptr<Mapping>(new Mapping(data, bytes));
+  // A system that counts what private memory might take one day may still have room for a file.
+  NPUMESH_ASSIGN_OR_RETURN(const UniqueFd fd, MakeSharedMemory(label, bytes));
+  return Map(fd, bytes);
+}
+
+Mapping::Mapping(void* data, uint64_t bytes) : data_(static_cast<std::byte*>(data)), bytes_(bytes) {
   madvise(data, bytes, MADV_HUGEPAGE);  // a wish; systems without huge pages refuse it
   madvise(data, bytes, MADV_DONTDUMP);  // core files stay of a size one can keep
-  return std::shared_ptr<Mapping>(new Mapping(static_cast<std::byte*>(data), bytes));
 }
 
 Mapping::~Mapping() {

@@ -89,6 +89,11 @@ class MpiTransport final : public Transport {
 
   Result<std::unique_ptr<NodeSegment>> Share(std::string_view label, uint64_t bytes) override {
     bytes = RoundUpToPages(bytes);
+    std::vector<std::shared_ptr<Mapping>> parts(static_cast<size_t>(size_));
+    if (local_ranks_.size() == 1) {
+      NPUMESH_ASSIGN_OR_RETURN(parts[static_cast<size_t>(rank_)], Mapping::OfProcess(label, bytes));
+      return MakeNodeSegment(std::move(parts), bytes);
+    }
     NPUMESH_ASSIGN_OR_RETURN(const UniqueFd fd, MakeSharedMemory(label, bytes));
     LongWaitNotices notices;
     NPUMESH_ASSIGN_OR_RETURN(
@@ -98,7 +103,6 @@ class MpiTransport final : public Transport {
           TellStopped(notices, std::span(&world_rank, 1), "sharing memory in the node");
           return CheckAlive(std::span(&world_rank, 1));
         }));
-    std::vector<std::shared_ptr<Mapping>> parts(static_cast<size_t>(size_));
     for (size_t i = 0; i < local_ranks_.size(); ++i) {
       const auto world_rank = static_cast<size_t>(local_ranks_[i]);
       const bool mine = local_ranks_[i] == rank_;

@@ -69,8 +69,7 @@ class ThreadFabric {
 
   Result<std::unique_ptr<NodeSegment>> Share(int rank, std::string_view label, uint64_t bytes) {
     bytes = RoundUpToPages(bytes);
-    NPUMESH_ASSIGN_OR_RETURN(const UniqueFd fd, MakeSharedMemory(label, bytes));
-    NPUMESH_ASSIGN_OR_RETURN(std::shared_ptr<Mapping> mine, Mapping::Map(fd, bytes));
+    NPUMESH_ASSIGN_OR_RETURN(std::shared_ptr<Mapping> mine, Mapping::OfProcess(label, bytes));
     std::unique_lock lock(mutex_);
     const int node = node_of_[static_cast<size_t>(rank)];
     const uint64_t number = shares_made_[static_cast<size_t>(rank)]++;
