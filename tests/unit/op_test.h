@@ -30,6 +30,7 @@
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/core/operator.h"
 #include "graph/ops/elementwise/family.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 #include "tests/unit/op_evidence.h"
 #include "tests/unit/op_unknown.h"
 
@@ -54,6 +55,7 @@ struct OpCall {
   std::vector<std::pair<std::string, AttrValue>> attrs = {};
   int outputs = 0;  // 0: one for each port of the schema
   GroupProvider* groups = nullptr;
+  int threads = 1;
 };
 
 // A tensor from a list: Make<float>(DataType::kFloat, {2, 2}, {1, 2, 3, 4}). T is the storage type.
@@ -125,6 +127,7 @@ inline Result<OpContext> BindAndInfer(const Operator& op, const OpCall& call, co
     if (known) context.set_value(slot, &input.value);
   }
   context.set_groups(call.groups);
+  context.set_threads(call.threads);
   const OpContext types = context;
   NPUMESH_RETURN_IF_ERROR(op.infer(context));
   ExpectSoundWithUnknowns(op, types, context);
@@ -251,6 +254,21 @@ inline std::vector<int> SlotsToReuse(const Operator& op, const OpContext& contex
   return slots;
 }
 
+// The outputs have the same bits when three threads share them out, however little there is.
+inline Status ExpectSameWithThreads(const Operator& op, const OpCall& call, OpContext context,
+                                    const std::vector<Tensor>& outputs) {
+  SetWorthThreads(0);
+  context.set_threads(3);
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, op.make_kernel(context));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> again,
+                           RunOnce(op, call, context, kernel.get(), -1));
+  for (size_t port = 0; port < outputs.size(); ++port) {
+    EXPECT_TRUE(SameBytes(outputs[port], again[port]))
+        << call.type << ": output " << port << " differs with three threads";
+  }
+  return Status();
+}
+
 }  // namespace op_test
 
 // Output types only.
@@ -280,6 +298,7 @@ inline Result<std::vector<Tensor>> RunOp(const OpRegistry& registry, const OpCal
   op_test::OpEvidence::OfProgram().Gave(context, outputs);
   if (call_listener() != nullptr) call_listener()->Ran(*op, context, call, outputs);
   if (op->view || op->collective || !op->pure) return outputs;
+  NPUMESH_RETURN_IF_ERROR(op_test::ExpectSameWithThreads(*op, call, context, outputs));
 
   std::vector<int> placements = op_test::SlotsToReuse(*op, context);
   placements.push_back(-1);

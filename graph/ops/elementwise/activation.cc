@@ -13,6 +13,7 @@
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/row_io.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
@@ -52,6 +53,7 @@ std::array<double, 2> SwiGluGrad(double g, double a, double b) {
 
 // x as [outer, 2, run]: `run` elements of one half, then those of the other.
 struct HalvesPlan : Planned {
+  int threads = 1;
   int64_t outer = 1, run = 0;
   HalvesFormula formula = nullptr;
 };
@@ -65,6 +67,7 @@ HalvesPlan PlanHalves(const OpContext& op, TypeSet types, HalvesFormula formula,
   check.That(x.shape[axis] % 2 == 0,
              "dimension {} of x {} is odd; expected an even size to split into halves", axis, x);
   HalvesPlan plan;
+  plan.threads = op.threads();
   plan.outer = ElementsBetween(x.shape, 0, axis);
   plan.run = ElementsBetween(x.shape, axis, x.shape.rank()) / 2;
   plan.formula = formula;
@@ -80,20 +83,28 @@ HalvesPlan PlanSwiGlu(const OpContext& op, Check& check) {
   return PlanHalves(op, kFloats, nullptr, check);
 }
 
-Status RunSwiGlu(const HalvesPlan& plan, const KernelArgs& args) {
+// Of the runs [begin, end).
+void SwiGluRuns(const HalvesPlan& plan, const KernelArgs& args, int64_t begin, int64_t end) {
   constexpr int64_t kStep = kBlockElements;
   alignas(64) float gates[kStep], values[kStep];
   const BlockFn formula = FloatBlock(Formula::kSwiGlu);
   const DataType dtype = plan.outputs[0].dtype;
-  for (int64_t outer = 0; outer < plan.outer; ++outer) {
-    for (int64_t begin = 0; begin < plan.run; begin += kStep) {
-      const int64_t count = std::min(kStep, plan.run - begin), first = 2 * outer * plan.run + begin;
+  for (int64_t outer = begin; outer < end; ++outer) {
+    for (int64_t at = 0; at < plan.run; at += kStep) {
+      const int64_t count = std::min(kStep, plan.run - at), first = 2 * outer * plan.run + at;
       const void* in[] = {LoadRow(dtype, args.in[0], first, count, gates),
                           LoadRow(dtype, args.in[0], first + plan.run, count, values)};
       formula(in, gates, static_cast<size_t>(count), {});
-      StoreRow(dtype, gates, args.out[0], outer * plan.run + begin, count);
+      StoreRow(dtype, gates, args.out[0], outer * plan.run + at, count);
     }
   }
+}
+
+Status RunSwiGlu(const HalvesPlan& plan, const KernelArgs& args) {
+  const auto elements = static_cast<double>(plan.outputs[0].shape.elements());
+  const int parts = WorthThreads(2 * kElementWork * elements, plan.threads);
+  RunRanges(parts, plan.outer, 1,
+            [&](int64_t begin, int64_t end) { SwiGluRuns(plan, args, begin, end); });
   return Status();
 }
 

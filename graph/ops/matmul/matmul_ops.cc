@@ -312,7 +312,8 @@ Result<std::unique_ptr<Kernel>> MakeProductAndTail(const OpContext& op, const Pr
   NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> product, MakeMatmulKernel(op, sums));
   if (links.empty()) return product;
   return std::unique_ptr<Kernel>(std::make_unique<TailKernel>(
-      std::move(product), MakeChainKernel(links, types, op.out(0), true), op.slots()));
+      std::move(product), MakeChainKernel(links, types, op.out(0), op.threads(), true),
+      op.slots()));
 }
 
 // opImplMode, enable_hf32 and inner_precise let a device compute with fewer bits; nothing does

@@ -96,8 +96,9 @@ class ChainFinder {
     }
     step.elementwise = true;
     step.make_kernel = [links = std::move(links), types = std::move(types),
-                        out = view_.context(nodes.back()).out(0)] {
-      return Result<std::unique_ptr<Kernel>>(MakeChainKernel(links, types, out));
+                        out = view_.context(nodes.back()).out(0),
+                        threads = view_.context(nodes.back()).threads()] {
+      return Result<std::unique_ptr<Kernel>>(MakeChainKernel(links, types, out, threads));
     };
     step.nodes = std::move(nodes);
     return step;

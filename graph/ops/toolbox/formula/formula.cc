@@ -10,6 +10,7 @@
 #include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/formula/formula_loop.h"
 #include "graph/ops/toolbox/values/cast.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
@@ -19,6 +20,7 @@ class BlockKernel final : public Kernel {
   BlockKernel(const OpContext& context, BlockPlan plan)
       : plan_(std::move(plan)),
         elements_(context.out(0).shape.elements()),
+        threads_(context.threads()),
         width_(WidthOf(context.out(0).dtype)),
         convert_(plan_.result == context.out(0).dtype
                      ? nullptr
@@ -33,13 +35,26 @@ class BlockKernel final : public Kernel {
   const BlockPlan& plan() const { return plan_; }
 
   Status Run(const KernelArgs& args) override {
-    if (elements_ == 0) return Status();
+    if (plan_.divisor >= 0) return RunRange(args, 0, elements_);  // the first zero is reported
+    const double work = kElementWork * static_cast<double>(elements_);
+    RunRanges(WorthThreads(work, threads_), elements_, kBlock, [&](int64_t begin, int64_t end) {
+      static_cast<void>(RunRange(args, begin, end));  // nothing else can fail
+    });
+    return Status();
+  }
+
+ private:
+  static constexpr int64_t kBlock = kBlockElements;
+
+  // Elements [begin, end) of the output.
+  Status RunRange(const KernelArgs& args, int64_t begin, int64_t end) const {
+    if (begin == end) return Status();
     BlockBuffer buffers[kMostOperands];
     BlockBuffer result;
     for (size_t i = 0; i < operands_.size(); ++i) operands_[i].Start(args.in[i], buffers[i]);
-    std::byte* out = static_cast<std::byte*>(args.out[0]);
-    for (int64_t begin = 0; begin < elements_; begin += kBlock) {
-      const auto count = static_cast<size_t>(std::min(kBlock, elements_ - begin));
+    auto* out = static_cast<std::byte*>(args.out[0]) + static_cast<size_t>(begin) * width_;
+    for (; begin < end; begin += kBlock) {
+      const auto count = static_cast<size_t>(std::min(kBlock, end - begin));
       const void* in[kMostOperands];
       for (size_t i = 0; i < operands_.size(); ++i) {
         in[i] = operands_[i].Block(args.in[i], begin, count, buffers[i]);
@@ -58,12 +73,10 @@ class BlockKernel final : public Kernel {
     return Status();
   }
 
- private:
-  static constexpr int64_t kBlock = kBlockElements;
-
   BlockPlan plan_;
   std::vector<Operand> operands_;
   int64_t elements_;
+  int threads_;
   size_t width_;
   ConvertFn convert_;  // from the formula's type to the output's; null: the same
   std::string who_;

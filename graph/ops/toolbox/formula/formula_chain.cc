@@ -6,6 +6,8 @@
 
 #include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/values/cast.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
@@ -32,26 +34,20 @@ struct BoundLink {
 class ChainKernel final : public Kernel {
  public:
   ChainKernel(std::vector<ChainLink> links, const std::vector<TensorType>& inputs,
-              const TensorType& out, bool first_in_output)
-      : elements_(out.shape.elements()), first_in_output_(first_in_output) {
+              const TensorType& out, int threads, bool first_in_output)
+      : elements_(out.shape.elements()), threads_(threads), first_in_output_(first_in_output) {
     for (size_t i = 0; i < links.size(); ++i) Bind(links, i, inputs, out.shape);
   }
 
-  uint64_t scratch_bytes() const override { return rooms_ * sizeof(BlockBuffer); }
+  uint64_t scratch_bytes() const override {
+    return rooms_ * sizeof(BlockBuffer) * static_cast<size_t>(threads_);
+  }
 
   Status Run(const KernelArgs& args) override {
-    auto* rooms = static_cast<BlockBuffer*>(args.scratch);
-    for (const BoundLink& link : links_) {
-      for (const ChainOperand& operand : link.operands) {
-        if (operand.stored) operand.stored->Start(Input(args, operand.input), rooms[operand.room]);
-      }
-    }
-    auto* out = static_cast<std::byte*>(args.out[0]);
-    for (int64_t begin = 0; begin < elements_; begin += kBlock) {
-      const auto count = static_cast<size_t>(std::min(kBlock, elements_ - begin));
-      RunBlock(args, rooms, begin, count, out);
-      out += count * links_.back().width;
-    }
+    const double work =
+        kElementWork * static_cast<double>(elements_) * static_cast<double>(links_.size());
+    const int parts = WorthThreads(work, threads_);
+    RunParts(parts, [&](int part) { RunPart(args, part, parts); });
     return Status();
   }
 
@@ -88,6 +84,24 @@ class ChainKernel final : public Kernel {
   const void* Input(const KernelArgs& args, int input) const {
     if (!first_in_output_) return args.in[input];
     return input == 0 ? args.out[0] : args.in[input - 1];
+  }
+
+  // A part of the blocks, in rooms of its own.
+  void RunPart(const KernelArgs& args, int part, int parts) const {
+    auto* rooms = static_cast<BlockBuffer*>(args.scratch) + static_cast<size_t>(part) * rooms_;
+    for (const BoundLink& link : links_) {
+      for (const ChainOperand& operand : link.operands) {
+        if (operand.stored) operand.stored->Start(Input(args, operand.input), rooms[operand.room]);
+      }
+    }
+    const int64_t blocks = CeilDiv(elements_, kBlock);
+    for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
+      const int64_t begin = i * kBlock;
+      const auto count = static_cast<size_t>(std::min(kBlock, elements_ - begin));
+      auto* out =
+          static_cast<std::byte*>(args.out[0]) + static_cast<size_t>(begin) * links_.back().width;
+      RunBlock(args, rooms, begin, count, out);
+    }
   }
 
   // Elements [begin, begin + count) of the output, which belong to `out`.
@@ -130,6 +144,7 @@ class ChainKernel final : public Kernel {
 
   std::vector<BoundLink> links_;
   int64_t elements_;
+  int threads_;
   bool first_in_output_;
   size_t rooms_ = 0;
 };
@@ -165,8 +180,8 @@ std::optional<ChainLink> LinkOf(const Operator& op, const OpContext& context) {
 
 std::unique_ptr<Kernel> MakeChainKernel(std::vector<ChainLink> links,
                                         const std::vector<TensorType>& inputs,
-                                        const TensorType& out, bool first_in_output) {
-  return std::make_unique<ChainKernel>(std::move(links), inputs, out, first_in_output);
+                                        const TensorType& out, int threads, bool first_in_output) {
+  return std::make_unique<ChainKernel>(std::move(links), inputs, out, threads, first_in_output);
 }
 
 }  // namespace npumesh

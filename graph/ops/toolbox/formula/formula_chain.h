@@ -27,11 +27,13 @@ struct ChainLink {
 // one whose blocks can fail (integer division).
 std::optional<ChainLink> LinkOf(const Operator& op, const OpContext& context);
 
-// The last link's output is the chain's, `out`. Inputs broadcast to its shape. With
-// `first_in_output`, input 0 lies where the output will be, and KernelArgs::in begins with input 1.
+// The last link's output is the chain's, `out`. Inputs broadcast to its shape. The kernel runs on
+// up to `threads` threads. With `first_in_output`, input 0 lies where the output will be, and
+// KernelArgs::in begins with input 1.
 std::unique_ptr<Kernel> MakeChainKernel(std::vector<ChainLink> links,
                                         const std::vector<TensorType>& inputs,
-                                        const TensorType& out, bool first_in_output = false);
+                                        const TensorType& out, int threads,
+                                        bool first_in_output = false);
 
 }  // namespace npumesh
 

@@ -7,7 +7,7 @@
 #include "graph/ops/toolbox/product/int8_product.h"
 #include "graph/ops/toolbox/product/panel_packing.h"
 #include "graph/ops/toolbox/product/panel_tiles.h"
-#include "graph/ops/toolbox/product/thread_parts.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "graph/ops/toolbox/product/panel_packing.h"
 #include "graph/ops/toolbox/product/panel_tiles.h"
-#include "graph/ops/toolbox/product/thread_parts.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/row_math.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {

@@ -1,0 +1,44 @@
+// Parts of one kernel on the threads that oneDNN uses, which are OpenMP's.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_THREAD_PARTS_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_THREAD_PARTS_H_
+
+#include <cstdint>
+
+namespace npumesh {
+
+// How many threads, of `threads`, a kernel of so much work is divided among: one when it is not
+// worth it to wake another. The work is counted in multiply-adds that wait for no memory; an
+// element that goes through a formula counts kElementWork.
+int WorthThreads(double work, int threads);
+inline constexpr double kElementWork = 8;
+// From so much work on, instead of what has been measured. For tests, whose tensors are small; not
+// while kernels run.
+void SetWorthThreads(double work);
+
+// Calls work(context, 0) to work(context, parts - 1), each on a thread of its own; returns when all
+// are done. `work` does not throw. One part runs on the calling thread.
+void RunParts(int parts, void (*work)(const void* context, int part), const void* context);
+
+// The same with a function object `void(int part)`. Allocates nothing.
+template <typename Work>
+void RunParts(int parts, const Work& work) {
+  const auto call = [](const void* context, int part) {
+    (*static_cast<const Work*>(context))(part);
+  };
+  RunParts(parts, call, &work);
+}
+
+// The same with ranges [begin, end) of `count`, which begin at multiples of `grain`:
+// void(int64_t begin, int64_t end).
+template <typename Work>
+void RunRanges(int parts, int64_t count, int64_t grain, const Work& work) {
+  const int64_t grains = (count + grain - 1) / grain;
+  RunParts(parts, [&](int part) {
+    const int64_t begin = grains * part / parts * grain, end = grains * (part + 1) / parts * grain;
+    work(begin, end < count ? end : count);
+  });
+}
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_THREAD_PARTS_H_
