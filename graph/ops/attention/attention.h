@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/ops/attention/head_block.h"
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/toolbox/product/float_product.h"
@@ -152,16 +153,25 @@ struct AttentionPlan : Planned {
   int max_port = -1;  // float32, each value 8 times
   int sum_port = -1;
 
-  // Of a tile; `row` and `factors` are single rows.
+  // Of a tile; `row` and `factors` are single rows. Each thread has its own, `thread_scratch` bytes
+  // apart.
   Workspace<float> q_room, k_room, v_room, scores, sums, row, factors;
+  uint64_t thread_scratch = 0;
 
   // Query heads for each key head.
   int64_t shared() const { return heads / k.heads; }
   int64_t k_width() const { return k.width + (k_rope.given() ? k_rope.width : 0); }
   bool paged() const { return block_table >= 0; }
+  // Rows of K and V that a sequence has room for, without the prefix.
+  int64_t key_room(int64_t sequence) const {
+    return k.part(sequence).rows * (paged() ? table_width : 1);
+  }
+  // Whether a few rows of queries read K and V where they lie (head_block.h).
+  bool in_place() const;
 };
 
-// Rows of a tile, and columns of it. A tile holds rows of all the query heads that share a K head.
+// Rows of a tile, and columns of it. A tile holds rows of all the query heads that share a K head,
+// or, where K and V are read in place, all rows of several K heads.
 inline constexpr int64_t kTileRows = 64;
 inline constexpr int64_t kTileColumns = 128;
 
@@ -188,11 +198,12 @@ struct Sequence {
 // Reads the lengths of sequence `index`, and checks that the tensors hold its rows and scores.
 Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args, int64_t index);
 
-// Columns [first, first + count) of K or V of one head.
+// Columns [first, first + count) of K or V of one head, or of `heads` heads from `head` on.
 struct ColumnRange {
   enum class Of : uint8_t { kKeys, kValues };
   Of of = Of::kKeys;
   int64_t head = 0, first = 0, count = 0;
+  int64_t heads = 1;
 
   bool values() const { return of == Of::kValues; }
 };
@@ -204,6 +215,10 @@ Status LoadColumns(const Sequence& sequence, const ColumnRange& columns, float* 
 // The same as the right operand of a product: K transposed, V as it is. Floats that lie in rows
 // stay where they are; everything else is loaded into `room`.
 Result<FloatMatrix> ColumnsOf(const Sequence& sequence, const ColumnRange& columns, float* room);
+
+// The first of the columns, as many as lie at one distance from each other: at least one. Error as
+// LoadColumns. REQUIRES: the plan reads in place.
+Result<HeadBlock> BlockOf(const Sequence& sequence, const ColumnRange& columns);
 
 // ---- rows of scores (attention_scores.cc) ----
 

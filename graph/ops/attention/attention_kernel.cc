@@ -1,7 +1,9 @@
 // The blocked attention kernel: online softmax over tiles of scores.
 //
-// A tile has up to kTileRows rows. Query heads that share a key head lie in one tile, so that a
-// decode step of grouped-query attention is one product and not one for each head. For every row
+// A tile has up to kTileRows rows. Query heads that share a key head lie in one tile, so that their
+// keys are read once for all of them: many rows by a product, a few rows where the keys lie, those
+// of several key heads in one tile. Tiles are what threads share out; none depends on the others,
+// nor on which rows lie in it. For every row
 // the kernel keeps the maximum m and the sum l of exp(score - m) so far, and the unnormalised
 // output; when a later tile raises m, both are scaled by exp(old m - new m). (Milakov and
 // Gimelshein, Online normalizer calculation for softmax, 2018.)
@@ -10,25 +12,70 @@
 // walked twice.
 #include <algorithm>
 #include <cmath>
+#include <mutex>
+#include <utility>
 
 #include "graph/ops/attention/attention.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/float_exp.h"
 #include "graph/ops/toolbox/values/row_io.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh::attention {
 namespace {
 
-// Up to kTileRows query rows of the heads that share a key head.
+// So many rows of one key head, or fewer, read keys and values where they lie: they do not repay
+// what it takes to lay out a product.
+constexpr int64_t kFewRows = 8;
+
+// Rows of a sequence in the order of heads: row i is row i % q_rows of the query head i / q_rows.
+struct TileRows {
+  int64_t first = 0, count = 0;
+};
+
+// How the rows of a sequence are divided into tiles: in parts of one key head, or, where the rows
+// are so few that keys and values are read where they lie, in all rows of some key heads.
+class Tiling {
+ public:
+  Tiling(const AttentionPlan& plan, int64_t q_rows, bool in_place, int parts)
+      : head_rows_(plan.shared() * q_rows), kv_heads_(plan.k.heads) {
+    if (head_rows_ == 0 || kv_heads_ == 0) return;
+    if (in_place && head_rows_ <= kFewRows) {
+      heads_ = std::min(kTileRows / head_rows_, CeilDiv(kv_heads_, parts));
+      tiles_ = CeilDiv(kv_heads_, heads_);
+    } else {
+      of_head_ = CeilDiv(head_rows_, kTileRows);
+      tiles_ = of_head_ * kv_heads_;
+    }
+  }
+
+  bool in_place() const { return heads_ > 0; }
+  int64_t tiles() const { return tiles_; }
+  TileRows tile(int64_t index) const {
+    if (in_place()) {
+      const int64_t head = index * heads_;
+      return {head * head_rows_, std::min(heads_, kv_heads_ - head) * head_rows_};
+    }
+    const int64_t first = index % of_head_ * kTileRows;
+    return {index / of_head_ * head_rows_ + first, std::min(kTileRows, head_rows_ - first)};
+  }
+
+ private:
+  const int64_t head_rows_, kv_heads_;
+  int64_t tiles_ = 0;
+  int64_t heads_ = 0;    // key heads of a tile; 0: tiles are parts of a head
+  int64_t of_head_ = 0;  // tiles of a head
+};
+
 class Tile {
  public:
-  // Row r of the tile is row (first + r) % q_rows of the query head (first + r) / q_rows of those
-  // that share the key head.
-  Tile(const Sequence& sequence, int64_t kv_head, int64_t first, int64_t rows)
-      : sequence_(sequence), kv_head_(kv_head), rows_(rows) {
-    int64_t head = kv_head * plan_.shared() + first / sequence.q_rows;
-    int64_t row = first % sequence.q_rows;
-    for (int64_t r = 0; r < rows; ++r) {
+  Tile(const Sequence& sequence, const TileRows& rows, bool in_place)
+      : sequence_(sequence), rows_(rows.count), in_place_(in_place) {
+    int64_t head = rows.first / sequence.q_rows, row = rows.first % sequence.q_rows;
+    kv_head_ = head / plan_.shared();
+    if (in_place) queries_ = plan_.shared() * sequence.q_rows;
+    for (int64_t r = 0; r < rows_; ++r) {
       head_[r] = head;
       row_[r] = row;
       if (++row < sequence.q_rows) continue;
@@ -70,7 +117,8 @@ class Tile {
   // Rows of one head that are floats already stay where they are.
   void LoadQuery() {
     const HeadTensor& q = plan_.q;
-    if (q.dtype == DataType::kFloat && !plan_.q_rope.given() && head_[0] == head_[rows_ - 1]) {
+    const bool in_rows = !in_place_ && head_[0] == head_[rows_ - 1];
+    if (q.dtype == DataType::kFloat && !plan_.q_rope.given() && in_rows) {
       const auto* data = static_cast<const float*>(args_.in[q.slot]);
       query_ = {data + RowAt(0).Element(q), q.row_stride, false};
       return;
@@ -93,11 +141,35 @@ class Tile {
     std::fill_n(sums_, rows_ * v_width_, 0.0f);
   }
 
+  // Calls `work` with each of the blocks in which the columns lie and the number of columns before.
+  template <typename Work>
+  Status EachBlock(const ColumnRange& columns, const Work& work) const {
+    const int64_t heads = rows_ / queries_;
+    for (int64_t at = 0; at < columns.count;) {
+      const ColumnRange rest{columns.of, columns.head, columns.first + at, columns.count - at,
+                             heads};
+      NPUMESH_ASSIGN_OR_RETURN(const HeadBlock block, BlockOf(sequence_, rest));
+      work(block, at);
+      at += block.rows;
+    }
+    return Status();
+  }
+
+  // scores = q k^T.
+  Status MultiplyKeys(const ColumnRange& keys) const {
+    const int64_t count = keys.count;
+    if (in_place_) {
+      return EachBlock(keys, [&](const HeadBlock& block, int64_t at) {
+        ScoreBlock(block, query_.data, queries_, scores_ + at, count);
+      });
+    }
+    NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix k, ColumnsOf(sequence_, keys, plan_.k_room(args_)));
+    return Multiply(rows_, count, k_width_, query_, k, false, scores_, count);
+  }
+
   // scores = scale * q k^T + pse for columns [first, first + count), -inf where masked.
   Status Score(int64_t first, int64_t count) const {
-    const ColumnRange keys{ColumnRange::Of::kKeys, kv_head_, first, count};
-    NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix k, ColumnsOf(sequence_, keys, plan_.k_room(args_)));
-    NPUMESH_RETURN_IF_ERROR(Multiply(rows_, count, k_width_, query_, k, false, scores_, count));
+    NPUMESH_RETURN_IF_ERROR(MultiplyKeys({ColumnRange::Of::kKeys, kv_head_, first, count}));
     const float scale = plan_.scale * plan_.score_scale.For(args_, 0, 1.0f);
     for (int64_t r = 0; r < rows_; ++r) {
       FinishScores(RowAt(r), columns_[r], scale, first, count, plan_.row(args_),
@@ -146,6 +218,11 @@ class Tile {
       DropScores(RowAt(r), first, count, scores_ + r * count);
     }
     const ColumnRange values{ColumnRange::Of::kValues, kv_head_, first, count};
+    if (in_place_) {
+      return EachBlock(values, [&](const HeadBlock& block, int64_t at) {
+        AddBlock(block, scores_ + at, count, queries_, sums_);
+      });
+    }
     NPUMESH_ASSIGN_OR_RETURN(const FloatMatrix v,
                              ColumnsOf(sequence_, values, plan_.v_room(args_)));
     return Multiply(rows_, v_width_, count, {scores_, count, false}, v, true, sums_, v_width_);
@@ -187,7 +264,10 @@ class Tile {
   const Sequence& sequence_;
   const AttentionPlan& plan_ = sequence_.plan;
   const KernelArgs& args_ = sequence_.args;
-  const int64_t kv_head_, rows_;
+  int64_t kv_head_ = 0;  // the first of the tile
+  const int64_t rows_;
+  const bool in_place_;
+  int64_t queries_ = 0;  // rows of each key head, where they are read in place
   const int64_t k_width_ = plan_.k_width(), v_width_ = plan_.v.width;
   float *const scores_ = plan_.scores(args_), *const sums_ = plan_.sums(args_);
   FloatMatrix query_ = {};
@@ -198,23 +278,67 @@ class Tile {
   double sum_[kTileRows];
 };
 
+// Every parts-th tile of all sequences, from tile `part` on, in the scratch of a thread. `failed`
+// is the tile that could not be computed.
+Status RunTiles(const AttentionPlan& plan, const KernelArgs& args, int part, int parts,
+                int64_t* failed) {
+  const bool in_place = plan.in_place();
+  int64_t before = 0;  // tiles of the sequences before
+  for (int64_t b = 0; b < plan.batches; ++b) {
+    *failed = before;
+    NPUMESH_ASSIGN_OR_RETURN(const Sequence sequence, ReadSequence(plan, args, b));
+    const Tiling tiling(plan, sequence.q_rows, in_place, parts);
+    const int64_t first = (part - before % parts + parts) % parts;
+    for (int64_t i = first; i < tiling.tiles(); i += parts) {
+      *failed = before + i;
+      Tile tile(sequence, tiling.tile(i), tiling.in_place());
+      NPUMESH_RETURN_IF_ERROR(tile.Run());
+    }
+    before += tiling.tiles();
+  }
+  return Status();
+}
+
+double WorkOf(const AttentionPlan& plan) {
+  const auto columns = static_cast<double>(plan.key_room(0) + plan.k_prefix.rows);
+  const double rows = static_cast<double>(plan.heads) * static_cast<double>(plan.q.rows) *
+                      static_cast<double>(plan.q.packed ? 1 : plan.batches);
+  return rows * columns * static_cast<double>(plan.k_width() + plan.v.width);
+}
+
+// The failure of the first tile, of those that threads report.
+class FirstFailure {
+ public:
+  void Offer(int64_t tile, Status status) {
+    const std::lock_guard lock(mutex_);
+    if (!status_.ok() && tile_ <= tile) return;
+    tile_ = tile;
+    status_ = std::move(status);
+  }
+  Status Take() { return std::move(status_); }
+
+ private:
+  std::mutex mutex_;
+  int64_t tile_ = 0;
+  Status status_;
+};
+
 }  // namespace
 
 // Rows that belong to no sequence are zero, and so are outputs that were not asked for.
 Status RunAttention(const AttentionPlan& plan, const KernelArgs& args) {
-  const ThreadCount threads(plan.threads);
   ClearOutputs(plan, args);
-  for (int64_t b = 0; b < plan.batches; ++b) {
-    NPUMESH_ASSIGN_OR_RETURN(const Sequence sequence, ReadSequence(plan, args, b));
-    const int64_t rows = plan.shared() * sequence.q_rows;
-    for (int64_t head = 0; head < plan.k.heads; ++head) {
-      for (int64_t first = 0; first < rows; first += kTileRows) {
-        Tile tile(sequence, head, first, std::min(kTileRows, rows - first));
-        NPUMESH_RETURN_IF_ERROR(tile.Run());
-      }
-    }
-  }
-  return Status();
+  const int parts = WorthThreads(WorkOf(plan), plan.threads);
+  FirstFailure failure;
+  RunParts(parts, [&](int part) {
+    const ThreadCount one(1);  // the products of a tile run on the thread of the tile
+    const uint64_t room = static_cast<uint64_t>(part) * plan.thread_scratch;
+    const KernelArgs own{args.in, args.out, static_cast<std::byte*>(args.scratch) + room};
+    int64_t failed = 0;
+    Status status = RunTiles(plan, own, part, parts, &failed);
+    if (!status.ok()) failure.Offer(failed, std::move(status));
+  });
+  return failure.Take();
 }
 
 }  // namespace npumesh::attention

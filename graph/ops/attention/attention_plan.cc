@@ -85,6 +85,10 @@ void LayOut(AttentionPlan& plan) {
   plan.sums = scratch.Floats(kTileRows * v);
   plan.row = scratch.Floats(std::max(v, kTileColumns));
   plan.factors = scratch.Floats(v);
+  plan.thread_scratch = scratch.bytes();
+  for (int thread = 1; thread < plan.threads; ++thread) {
+    scratch.Take<std::byte>(static_cast<int64_t>(plan.thread_scratch));
+  }
 }
 
 }  // namespace

@@ -46,10 +46,6 @@ Result<RowRange> ReadRows(const AttentionPlan& plan, const KernelArgs& args, con
                plan.who, lengths.padding_port, pads, rows.count, room);
 }
 
-int64_t RoomForKeys(const AttentionPlan& plan, int64_t index) {
-  return plan.k.part(index).rows * (plan.paged() ? plan.table_width : 1);
-}
-
 // Error unless a mask or shift covers a sequence.
 Status CheckCovers(const Sequence& sequence, const ScoreTensor& tensor, std::string_view what) {
   const bool rows_fit = tensor.row_stride == 0 || tensor.rows >= sequence.q_rows;
@@ -129,13 +125,18 @@ void Dequantise(const Sequence& sequence, const KeyValue& from, int64_t head, co
   }
 }
 
-// As LoadRows, of 16-bit floats; rows of a block lie at one distance from each other.
+// How many rows lie at one distance from each other, of the `count` that begin at a place.
+int64_t RunFrom(const KeyValue& from, const HeadTensor& part, const Place& place, int64_t count) {
+  return from.paged ? std::min(count, part.rows - place.row) : count;
+}
+
+// As LoadRows, of 16-bit floats.
 Status LoadHalfRows(const Sequence& sequence, const KeyValue& from, int64_t head, int64_t first,
                     int64_t count, int64_t stride, float* to) {
   const HeadTensor& part = from.part(sequence.index);
   for (int64_t i = 0; i < count;) {
     NPUMESH_ASSIGN_OR_RETURN(const Place place, PlaceOf(sequence, from, head, first + i));
-    const int64_t run = from.paged ? std::min(count - i, part.rows - place.row) : count - i;
+    const int64_t run = RunFrom(from, part, place, count - i);
     const auto* data = static_cast<const uint16_t*>(place.data) + place.element;
     WidenRows({from.dtype, data, part.row_stride, run, from.width}, to, stride);
     i += run;
@@ -190,7 +191,17 @@ void SetStrides(std::string_view expanded, HeadTensor& heads) {
   }
 }
 
+// Whether the vectors of K or V are numbers that head_block.h reads, each in one piece.
+bool IsInPlace(const KeyValue& from) {
+  return kFloats.Contains(from.dtype) && from.chunk >= from.width && !from.antiquant.scale.given();
+}
+
 }  // namespace
+
+bool AttentionPlan::in_place() const {
+  return !quantised && !k_rope.given() && IsInPlace(k) && IsInPlace(v) &&
+         (!k_prefix.given() || (IsInPlace(k_prefix) && IsInPlace(v_prefix)));
+}
 
 Layouts LayoutsOf(const OpContext& op, Check& check) {
   const std::string name = op.attr_string("input_layout");
@@ -244,7 +255,7 @@ Result<Sequence> ReadSequence(const AttentionPlan& plan, const KernelArgs& args,
   NPUMESH_ASSIGN_OR_RETURN(
       const RowRange q, ReadRows(plan, args, plan.q_lengths, "query length", index, plan.q.rows));
   NPUMESH_ASSIGN_OR_RETURN(const RowRange kv, ReadRows(plan, args, plan.kv_lengths, "key length",
-                                                       index, RoomForKeys(plan, index)));
+                                                       index, plan.key_room(index)));
   Sequence sequence{plan, args, index, q.begin, q.count, kv.begin, kv.count};
   if (plan.k_prefix.given()) {
     NPUMESH_ASSIGN_OR_RETURN(
@@ -295,6 +306,28 @@ Status LoadColumns(const Sequence& sequence, const ColumnRange& columns, float* 
   NPUMESH_RETURN_IF_ERROR(LoadRows(sequence, from, head, first, count, stride, to));
   if (values || !plan.k_rope.given()) return Status();
   return LoadRows(sequence, plan.k_rope, head, first, count, stride, to + from.width);
+}
+
+Result<HeadBlock> BlockOf(const Sequence& sequence, const ColumnRange& columns) {
+  const AttentionPlan& plan = sequence.plan;
+  const bool values = columns.values(), in_front = columns.first < sequence.prefix;
+  const KeyValue& prefix = values ? plan.v_prefix : plan.k_prefix;
+  const KeyValue& from = in_front ? prefix : values ? plan.v : plan.k;
+  const Sequence shared{plan, sequence.args};  // of the prefix
+  const Sequence& of = in_front ? shared : sequence;
+  const int64_t position = in_front ? columns.first : columns.first - sequence.prefix;
+  const int64_t end = in_front ? sequence.prefix : columns.first + columns.count;
+  const int64_t count = std::min(columns.count, end - columns.first);
+  NPUMESH_ASSIGN_OR_RETURN(const Place place, PlaceOf(of, from, columns.head, position));
+  const HeadTensor& part = from.part(of.index);
+  const auto* data = static_cast<const std::byte*>(place.data);
+  return HeadBlock{.dtype = from.dtype,
+                   .data = data + *BytesOf(from.dtype, place.element),
+                   .rows = RunFrom(from, part, place, count),
+                   .heads = columns.heads,
+                   .width = from.width,
+                   .row_stride = part.row_stride,
+                   .head_stride = part.head_stride};
 }
 
 }  // namespace npumesh::attention
