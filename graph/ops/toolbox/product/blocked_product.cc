@@ -41,7 +41,7 @@ class RowFactors {
   void Apply(int64_t count, float* row) const {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = shared_ ? 0 : i;
-      row[i] = (row[i] + (shifts_ ? offset_[at] : 0.0f)) * scale_[at];
+      row[i] = (shifts_ ? row[i] + offset_[at] : row[i]) * scale_[at];
     }
   }
 
@@ -67,7 +67,7 @@ void LoadRight(const KernelArgs& args, const StoredMatrix& w, const WeightScale&
   w.transposed ? LoadLines(w, k, columns, {0, k}, to) : LoadLines(w, n, {0, k}, columns, to);
   const int64_t by_column = w.transposed ? k : 1, by_element = w.transposed ? 1 : count;
   if (w.scale != nullptr) w.scale->Apply(args, first, count, k, by_column, by_element, to);
-  if (!scale.scale.given()) return;
+  if (!scale.scale.given() || scale.scales_sums()) return;
   const int64_t rows = scale.rows == 0 ? std::max<int64_t>(k, 1) : scale.rows;
   RowFactors factors;
   for (int64_t j = 0; w.transposed && j < count; ++j) {
@@ -118,8 +118,12 @@ Status BlockedProduct::Run(const KernelArgs& args, int64_t m, int64_t n, const S
   float* right = left + kBlockRows * k_;
   float* sums = right + kBlockColumns * k_;
   auto* integers = reinterpret_cast<int32_t*>(sums + kSums);
+  RowFactors of_sums;
   for (int64_t first = 0; first < n; first += kBlockColumns) {
     const int64_t columns = std::min(kBlockColumns, n - first);
+    if (scale.scales_sums()) {
+      of_sums.Load(args, scale, scale.IndexOf(0, first), scale.by_column == 0 ? 1 : columns);
+    }
     LoadRight(args, w, scale, n, k_, {first, columns}, right);
     const FloatMatrix b = {right, w.transposed ? k_ : columns, w.transposed};
     for (int64_t top = 0; top < m; top += kBlockRows) {
@@ -132,6 +136,7 @@ Status BlockedProduct::Run(const KernelArgs& args, int64_t m, int64_t n, const S
         NPUMESH_RETURN_IF_ERROR(Multiply(rows, columns, k_, a, b, false, sums, columns));
       }
       for (int64_t r = 0; r < rows; ++r) {
+        if (scale.scales_sums()) of_sums.Apply(columns, sums + r * columns);
         take({top + r, first, columns, integers_ ? integers + r * columns : nullptr,
               integers_ ? nullptr : sums + r * columns});
       }

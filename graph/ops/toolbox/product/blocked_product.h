@@ -1,9 +1,10 @@
 // Products of quantised matrices in blocks: what QuantBatchMatmulV3, WeightQuantBatchMatmulV2,
 // GroupedMatmul and their relatives share.
 //
-// A block of each operand is widened to float32, weights are dequantised on the way, and the sums
-// of a row of the block are handed to the caller, who scales and stores them. Scratch depends on k
-// only. Integer operands give exact int32 sums, all others float32 ones.
+// A block of each operand is widened to float32, weights are dequantised on the way (or, where all
+// of a column have one scale and no offset, their sums are), and the sums of a row of the block are
+// handed to the caller, who scales and stores them. Scratch depends on k only. Integer operands
+// give exact int32 sums, all others float32 ones.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_BLOCKED_PRODUCT_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_BLOCKED_PRODUCT_H_
 
@@ -26,6 +27,8 @@ struct WeightScale {
   int64_t rows = 0;  // rows of weights that share a factor; 0: all
   int64_t by_rows = 0, by_column = 0;
 
+  // Whether the sums are multiplied with it and not the weights, which saves a rounding and time.
+  bool scales_sums() const { return scale.given() && !offset.given() && rows == 0; }
   // The index for column j and the rows from block * rows on.
   int64_t IndexOf(int64_t block, int64_t j) const {
     return first + block * by_rows + j * by_column;

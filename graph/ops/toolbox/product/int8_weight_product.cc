@@ -4,6 +4,7 @@
 
 #include "graph/ops/toolbox/product/onednn_call.h"
 #include "graph/ops/toolbox/product/panel_tiles.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
@@ -32,32 +33,25 @@ Int8WeightProduct::Int8WeightProduct(const Int8WeightForm& form)
       panels_(PackPanels(*form.weight, form.k, form.n, form.transposed, form.packed)) {
   room_ = scratch_.Floats(std::max(product_.room_floats(), tail_.room_floats()) * form_.threads);
   x_ = scratch_.Floats(form_.x_dtype == DataType::kFloat ? 0 : rows_ * form_.k);
-  scale_ = scratch_.Floats(panels_->panels * panels_->columns);
+  scale_ = scratch_.Floats(form_.n);
   sums_ = scratch_.Floats(rows_ * form_.n);
 }
 
-// One for each column of the panels; what is beyond n is zero.
-void Int8WeightProduct::LoadScale(const KernelArgs& args, float* to) const {
-  const int64_t n = form_.n, count = form_.scale.count();
-  form_.scale.Load(args, 0, count, to);
-  if (count == 1) std::fill_n(to, n, *to);
-  std::fill(to + n, to + panels_->panels * panels_->columns, 0.0f);
-}
-
 void Int8WeightProduct::Run(const KernelArgs& args, const void* x, const TakeRow& take) const {
-  float* const sums = sums_(args);
-  LoadScale(args, scale_(args));
+  float *const sums = sums_(args), *const scale = scale_(args);
+  LoadColumns(args, form_.scale, 0, form_.n, scale);
   for (int64_t row = 0; row < form_.m; row += rows_) {
     const int64_t rows = std::min(rows_, form_.m - row);
     const float* const left = LoadRow(form_.x_dtype, x, row * form_.k, rows * form_.k, x_(args));
     const PanelProduct& product = rows == rows_ ? product_ : tail_;
-    product.Run({.x = {left, form_.k, false},
-                 .packed = panels_.get(),
-                 .scale = scale_(args),
-                 .y = sums,
-                 .y_stride = form_.n},
-                form_.threads, room_(args));
-    for (int64_t r = 0; r < rows; ++r) take(row + r, sums + r * form_.n);
+    product.Run(
+        {.x = {left, form_.k, false}, .packed = panels_.get(), .y = sums, .y_stride = form_.n},
+        form_.threads, room_(args));
+    for (int64_t r = 0; r < rows; ++r) {
+      float* const of_row = sums + r * form_.n;
+      MultiplyRow(of_row, scale, form_.n, of_row);
+      take(row + r, of_row);
+    }
   }
 }
 

@@ -26,8 +26,8 @@ struct Int8WeightForm {
   PackedWeights* packed = nullptr;  // where weights are shared once packed; may be null
 };
 
-// y[m, n] = x[m, k] (w[k, n] * scale): each weight times its scale is rounded to float32, and sums
-// are those of PanelProduct. So they have the bits of BlockedProduct.
+// y[m, n] = (x[m, k] w[k, n]) * scale: sums are those of PanelProduct, and each is multiplied with
+// the scale of its column. So they have the bits of BlockedProduct.
 //
 // Thread-safety: may be run by several threads, each with scratch memory of its own.
 class Int8WeightProduct {
@@ -45,8 +45,6 @@ class Int8WeightProduct {
  private:
   // Throws std::bad_alloc where the weight does not fit.
   explicit Int8WeightProduct(const Int8WeightForm& form);
-
-  void LoadScale(const KernelArgs& args, float* to) const;
 
   const Int8WeightForm form_;
   const int64_t rows_;          // of x that are multiplied at once

@@ -88,37 +88,16 @@ HWY_INLINE Vector Load(const int8_t* from) {
   return hn::ConvertTo(Floats(), hn::PromoteTo(wide, hn::LoadU(narrow, from)));
 }
 
-// Reads the elements of a panel.
-template <class Element>
-struct PanelReader {
-  explicit PanelReader(const float*) {}
-  HWY_INLINE Vector Left(const Element* panel) const { return Load(panel); }
-  HWY_INLINE Vector Right(const Element* panel) const { return Load(panel + kLanes); }
-};
-
-template <>
-struct PanelReader<int8_t> {
-  Vector left, right;  // factors
-
-  explicit HWY_INLINE PanelReader(const float* scale)
-      : left(hn::LoadU(Floats(), scale)), right(hn::LoadU(Floats(), scale + kLanes)) {}
-  HWY_INLINE Vector Left(const int8_t* panel) const { return hn::Mul(Load(panel), left); }
-  HWY_INLINE Vector Right(const int8_t* panel) const {
-    return hn::Mul(Load(panel + kLanes), right);
-  }
-};
-
 template <class Element, int kRows>
 void MultiplyRows(const PanelOperands& operands, bool adds, float* y, int64_t y_stride) {
   const float* x = operands.x;
   const auto* panel = static_cast<const Element*>(operands.panel);
-  const PanelReader<Element> reader(operands.scale);
   [[maybe_unused]] float* widened = operands.widened;
   Sums<kRows> sums;
   sums.Clear();
   sums.AskFor(y, y_stride);
   for (int64_t i = 0; i < operands.k; ++i, x += kRows, panel += operands.panel_stride) {
-    const Vector left = reader.Left(panel), right = reader.Right(panel);
+    const Vector left = Load(panel), right = Load(panel + kLanes);
     if constexpr (!std::is_same_v<Element, float>) {
       // Between the products these stores take no time.
       if (widened != nullptr) {

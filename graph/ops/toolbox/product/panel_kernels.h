@@ -17,14 +17,13 @@ namespace npumesh {
 
 // `k` elements of some rows, packed: those of the first place in k side by side, then those of the
 // second. `panel`: the elements of the columns, `panel_stride` elements from one place in k to the
-// next. `scale`: a factor for each column of a panel of int8 elements. `widened`: where the
-// elements of a panel that is not of float32 go as floats, for other rows; null: nowhere.
+// next. `widened`: where the elements of a panel that is not of float32 go as floats, for other
+// rows; null: nowhere.
 struct PanelOperands {
   const float* x = nullptr;
   const void* panel = nullptr;
   int64_t panel_stride = 0;
   int64_t k = 0;
-  const float* scale = nullptr;
   float* widened = nullptr;
 };
 
@@ -43,8 +42,7 @@ struct PanelKernels {
   int64_t columns = 0;    // of a panel: two vectors
   int64_t most_rows = 0;  // at once
   // By the type of the panel's elements, which are widened in registers, and by the number of rows
-  // less one: [most_rows]. Those of int8 are multiplied with the factor of their column and rounded
-  // to float32 before anything else.
+  // less one: [most_rows].
   const Multiply* float32 = nullptr;
   const Multiply* float16 = nullptr;
   const Multiply* bfloat16 = nullptr;

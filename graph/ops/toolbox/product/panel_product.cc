@@ -127,9 +127,7 @@ PanelProduct::PanelView PanelProduct::ViewPanel(const Operands& operands, const 
                                                 int64_t panel, float* room) const {
   const int64_t columns = kernels_->columns;
   if (const Panels* const packed = operands.packed; packed != nullptr) {
-    const float* const scale =
-        operands.scale == nullptr ? nullptr : operands.scale + panel * columns;
-    return {packed->dtype, packed->at(panel, block.begin), columns, scale};
+    return {packed->dtype, packed->at(panel, block.begin), columns};
   }
   const FloatMatrix& w = operands.w;
   const int64_t column = panel * columns, count = Columns(panel);
@@ -164,7 +162,7 @@ void PanelProduct::Multiply(const Operands& operands, const Block& block, int64_
     const bool widens = view.dtype != DataType::kFloat && tiles.count >= kWidenOnce;
     float* const widened = widens ? room : nullptr;
     const auto multiply = kernels_->of(view.dtype)[rows - 1];
-    multiply({x, view.data, view.stride, block.depth, view.scale, widened}, adds, y, stride);
+    multiply({x, view.data, view.stride, block.depth, widened}, adds, y, stride);
     if (widens) view = {DataType::kFloat, room, columns};
     x += rows * block.depth;
     y += rows * stride;

@@ -3,8 +3,7 @@
 // k is cut into blocks, by k alone; the chains of the blocks are added in their order. Rows and
 // columns are cut as caches and threads like it, which changes no bits. So an element has the same
 // bits whether the right operand was packed before or is packed on the way, is stored transposed or
-// not, has 16 bits or the same numbers in 32 (or 8 bits and a factor for each column, with which
-// each is multiplied first, rounded to float32), and whatever rows and columns are computed with
+// not, has 8 or 16 bits or the same numbers in 32, and whatever rows and columns are computed with
 // it, by however many threads.
 //
 // Thread-safety: a PanelProduct may be run by several threads, each with a room of its own.
@@ -48,7 +47,6 @@ class PanelProduct {
   struct Operands {
     FloatMatrix x;                   // [m, k]
     const Panels* packed = nullptr;  // w[k, n]; null: `w`
-    const float* scale = nullptr;    // of int8 panels: a factor for each of their columns
     FloatMatrix w;
     const float* bias = nullptr;  // of n; null: none
     float* y = nullptr;           // [m, n], rows y_stride apart
@@ -78,7 +76,6 @@ class PanelProduct {
     DataType dtype = DataType::kFloat;
     const void* data = nullptr;
     int64_t stride = 0;
-    const float* scale = nullptr;
   };
 
   int64_t Columns(int64_t panel) const;

@@ -95,7 +95,6 @@ struct RandomProduct {
   // The right operand: packed, or as it is stored.
   struct Right {
     const Panels* packed = nullptr;
-    const float* scale = nullptr;
     FloatMatrix stored;
   };
 
@@ -105,7 +104,6 @@ struct RandomProduct {
     Elements room(static_cast<size_t>(product.room_floats() * threads)), to = y;
     PanelProduct::Operands operands{.x = left,
                                     .packed = right.packed,
-                                    .scale = right.scale,
                                     .w = right.stored,
                                     .bias = bias.empty() ? nullptr : bias.data(),
                                     .y = to.data(),
@@ -199,7 +197,7 @@ TEST(PanelProduct, HalvesAreWidenedToTheSameBits) {
   }
 }
 
-TEST(PanelProduct, ScaledBytesAreWidenedToTheSameBits) {
+TEST(PanelProduct, BytesAreWidenedToTheSameBits) {
   std::mt19937 random(19);
   std::uniform_int_distribution<int> any(-128, 127);
   for (const int64_t m : {1, 6, 29}) {
@@ -207,17 +205,15 @@ TEST(PanelProduct, ScaledBytesAreWidenedToTheSameBits) {
       RandomProduct test(random, m, 150, k, true, false);
       Tensor weight = Tensor::Allocate({DataType::kInt8, {k, test.n}});
       auto* bytes = reinterpret_cast<int8_t*>(weight.mutable_data());
-      Elements scale = Random(random, 200);  // as many as panels have columns, or more
       for (size_t i = 0; i < test.w.size(); ++i) {
         bytes[i] = static_cast<int8_t>(any(random));
-        test.w[i] = static_cast<float>(bytes[i]) * scale[i % static_cast<size_t>(test.n)];
+        test.w[i] = static_cast<float>(bytes[i]);
       }
       const auto panels = PackPanels(weight, k, test.n, false, nullptr);
       const FloatMatrix left{test.x.data(), k, false};
       for (const int threads : {1, 3}) {
-        EXPECT_TRUE(
-            SameBits(test.Run(left, {.packed = panels.get(), .scale = scale.data()}, threads),
-                     test.Run(left, {.stored = {test.w.data(), test.n, false}}, 2)));
+        EXPECT_TRUE(SameBits(test.Run(left, {.packed = panels.get()}, threads),
+                             test.Run(left, {.stored = {test.w.data(), test.n, false}}, 2)));
       }
     }
   }
