@@ -9,9 +9,7 @@
 #include <type_traits>
 
 #include "graph/ops/toolbox/values/simd_targets.h"
-
-// Arrays of vectors stay in registers when the loops over them are gone.
-#define NPUMESH_UNROLL _Pragma("GCC unroll 16")
+#include "graph/ops/toolbox/values/unroll.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "graph/ops/attention/head_block.cc"

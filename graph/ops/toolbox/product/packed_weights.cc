@@ -21,7 +21,7 @@ void PackedWeights::Keep(const Tensor& weight, const std::string& form,
 
 std::shared_ptr<std::byte> AllocatePacked(uint64_t bytes) {
   constexpr uint64_t kLine = 64, kLargePage = uint64_t{2} << 20;
-  const bool large = bytes >= 2 * kLargePage;
+  const bool large = bytes >= kLargePage;
   void* memory = nullptr;
   if (posix_memalign(&memory, large ? kLargePage : kLine, bytes == 0 ? 1 : bytes) != 0) {
     throw std::bad_alloc();

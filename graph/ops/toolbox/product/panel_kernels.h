@@ -9,11 +9,19 @@
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_KERNELS_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_KERNELS_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/base/data_type.h"
 
 namespace npumesh {
+
+// Memory that is wanted soon. At every `every`-th place of k, from the first on, one line of it is
+// asked for, into the second cache; 0: nothing is.
+struct Ahead {
+  const std::byte* data = nullptr;
+  int64_t every = 0;
+};
 
 // `k` elements of some rows, packed: those of the first place in k side by side, then those of the
 // second. `panel`: the elements of the columns, `panel_stride` elements from one place in k to the
@@ -25,6 +33,7 @@ struct PanelOperands {
   int64_t panel_stride = 0;
   int64_t k = 0;
   float* widened = nullptr;
+  Ahead ahead;
 };
 
 struct PanelKernels {
@@ -39,11 +48,14 @@ struct PanelKernels {
   using Transpose = void (*)(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
                              float* to, int64_t to_stride);
 
-  int64_t columns = 0;    // of a panel: two vectors
+  int64_t lanes = 0;      // of a vector
+  int64_t columns = 0;    // of a panel: two or three vectors
   int64_t most_rows = 0;  // at once
   // By the type of the panel's elements, which are widened in registers, and by the number of rows
-  // less one: [most_rows].
-  const Multiply* float32 = nullptr;
+  // less one: [most_rows]. Those of float32 also by the number of vectors less one: they compute
+  // the first columns of a panel only.
+  static constexpr int64_t kMostVectors = 3;
+  const Multiply* float32[kMostVectors] = {};
   const Multiply* float16 = nullptr;
   const Multiply* bfloat16 = nullptr;
   const Multiply* int8 = nullptr;
@@ -51,10 +63,15 @@ struct PanelKernels {
   MultiplyRow turned = nullptr;
   Transpose transpose = nullptr;
 
-  const Multiply* of(DataType dtype) const {
-    if (dtype == DataType::kFloat) return float32;
+  // For the first `count` columns of panels of a type, or for more of them.
+  const Multiply* of(DataType dtype, int64_t count) const {
+    if (dtype == DataType::kFloat) return float32[(count - 1) / lanes];
     if (dtype == DataType::kInt8) return int8;
     return dtype == DataType::kFloat16 ? float16 : bfloat16;
+  }
+  // Whether exactly these are computed, and no column behind them.
+  bool whole(DataType dtype, int64_t count) const {
+    return count == columns || (dtype == DataType::kFloat && count % lanes == 0);
   }
 };
 

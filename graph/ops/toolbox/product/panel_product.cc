@@ -23,6 +23,11 @@ constexpr int64_t kWidenOnce = 3;
 // packed in turn, for more rows: fewer would read all panels too often.
 constexpr int64_t kFewRows = 48;
 constexpr int64_t kFloatBytes = sizeof(float);
+// From so many tiles of rows on, each asks for its part of the next panel, which the first tile
+// would otherwise wait for. (Between tiles, all lines of a part at once, this took longer than not
+// asking.)
+constexpr int64_t kTilesToAsk = 2;
+constexpr int64_t kLineBytes = 64;
 
 // Packs `rows` rows from `row` on, as PanelOperands wants them.
 void PackTile(const PanelKernels& kernels, const FloatMatrix& x, int64_t row, int64_t rows,
@@ -132,19 +137,28 @@ PanelProduct::PanelView PanelProduct::ViewPanel(const Operands& operands, const 
   const FloatMatrix& w = operands.w;
   const int64_t column = panel * columns, count = Columns(panel);
   const bool once = block.rows <= kernels_->most_rows;  // that it is read
-  if (once && !w.transposed && count == columns) {
+  if (once && !w.transposed && kernels_->whole(DataType::kFloat, count)) {
     return {DataType::kFloat, w.data + block.begin * w.stride + column, w.stride};
   }
   PackColumns(*kernels_, w, block.begin, block.depth, column, count, room);
   return {DataType::kFloat, room, columns};
 }
 
+Ahead PanelProduct::AheadOf(const Operands& operands, const Block& block, int64_t panel,
+                            int64_t tiles) const {
+  if (operands.packed == nullptr || tiles < kTilesToAsk) return {};
+  const auto bytes = block.depth * static_cast<int64_t>(operands.packed->row_bytes());
+  const int64_t lines = CeilDiv(bytes, tiles * kLineBytes);
+  return {operands.packed->at(panel, block.begin + block.depth),
+          std::max<int64_t>(block.depth / lines, 1)};
+}
+
 void PanelProduct::Multiply(const Operands& operands, const Block& block, int64_t panel,
                             const float* x, float* room) const {
   const int64_t columns = kernels_->columns;
   float* const edge = room + depth_ * columns;
-  const bool whole = Columns(panel) == columns;
   PanelView view = ViewPanel(operands, block, panel, room);
+  const bool whole = kernels_->whole(view.dtype, Columns(panel));
   const bool adds = block.begin > 0 || operands.adds;
   float* y = operands.y + block.row * operands.y_stride + panel * columns;
   int64_t stride = operands.y_stride;
@@ -156,18 +170,20 @@ void PanelProduct::Multiply(const Operands& operands, const Block& block, int64_
     stride = columns;
   }
   const Tiles tiles(block.rows, kernels_->most_rows);
+  Ahead ahead = AheadOf(operands, block, panel, tiles.count);
   for (int64_t tile = 0; tile < tiles.count; ++tile) {
     const int64_t rows = tiles.rows(tile);
     // The first tile widens the panel for those after it, when they are enough.
     const bool widens = view.dtype != DataType::kFloat && tiles.count >= kWidenOnce;
     float* const widened = widens ? room : nullptr;
-    const auto multiply = kernels_->of(view.dtype)[rows - 1];
-    multiply({x, view.data, view.stride, block.depth, widened}, adds, y, stride);
+    const auto multiply = kernels_->of(view.dtype, Columns(panel))[rows - 1];
+    multiply({x, view.data, view.stride, block.depth, widened, ahead}, adds, y, stride);
+    if (ahead.every > 0) ahead.data += CeilDiv(block.depth, ahead.every) * kLineBytes;
     if (widens) view = {DataType::kFloat, room, columns};
     x += rows * block.depth;
     y += rows * stride;
   }
-  if (block.begin + block.depth == k_) Finish(operands, block, panel, edge);
+  if (block.begin + block.depth == k_) Finish(operands, block, panel, whole ? nullptr : edge);
 }
 
 int64_t PanelProduct::StoredPanels(const Operands& operands, int64_t panel, int64_t last) const {
@@ -195,7 +211,7 @@ void PanelProduct::Finish(const Operands& operands, const Block& block, int64_t 
                           const float* edge) const {
   const int64_t first = panel * kernels_->columns, count = Columns(panel);
   float* y = operands.y + block.row * operands.y_stride + first;
-  if (count < kernels_->columns) {
+  if (edge != nullptr) {
     CopyRows(edge, kernels_->columns, block.rows, count, y, operands.y_stride);
   }
   if (operands.bias == nullptr) return;

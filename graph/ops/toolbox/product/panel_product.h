@@ -82,12 +82,15 @@ class PanelProduct {
   void PackRows(const FloatMatrix& x, const Block& block, float* to) const;
   PanelView ViewPanel(const Operands& operands, const Block& block, int64_t panel,
                       float* room) const;
+  // What each of `tiles` tiles of rows asks for of the block that lies behind this one.
+  Ahead AheadOf(const Operands& operands, const Block& block, int64_t panel, int64_t tiles) const;
   void Multiply(const Operands& operands, const Block& block, int64_t panel, const float* x,
                 float* room) const;
   // How many panels from `panel` on one row is multiplied with as they are stored; 0: none.
   int64_t StoredPanels(const Operands& operands, int64_t panel, int64_t last) const;
   void MultiplyStored(const Operands& operands, const Block& block, int64_t panel, int64_t count,
                       const float* x) const;
+  // `edge`: where the sums of a panel with fewer columns lie; null: in y already.
   void Finish(const Operands& operands, const Block& block, int64_t panel, const float* edge) const;
   // Of rows [row, row + rows) in panels [first, last).
   void AddResidual(const Operands& operands, int64_t row, int64_t rows, int64_t first,

@@ -27,8 +27,8 @@ bool FusesProducts() {
   }();
   Elements y(static_cast<size_t>(ProcessorPanelKernels().columns));
   const PanelKernels& kernels = ProcessorPanelKernels();
-  kernels.float32[0]({x.data(), panel.data(), kernels.columns, 2}, false, y.data(),
-                     kernels.columns);
+  kernels.of(DataType::kFloat, kernels.columns)[0]({x.data(), panel.data(), kernels.columns, 2},
+                                                   false, y.data(), kernels.columns);
   return y[0] != 0.0f;
 }
 
