@@ -2,11 +2,10 @@
 //
 // A tile has up to kTileRows rows. Query heads that share a key head lie in one tile, so that their
 // keys are read once for all of them: many rows by a product, a few rows where the keys lie, those
-// of several key heads in one tile. Tiles are what threads share out; none depends on the others,
-// nor on which rows lie in it. For every row
-// the kernel keeps the maximum m and the sum l of exp(score - m) so far, and the unnormalised
-// output; when a later tile raises m, both are scaled by exp(old m - new m). (Milakov and
-// Gimelshein, Online normalizer calculation for softmax, 2018.)
+// of several key heads in one tile. Tiles are what threads share out; none depends on the others.
+// For every row the kernel keeps the maximum m and the sum l of exp(score - m) so far, and the
+// unnormalised output; when a later tile of columns raises m, both are scaled by
+// exp(old m - new m). (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018.)
 //
 // Quantised attention rounds normalised probabilities, which need the final m and l: its tiles are
 // walked twice.
@@ -68,6 +67,7 @@ class Tiling {
   int64_t of_head_ = 0;  // tiles of a head
 };
 
+// Some rows of a sequence, kTileRows at most. `in_place`: keys and values are read where they lie.
 class Tile {
  public:
   Tile(const Sequence& sequence, const TileRows& rows, bool in_place)
