@@ -1,6 +1,5 @@
 #include "runtime/device/device_memory.h"
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -40,10 +39,7 @@ DeviceMemory::DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank)
     : segment_(std::move(segment)),
       base_(segment_->part(rank)),
       bytes_(segment_->bytes()),
-      blocks_(segment_->bytes(), kHbmAlignment) {
-  // Advice only: where the system grants no huge pages for shared memory, small ones do.
-  static_cast<void>(madvise(base_, segment_->bytes(), MADV_HUGEPAGE));
-}
+      blocks_(segment_->bytes(), kHbmAlignment) {}
 
 Result<void*> DeviceMemory::Allocate(uint64_t bytes) {
   const std::lock_guard lock(mutex_);

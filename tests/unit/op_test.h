@@ -254,6 +254,15 @@ inline std::vector<int> SlotsToReuse(const Operator& op, const OpContext& contex
   return slots;
 }
 
+// The outputs of another run have the same bits; `when` says what was different.
+inline void ExpectSameOutputs(const OpCall& call, const std::vector<Tensor>& outputs,
+                              const std::vector<Tensor>& again, const std::string& when) {
+  for (size_t port = 0; port < outputs.size(); ++port) {
+    EXPECT_TRUE(SameBytes(outputs[port], again[port]))
+        << call.type << ": output " << port << " differs " << when;
+  }
+}
+
 // The outputs have the same bits when three threads share them out, however little there is.
 inline Status ExpectSameWithThreads(const Operator& op, const OpCall& call, OpContext context,
                                     const std::vector<Tensor>& outputs) {
@@ -262,10 +271,7 @@ inline Status ExpectSameWithThreads(const Operator& op, const OpCall& call, OpCo
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, op.make_kernel(context));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> again,
                            RunOnce(op, call, context, kernel.get(), -1));
-  for (size_t port = 0; port < outputs.size(); ++port) {
-    EXPECT_TRUE(SameBytes(outputs[port], again[port]))
-        << call.type << ": output " << port << " differs with three threads";
-  }
+  ExpectSameOutputs(call, outputs, again, "with three threads");
   return Status();
 }
 
@@ -305,11 +311,9 @@ inline Result<std::vector<Tensor>> RunOp(const OpRegistry& registry, const OpCal
   for (const int over : placements) {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> again,
                              op_test::RunOnce(*op, call, context, kernel.get(), over));
-    for (size_t port = 0; port < outputs.size(); ++port) {
-      EXPECT_TRUE(SameBytes(outputs[port], again[port]))
-          << call.type << ": output " << port << " differs when "
-          << (over < 0 ? std::string("run again") : fmt::format("placed over slot {}", over));
-    }
+    op_test::ExpectSameOutputs(
+        call, outputs, again,
+        over < 0 ? std::string("when run again") : fmt::format("when placed over slot {}", over));
   }
   return outputs;
 }

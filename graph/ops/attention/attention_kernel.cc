@@ -71,10 +71,11 @@ class Tiling {
 class Tile {
  public:
   Tile(const Sequence& sequence, const TileRows& rows, bool in_place)
-      : sequence_(sequence), rows_(rows.count), in_place_(in_place) {
+      : sequence_(sequence),
+        rows_(rows.count),
+        queries_(in_place ? plan_.shared() * sequence.q_rows : 0) {
     int64_t head = rows.first / sequence.q_rows, row = rows.first % sequence.q_rows;
     kv_head_ = head / plan_.shared();
-    if (in_place) queries_ = plan_.shared() * sequence.q_rows;
     for (int64_t r = 0; r < rows_; ++r) {
       head_[r] = head;
       row_[r] = row;
@@ -112,12 +113,13 @@ class Tile {
   }
 
  private:
+  bool in_place() const { return queries_ > 0; }
   ScoreRow RowAt(int64_t r) const { return {sequence_, head_[r], row_[r]}; }
 
   // Rows of one head that are floats already stay where they are.
   void LoadQuery() {
     const HeadTensor& q = plan_.q;
-    const bool in_rows = !in_place_ && head_[0] == head_[rows_ - 1];
+    const bool in_rows = !in_place() && head_[0] == head_[rows_ - 1];
     if (q.dtype == DataType::kFloat && !plan_.q_rope.given() && in_rows) {
       const auto* data = static_cast<const float*>(args_.in[q.slot]);
       query_ = {data + RowAt(0).Element(q), q.row_stride, false};
@@ -158,7 +160,7 @@ class Tile {
   // scores = q k^T.
   Status MultiplyKeys(const ColumnRange& keys) const {
     const int64_t count = keys.count;
-    if (in_place_) {
+    if (in_place()) {
       return EachBlock(keys, [&](const HeadBlock& block, int64_t at) {
         ScoreBlock(block, query_.data, queries_, scores_ + at, count);
       });
@@ -218,7 +220,7 @@ class Tile {
       DropScores(RowAt(r), first, count, scores_ + r * count);
     }
     const ColumnRange values{ColumnRange::Of::kValues, kv_head_, first, count};
-    if (in_place_) {
+    if (in_place()) {
       return EachBlock(values, [&](const HeadBlock& block, int64_t at) {
         AddBlock(block, scores_ + at, count, queries_, sums_);
       });
@@ -266,8 +268,7 @@ class Tile {
   const KernelArgs& args_ = sequence_.args;
   int64_t kv_head_ = 0;  // the first of the tile
   const int64_t rows_;
-  const bool in_place_;
-  int64_t queries_ = 0;  // rows of each key head, where they are read in place
+  const int64_t queries_;  // rows of each key head that are read in place; 0: none is
   const int64_t k_width_ = plan_.k_width(), v_width_ = plan_.v.width;
   float *const scores_ = plan_.scores(args_), *const sums_ = plan_.sums(args_);
   FloatMatrix query_ = {};

@@ -158,7 +158,7 @@ HWY_INLINE void AddRows(const Rows<T>& rows, int64_t width, const float* weights
 // which they lie, and asks for what comes later.
 template <class T, class Work>
 HWY_INLINE void EachVector(const HeadBlock& block, const Work& work) {
-  constexpr int64_t kAheadBytes = 32768;
+  constexpr int64_t kAheadBytes = 8192;
   const auto* const data = static_cast<const T*>(block.data);
   const bool head_by_head = block.head_stride > block.row_stride;
   const int64_t row_bytes =
@@ -208,28 +208,31 @@ void SumsOf(const HeadBlock& values, const float* weights, int64_t stride, int64
   });
 }
 
+// Calls `work` with an element of the type of the block's.
+template <class Work>
+HWY_INLINE void ByElement(const HeadBlock& block, const Work& work) {
+  switch (block.dtype) {
+    case DataType::kFloat16:
+      return work(hwy::float16_t());
+    case DataType::kBfloat16:
+      return work(hwy::bfloat16_t());
+    default:
+      return work(float());
+  }
+}
+
 void Scores(const HeadBlock& keys, const float* query, int64_t queries, float* scores,
             int64_t stride) {
-  switch (keys.dtype) {
-    case DataType::kFloat16:
-      return ScoresOf<hwy::float16_t>(keys, query, queries, scores, stride);
-    case DataType::kBfloat16:
-      return ScoresOf<hwy::bfloat16_t>(keys, query, queries, scores, stride);
-    default:
-      return ScoresOf<float>(keys, query, queries, scores, stride);
-  }
+  ByElement(keys, [&](auto element) {
+    ScoresOf<decltype(element)>(keys, query, queries, scores, stride);
+  });
 }
 
 void Sums(const HeadBlock& values, const float* weights, int64_t stride, int64_t queries,
           float* sums) {
-  switch (values.dtype) {
-    case DataType::kFloat16:
-      return SumsOf<hwy::float16_t>(values, weights, stride, queries, sums);
-    case DataType::kBfloat16:
-      return SumsOf<hwy::bfloat16_t>(values, weights, stride, queries, sums);
-    default:
-      return SumsOf<float>(values, weights, stride, queries, sums);
-  }
+  ByElement(values, [&](auto element) {
+    SumsOf<decltype(element)>(values, weights, stride, queries, sums);
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -104,7 +104,7 @@ Status RunSwiGlu(const HalvesPlan& plan, const KernelArgs& args) {
   const auto elements = static_cast<double>(plan.outputs[0].shape.elements());
   const int parts = WorthThreads(2 * kElementWork * elements, plan.threads);
   RunRanges(parts, plan.outer, 1,
-            [&](int64_t begin, int64_t end) { SwiGluRuns(plan, args, begin, end); });
+            [&](int /*part*/, int64_t begin, int64_t end) { SwiGluRuns(plan, args, begin, end); });
   return Status();
 }
 

@@ -6,12 +6,9 @@
 // 0.88 in float32 and float16, speed_up at least 1.7 for 16 bits, 3 for int8.
 #include <benchmark/benchmark.h>
 #include <omp.h>
-#include <sys/mman.h>
-
-#include <cstdlib>
 
 #include "graph/ir/graph_builder.h"
-#include "graph/ops/toolbox/values/ceil_div.h"
+#include "graph/ops/toolbox/product/packed_weights.h"
 #include "tests/bench/decoder/rounds.h"
 
 namespace npumesh {
@@ -92,10 +89,7 @@ class DecodeWriter {
 // Zeros that lie as packed weights do, in huge pages where the system grants them.
 class Zeros {
  public:
-  explicit Zeros(size_t bytes)
-      : bytes_(RoundedUp(static_cast<int64_t>(bytes), kHugePage)),
-        data_(static_cast<std::byte*>(std::aligned_alloc(kHugePage, bytes_))) {
-    madvise(data_.get(), bytes_, MADV_HUGEPAGE);
+  explicit Zeros(size_t bytes) : bytes_(bytes), data_(AllocatePacked(bytes)) {
     std::memset(data_.get(), 0, bytes_);
   }
 
@@ -104,12 +98,8 @@ class Zeros {
   size_t bytes() const { return bytes_; }
 
  private:
-  static constexpr int64_t kHugePage = int64_t{2} << 20;
-  struct Free {
-    void operator()(std::byte* data) const { std::free(data); }
-  };
   size_t bytes_;
-  std::unique_ptr<std::byte, Free> data_;
+  std::shared_ptr<std::byte> data_;
 };
 
 // The bytes that a step cannot but read.

@@ -37,9 +37,10 @@ class BlockKernel final : public Kernel {
   Status Run(const KernelArgs& args) override {
     if (plan_.divisor >= 0) return RunRange(args, 0, elements_);  // the first zero is reported
     const double work = kElementWork * static_cast<double>(elements_);
-    RunRanges(WorthThreads(work, threads_), elements_, kBlock, [&](int64_t begin, int64_t end) {
-      static_cast<void>(RunRange(args, begin, end));  // nothing else can fail
-    });
+    RunRanges(WorthThreads(work, threads_), elements_, kBlock,
+              [&](int /*part*/, int64_t begin, int64_t end) {
+                static_cast<void>(RunRange(args, begin, end));  // nothing else can fail
+              });
     return Status();
   }
 

@@ -6,7 +6,6 @@
 
 #include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/values/cast.h"
-#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
@@ -46,8 +45,11 @@ class ChainKernel final : public Kernel {
   Status Run(const KernelArgs& args) override {
     const double work =
         kElementWork * static_cast<double>(elements_) * static_cast<double>(links_.size());
-    const int parts = WorthThreads(work, threads_);
-    RunParts(parts, [&](int part) { RunPart(args, part, parts); });
+    auto* const rooms = static_cast<BlockBuffer*>(args.scratch);
+    RunRanges(WorthThreads(work, threads_), elements_, kBlock,
+              [&](int part, int64_t begin, int64_t end) {
+                RunRange(args, rooms + static_cast<size_t>(part) * rooms_, begin, end);
+              });
     return Status();
   }
 
@@ -86,21 +88,19 @@ class ChainKernel final : public Kernel {
     return input == 0 ? args.out[0] : args.in[input - 1];
   }
 
-  // A part of the blocks, in rooms of its own.
-  void RunPart(const KernelArgs& args, int part, int parts) const {
-    auto* rooms = static_cast<BlockBuffer*>(args.scratch) + static_cast<size_t>(part) * rooms_;
+  // Elements [begin, end) of the output, in rooms of their own.
+  void RunRange(const KernelArgs& args, BlockBuffer* rooms, int64_t begin, int64_t end) const {
     for (const BoundLink& link : links_) {
       for (const ChainOperand& operand : link.operands) {
         if (operand.stored) operand.stored->Start(Input(args, operand.input), rooms[operand.room]);
       }
     }
-    const int64_t blocks = CeilDiv(elements_, kBlock);
-    for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
-      const int64_t begin = i * kBlock;
-      const auto count = static_cast<size_t>(std::min(kBlock, elements_ - begin));
-      auto* out =
-          static_cast<std::byte*>(args.out[0]) + static_cast<size_t>(begin) * links_.back().width;
+    const size_t width = links_.back().width;
+    auto* out = static_cast<std::byte*>(args.out[0]) + static_cast<size_t>(begin) * width;
+    for (; begin < end; begin += kBlock) {
+      const auto count = static_cast<size_t>(std::min(kBlock, end - begin));
       RunBlock(args, rooms, begin, count, out);
+      out += count * width;
     }
   }
 

@@ -62,8 +62,9 @@ class PanelInt8Product final : public Int8Product {
     for (int64_t row = 0; row < m_; row += rows_) {
       const int64_t rows = std::min(rows_, m_ - row);
       const auto* from = static_cast<const int8_t*>(x) + row * k_;
-      RunParts(parts_,
-               [&](int part) { RunPanels(from, rows, part, rooms + part * room_pairs_, sums); });
+      RunRanges(parts_, panels_->panels, 1, [&](int part, int64_t first, int64_t last) {
+        RunPanels(from, rows, first, last, rooms + part * room_pairs_, sums);
+      });
       for (int64_t r = 0; r < rows; ++r) take(row + r, sums + r * stride_);
     }
     return Status();
@@ -118,12 +119,10 @@ class PanelInt8Product final : public Int8Product {
     });
   }
 
-  void RunPanels(const int8_t* x, int64_t rows, int part, int32_t* room, int32_t* sums) const {
-    const int64_t panels = panels_->panels;
+  void RunPanels(const int8_t* x, int64_t rows, int64_t first, int64_t last, int32_t* room,
+                 int32_t* sums) const {
     PackRows(x, rows, room);
-    for (int64_t i = panels * part / parts_; i < panels * (part + 1) / parts_; ++i) {
-      Multiply(room, rows, i, sums);
-    }
+    for (int64_t i = first; i < last; ++i) Multiply(room, rows, i, sums);
   }
 
   const int64_t m_, k_;

@@ -70,7 +70,7 @@ void MultiplyRows(const PanelOperands& operands, bool adds, float* y, int64_t y_
   for (int64_t i = 0; i < operands.k; ++i, x += kRows, panel += operands.panel_stride) {
     if (i == ask) {
       __builtin_prefetch(ahead, 0, 2);
-      ahead += 64;
+      ahead += Ahead::kLine;
       ask += operands.ahead.every;
     }
     Vector columns[kVectors];

@@ -19,6 +19,7 @@ namespace npumesh {
 // Memory that is wanted soon. At every `every`-th place of k, from the first on, one line of it is
 // asked for, into the second cache; 0: nothing is.
 struct Ahead {
+  static constexpr int64_t kLine = 64;
   const std::byte* data = nullptr;
   int64_t every = 0;
 };

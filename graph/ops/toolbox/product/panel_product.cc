@@ -27,7 +27,6 @@ constexpr int64_t kFloatBytes = sizeof(float);
 // would otherwise wait for. (Between tiles, all lines of a part at once, this took longer than not
 // asking.)
 constexpr int64_t kTilesToAsk = 2;
-constexpr int64_t kLineBytes = 64;
 
 // Packs `rows` rows from `row` on, as PanelOperands wants them.
 void PackTile(const PanelKernels& kernels, const FloatMatrix& x, int64_t row, int64_t rows,
@@ -148,7 +147,7 @@ Ahead PanelProduct::AheadOf(const Operands& operands, const Block& block, int64_
                             int64_t tiles) const {
   if (operands.packed == nullptr || tiles < kTilesToAsk) return {};
   const auto bytes = block.depth * static_cast<int64_t>(operands.packed->row_bytes());
-  const int64_t lines = CeilDiv(bytes, tiles * kLineBytes);
+  const int64_t lines = CeilDiv(bytes, tiles * Ahead::kLine);
   return {operands.packed->at(panel, block.begin + block.depth),
           std::max<int64_t>(block.depth / lines, 1)};
 }
@@ -178,7 +177,7 @@ void PanelProduct::Multiply(const Operands& operands, const Block& block, int64_
     float* const widened = widens ? room : nullptr;
     const auto multiply = kernels_->of(view.dtype, Columns(panel))[rows - 1];
     multiply({x, view.data, view.stride, block.depth, widened, ahead}, adds, y, stride);
-    if (ahead.every > 0) ahead.data += CeilDiv(block.depth, ahead.every) * kLineBytes;
+    if (ahead.every > 0) ahead.data += CeilDiv(block.depth, ahead.every) * Ahead::kLine;
     if (widens) view = {DataType::kFloat, room, columns};
     x += rows * block.depth;
     y += rows * stride;
@@ -261,9 +260,8 @@ void PanelProduct::RunPanels(const Operands& operands, int64_t first, int64_t la
 
 void PanelProduct::Run(const Operands& operands, int threads, float* room) const {
   const auto parts = static_cast<int>(std::min<int64_t>(threads, panels_));
-  RunParts(parts, [&](int part) {
-    RunPanels(operands, panels_ * part / parts, panels_ * (part + 1) / parts,
-              room + part * room_floats());
+  RunRanges(parts, panels_, 1, [&](int part, int64_t first, int64_t last) {
+    RunPanels(operands, first, last, room + part * room_floats());
   });
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "graph/ops/toolbox/values/ceil_div.h"
+
 namespace npumesh {
 
 // How many threads, of `threads`, a kernel of so much work is divided among: one when it is not
@@ -28,14 +30,14 @@ void RunParts(int parts, const Work& work) {
   RunParts(parts, call, &work);
 }
 
-// The same with ranges [begin, end) of `count`, which begin at multiples of `grain`:
-// void(int64_t begin, int64_t end).
+// The same with ranges [begin, end) of `count`, some empty, which begin at multiples of `grain`:
+// void(int part, int64_t begin, int64_t end).
 template <typename Work>
 void RunRanges(int parts, int64_t count, int64_t grain, const Work& work) {
-  const int64_t grains = (count + grain - 1) / grain;
+  const int64_t grains = CeilDiv(count, grain);
   RunParts(parts, [&](int part) {
     const int64_t begin = grains * part / parts * grain, end = grains * (part + 1) / parts * grain;
-    work(begin, end < count ? end : count);
+    work(part, begin, end < count ? end : count);
   });
 }
 

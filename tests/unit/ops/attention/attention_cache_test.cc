@@ -33,21 +33,7 @@ Tensor Paged(const Heads& h, int rank) {
   const Shape shape = rank == 3   ? Shape{7, kPage, h.heads * h.width}
                       : rank == 4 ? Shape{7, h.heads, kPage, h.width}
                                   : Shape{7, h.heads, h.width / tile, kPage, tile};
-  std::vector<double> values(static_cast<size_t>(shape.elements()), 99);
-  for (int64_t b = 0; b < h.batches; ++b) {
-    for (int64_t s = 0; s < h.rows; ++s) {
-      const int64_t block = BlockOf(b, s / kPage, pages);
-      for (int64_t n = 0; n < h.heads; ++n) {
-        for (int64_t d = 0; d < h.width; ++d) {
-          const size_t at = rank == 3   ? Index(shape, {block, s % kPage, n * h.width + d})
-                            : rank == 4 ? Index(shape, {block, n, s % kPage, d})
-                                        : Index(shape, {block, n, d / tile, s % kPage, d % tile});
-          values[at] = h.at(b, n, s, d);
-        }
-      }
-    }
-  }
-  return FromDoubles(kF16, shape, values);
+  return CacheOf(kF16, shape, h, [&](int64_t b, int64_t i) { return BlockOf(b, i, pages); });
 }
 
 Tensor Table(int64_t batches, int64_t pages) {

@@ -112,6 +112,30 @@ inline Tensor InLayout(DataType dtype, const std::string& letters, const Heads& 
   return FromDoubles(dtype, shape, values);
 }
 
+// The heads in the blocks of a cache: page i of sequence b is in block block_of(b, i). The shape is
+// [blocks, page, N * D], [blocks, N, page, D] or tiled [blocks, N, D / e, page, e]; elements of no
+// sequence are 99.
+inline Tensor CacheOf(DataType dtype, const Shape& shape, const Heads& h,
+                      const std::function<int64_t(int64_t b, int64_t i)>& block_of) {
+  const int rank = shape.rank();
+  const int64_t page = shape[rank == 3 ? 1 : rank - 2], tile = shape[rank - 1];
+  std::vector<double> values(static_cast<size_t>(shape.elements()), 99);
+  for (int64_t b = 0; b < h.batches; ++b) {
+    for (int64_t s = 0; s < h.rows; ++s) {
+      const int64_t block = block_of(b, s / page), row = s % page;
+      for (int64_t n = 0; n < h.heads; ++n) {
+        for (int64_t d = 0; d < h.width; ++d) {
+          const size_t at = rank == 3   ? Index(shape, {block, row, n * h.width + d})
+                            : rank == 4 ? Index(shape, {block, n, row, d})
+                                        : Index(shape, {block, n, d / tile, row, d % tile});
+          values[at] = h.at(b, n, s, d);
+        }
+      }
+    }
+  }
+  return FromDoubles(dtype, shape, values);
+}
+
 // What the plain formula needs to know. Rows and columns count within a sequence.
 struct Plain {
   double scale = 1;

@@ -15,6 +15,14 @@ using attention::HeadBlock;
 
 // ---- blocks ----
 
+std::vector<float> Normal(size_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
 // A cache with elements between its rows and heads that nobody may read as data.
 struct Cache {
   Cache(DataType type, int64_t row_count, int64_t head_count, int64_t row_width, bool by_head,
@@ -23,10 +31,7 @@ struct Cache {
     row_stride = by_head ? width + 3 : heads * (width + 1) + 2;
     head_stride = by_head ? rows * row_stride + 5 : width + 1;
     const auto elements = static_cast<size_t>(rows * row_stride + heads * head_stride);
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
-    std::vector<float> wide(elements);
-    for (float& value : wide) value = normal(random);
+    const std::vector<float> wide = Normal(elements, seed);
     bytes.resize(elements * WidthOf(dtype));
     floats.resize(elements);
     if (dtype == DataType::kFloat) {
@@ -38,13 +43,11 @@ struct Cache {
     }
   }
 
-  // Some rows of some heads.
-  HeadBlock Block(int64_t row, int64_t row_count, int64_t head, int64_t head_count) const {
-    const auto at = static_cast<size_t>(row * row_stride + head * head_stride);
+  HeadBlock Block() const {
     return {.dtype = dtype,
-            .data = bytes.data() + at * WidthOf(dtype),
-            .rows = row_count,
-            .heads = head_count,
+            .data = bytes.data(),
+            .rows = rows,
+            .heads = heads,
             .width = width,
             .row_stride = row_stride,
             .head_stride = head_stride};
@@ -68,14 +71,6 @@ float PlainDot(const float* x, const float* y, int64_t width) {
     for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
   }
   return sums[0];
-}
-
-std::vector<float> Normal(size_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(random);
-  return values;
 }
 
 uint32_t Bits(float value) {
@@ -108,7 +103,7 @@ TEST(HeadBlocks, ScoresAreThePlainDotProducts) {
     const std::vector<float> query = Normal(static_cast<size_t>(c.heads * c.queries * c.width), 2);
     const int64_t stride = c.rows + 2;
     std::vector<float> scores(static_cast<size_t>(c.heads * c.queries * stride), -7);
-    ScoreBlock(cache.Block(0, c.rows, 0, c.heads), query.data(), c.queries, scores.data(), stride);
+    ScoreBlock(cache.Block(), query.data(), c.queries, scores.data(), stride);
     for (int64_t q = 0; q < c.heads * c.queries; ++q) {
       for (int64_t row = 0; row < stride; ++row) {
         const float want = row >= c.rows ? -7
@@ -128,7 +123,7 @@ TEST(HeadBlocks, SumsAddRowAfterRow) {
     const std::vector<float> weights = Normal(static_cast<size_t>(c.heads * c.queries * stride), 4);
     std::vector<float> sums = Normal(static_cast<size_t>(c.heads * c.queries * c.width), 5);
     std::vector<float> want = sums;
-    AddBlock(cache.Block(0, c.rows, 0, c.heads), weights.data(), stride, c.queries, sums.data());
+    AddBlock(cache.Block(), weights.data(), stride, c.queries, sums.data());
     for (int64_t q = 0; q < c.heads * c.queries; ++q) {
       for (int64_t row = 0; row < c.rows; ++row) {
         const float weight = weights[static_cast<size_t>(q * stride + row)];
@@ -196,20 +191,7 @@ Tensor InPages(const Draw& draw, const Heads& h) {
   const Shape shape = draw.layout == "BNSD"
                           ? Shape{h.batches * pages, h.heads, kPageRows, h.width}
                           : Shape{h.batches * pages, kPageRows, h.heads * h.width};
-  std::vector<double> values(static_cast<size_t>(shape.elements()), 99);
-  for (int64_t b = 0; b < h.batches; ++b) {
-    for (int64_t s = 0; s < h.rows; ++s) {
-      const int64_t block = BlockOf(draw, b, s / kPageRows), row = s % kPageRows;
-      for (int64_t n = 0; n < h.heads; ++n) {
-        for (int64_t d = 0; d < h.width; ++d) {
-          const size_t at = shape.rank() == 4 ? Index(shape, {block, n, row, d})
-                                              : Index(shape, {block, row, n * h.width + d});
-          values[at] = h.at(b, n, s, d);
-        }
-      }
-    }
-  }
-  return FromDoubles(draw.dtype, shape, values);
+  return CacheOf(draw.dtype, shape, h, [&](int64_t b, int64_t i) { return BlockOf(draw, b, i); });
 }
 
 Tensor TableOf(const Draw& draw) {
