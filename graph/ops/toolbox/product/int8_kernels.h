@@ -14,7 +14,7 @@
 namespace npumesh {
 
 // `pairs` pairs of some rows, packed: the first pair of each row side by side, then the second. The
-// low half of each is the first place, as int16. `panel`: the first pair of each column side by
+// high half of each is the first place, as int16. `panel`: the first pair of each column side by
 // side, then the second.
 struct Int8Operands {
   const int32_t* x = nullptr;

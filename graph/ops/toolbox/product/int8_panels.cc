@@ -29,9 +29,9 @@ std::shared_ptr<const Panels> PackPairs(const Int8Form& form, int64_t columns) {
   });
 }
 
-// Two neighbours of a row, as int16, the first one in the low half.
+// Two neighbours of a row, as int16, the first one in the high half.
 int32_t PairOf(int8_t first, int8_t second) {
-  const auto low = static_cast<uint16_t>(first), high = static_cast<uint16_t>(second);
+  const auto high = static_cast<uint16_t>(first), low = static_cast<uint16_t>(second);
   return static_cast<int32_t>(low | static_cast<uint32_t>(high) << 16);
 }
 

@@ -15,16 +15,9 @@ constexpr std::string_view kInt8Product = "the 8-bit product";
 // Rows of x that are multiplied at once.
 constexpr int64_t kRows = 256;
 
-// Whether oneDNN takes these instructions: a newer set has the bits of those it contains.
-bool Computes(dnnl::cpu_isa instructions) {
-  const auto taken = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto wanted = static_cast<unsigned>(instructions);
-  return (taken & wanted) == wanted;
-}
-
 // The instruction sets that add products of 8 bits in 32 bits.
 bool HasExactProducts() {
-  return Computes(dnnl::cpu_isa::avx512_core_vnni) || Computes(dnnl::cpu_isa::avx2_vnni);
+  return ComputesBy(dnnl::cpu_isa::avx512_core_vnni) || ComputesBy(dnnl::cpu_isa::avx2_vnni);
 }
 
 // A class, because the primitives are bound anew in every run.

@@ -1,8 +1,9 @@
 // Which kernel computes a floating product, and the one that has oneDNN do it.
 //
 // Panels of our own (matmul_panels.cc) are the ordinary choice. bfloat16 goes to oneDNN as it is
-// where the processor has instructions for it; what else goes there, because it was measured to be
-// faster, is widened to float32, multiplied and rounded once. Everything that can be decided
+// where the processor has instructions for it and panels do not take them: x2 is no constant, or
+// there are tiles of matrices (AMX). What else goes there, because it was measured to be faster, is
+// widened to float32, multiplied and rounded once. Everything that can be decided
 // without addresses is decided then: Run sets addresses and executes.
 #include <algorithm>
 #include <array>
@@ -61,7 +62,10 @@ class FloatMatmul final : public Kernel {
   // Throws what oneDNN throws, as do the next and Prepare.
   std::string WhyRatherNotPanels() {
     const bool native = plan_.x1.dtype == DataType::kBfloat16 && WhyNotNative().empty();
-    return native ? "this processor multiplies bfloat16" : "";
+    if (!native) return "";
+    if (ComputesBy(dnnl::cpu_isa::avx512_core_amx)) return "this processor multiplies tiles";
+    const bool packed = plan_.x2_value != nullptr && plan_.x2.batch_is_one();
+    return packed ? "" : "this processor multiplies bfloat16";
   }
 
   // Chooses an implementation that reads and writes 16-bit tensors as they are, or says why there

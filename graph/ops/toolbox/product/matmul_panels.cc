@@ -37,6 +37,7 @@ class PanelMatmul final : public Kernel {
     for (int64_t i = 0; i < matrices_; ++i) {
       PanelProduct::Operands operands;
       operands.x = Matrix(args, plan_.x1, i, plan_.m, plan_.k, x1_);
+      operands.bfloat16 = plan_.x1.dtype == DataType::kBfloat16;
       operands.packed = panels_.get();
       if (panels_ == nullptr) operands.w = Matrix(args, plan_.x2, i, plan_.k, plan_.n, x2_);
       if (plan_.bias.slot >= 0) {

@@ -33,6 +33,13 @@ inline void ExecuteAndWait(const dnnl::primitive& primitive, const dnnl::stream&
   dnnl::error::wrap_c_api(dnnl_stream_wait(stream.get()), "could not finish a primitive");
 }
 
+// Whether oneDNN takes these instructions: a newer set has the bits of those it contains.
+inline bool ComputesBy(dnnl::cpu_isa instructions) {
+  const auto taken = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto wanted = static_cast<unsigned>(instructions);
+  return (taken & wanted) == wanted;
+}
+
 // Strict arithmetic, and scratchpads that are the caller's: oneDNN then allocates no buffers.
 inline dnnl::primitive_attr OurAttributes() {
   dnnl::primitive_attr attr;

@@ -1,5 +1,7 @@
 #include "graph/ops/toolbox/product/panel_kernels.h"
 
+#include "graph/ops/toolbox/product/pair_kernels.h"
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -39,43 +41,49 @@ constexpr int64_t kColumns = kPanelVectors * kLanes;
 HWY_INLINE Vector Load(const float* from) {
   return hn::LoadU(Floats(), from);
 }
-template <class Half>
-HWY_INLINE Vector Load(const Half* from) {
-  return WideHalves<Half>(Floats(), reinterpret_cast<const uint16_t*>(from));
+HWY_INLINE Vector Load(const hwy::float16_t* from) {
+  return WideHalves<hwy::float16_t>(Floats(), reinterpret_cast<const uint16_t*>(from));
 }
-
 HWY_INLINE Vector Load(const int8_t* from) {
   const hn::Rebind<int8_t, Floats> narrow;
   const hn::Rebind<int32_t, Floats> wide;
   return hn::ConvertTo(Floats(), hn::PromoteTo(wide, hn::LoadU(narrow, from)));
 }
 
-template <class Element, int kVectors, int kRows>
-void MultiplyRows(const PanelOperands& operands, bool adds, float* y, int64_t y_stride) {
-  const Floats d;
-  const float* x = operands.x;
-  const auto* panel = static_cast<const Element*>(operands.panel);
-  [[maybe_unused]] float* widened = operands.widened;
-  Vector sums[kRows][kVectors];
-  NPUMESH_UNROLL
-  for (int r = 0; r < kRows; ++r) {
-    NPUMESH_UNROLL
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
-    // Rows of y lie far apart, and are wanted last.
-    __builtin_prefetch(y + r * y_stride, 1);
-    __builtin_prefetch(y + r * y_stride + kVectors * kLanes - 1, 1);
+// The places of k that a row of a panel holds.
+template <class Element>
+constexpr int kPlaces = std::is_same_v<Element, hwy::bfloat16_t> ? 2 : 1;
+
+// Place kPlace of those that lie side by side.
+template <int kPlace, class Element>
+HWY_INLINE Vector LoadPlace(const Element* from) {
+  if constexpr (kPlaces<Element> == 1) {
+    return Load(from);
+  } else {
+    const hn::RebindToUnsigned<Floats> bits;
+    const auto both = hn::LoadU(bits, reinterpret_cast<const uint32_t*>(from));
+    const auto high = kPlace == 0 ? hn::And(both, hn::Set(bits, 0xffff0000u))  //
+                                  : hn::ShiftLeft<16>(both);
+    return hn::BitCast(Floats(), high);
   }
-  const std::byte* ahead = operands.ahead.data;
-  int64_t ask = operands.ahead.every > 0 ? 0 : -1;  // the place of k to ask at
-  for (int64_t i = 0; i < operands.k; ++i, x += kRows, panel += operands.panel_stride) {
-    if (i == ask) {
-      __builtin_prefetch(ahead, 0, 2);
-      ahead += Ahead::kLine;
-      ask += operands.ahead.every;
-    }
+}
+
+// The sums of some rows with some vectors of a panel.
+template <class Element, int kVectors, int kRows>
+struct RowSums {
+  Vector sums[kRows][kVectors];
+  const float* x;
+  float* widened;
+
+  // Adds one place of k.
+  template <int kPlace>
+  HWY_INLINE void Add(const Element* panel) {
+    const Floats d;
     Vector columns[kVectors];
     NPUMESH_UNROLL
-    for (int v = 0; v < kVectors; ++v) columns[v] = Load(panel + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      columns[v] = LoadPlace<kPlace>(panel + v * kLanes * kPlaces<Element>);
+    }
     if constexpr (!std::is_same_v<Element, float>) {
       // Between the products these stores take no time.
       if (widened != nullptr) {
@@ -90,13 +98,45 @@ void MultiplyRows(const PanelOperands& operands, bool adds, float* y, int64_t y_
       NPUMESH_UNROLL
       for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(columns[v], all, sums[r][v]);
     }
+    x += kRows;
   }
+};
+
+template <class Element, int kVectors, int kRows>
+void MultiplyRows(const PanelOperands& operands, bool adds, float* y, int64_t y_stride) {
+  const Floats d;
+  const auto* panel = static_cast<const Element*>(operands.panel);
+  RowSums<Element, kVectors, kRows> rows;
+  rows.x = static_cast<const float*>(operands.x);
+  rows.widened = operands.widened;
+  NPUMESH_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    NPUMESH_UNROLL
+    for (int v = 0; v < kVectors; ++v) rows.sums[r][v] = hn::Zero(d);
+    // Rows of y lie far apart, and are wanted last.
+    __builtin_prefetch(y + r * y_stride, 1);
+    __builtin_prefetch(y + r * y_stride + kVectors * kLanes - 1, 1);
+  }
+  const std::byte* ahead = operands.ahead.data;
+  int64_t ask = operands.ahead.every > 0 ? 0 : -1;  // the row to ask at
+  constexpr int kTogether = kPlaces<Element>;
+  const int64_t whole = operands.k / kTogether;  // rows
+  for (int64_t i = 0; i < whole; ++i, panel += operands.panel_stride) {
+    if (i == ask) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += Ahead::kLine;
+      ask += operands.ahead.every;
+    }
+    rows.template Add<0>(panel);
+    if constexpr (kTogether == 2) rows.template Add<1>(panel);
+  }
+  if (whole * kTogether < operands.k) rows.template Add<0>(panel);
   NPUMESH_UNROLL
   for (int r = 0; r < kRows; ++r, y += y_stride) {
     NPUMESH_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       float* const to = y + v * kLanes;
-      hn::StoreU(adds ? hn::Add(Load(to), sums[r][v]) : sums[r][v], d, to);
+      hn::StoreU(adds ? hn::Add(Load(to), rows.sums[r][v]) : rows.sums[r][v], d, to);
     }
   }
 }
@@ -106,9 +146,28 @@ constexpr auto MultiplyTable(std::integer_sequence<int, kRowsLessOne...>) {
   return std::array<PanelKernels::Multiply, sizeof...(kRowsLessOne)>{
       &MultiplyRows<Element, kVectors, kRowsLessOne + 1>...};
 }
-template <class Element, int kVectors = kPanelVectors>
+template <class Element, int kVectors, int kMost>
 constexpr auto kMultiply =
-    MultiplyTable<Element, kVectors>(std::make_integer_sequence<int, kMostRows>());
+    MultiplyTable<Element, kVectors>(std::make_integer_sequence<int, kMost>());
+template <class Element, int kVectors>
+constexpr auto kMultiplyOne = kMultiply<Element, kVectors, kMostRows>.data();
+template <class Element>
+constexpr auto kMultiplyTwo = kMultiply<Element, 2 * kPanelVectors, kMostRows / 2>.data();
+
+constexpr PanelKernels::OfType kFloat32 = {
+    .rows = {kMultiplyOne<float, 1>, kMultiplyOne<float, 2>, kMultiplyOne<float, kPanelVectors>},
+    .parts = true};
+// The wider a tile, the fewer elements are widened for its products. With 32 registers six rows of
+// four vectors are the best for any number of rows, with 16 registers two panels at once only where
+// the few sums of one would wait for each other (`bench_half`).
+template <class Element>
+constexpr PanelKernels::OfType Narrow() {
+  constexpr auto kAll = kMultiplyOne<Element, kPanelVectors>;
+  return {.rows = {kAll, kAll, kAll},
+          .two = kMultiply<Element, 2 * kPanelVectors, kMostRows / 2>.data(),
+          .two_to = kManyRegisters ? INT64_MAX : kMostRows / 2,
+          .widens = true};
+}
 
 // Rows of a stored matrix lie too far apart for a processor to foresee them.
 constexpr int64_t kRowsAhead = 16;
@@ -121,15 +180,16 @@ HWY_INLINE void AskFor(const float* row, int64_t floats) {
 template <int kPanels>
 void MultiplyWide(const PanelOperands& operands, bool adds, float* y) {
   constexpr int kAll = kPanels * kPanelVectors;
+  const auto* x = static_cast<const float*>(operands.x);
   const auto* panel = static_cast<const float*>(operands.panel);
   Vector sums[kAll];
   NPUMESH_UNROLL
   for (int v = 0; v < kAll; ++v) sums[v] = hn::Zero(Floats());
   for (int64_t i = 0; i < operands.k; ++i, panel += operands.panel_stride) {
     AskFor(panel + kRowsAhead * operands.panel_stride, kPanels * kColumns);
-    const Vector x = hn::Set(Floats(), operands.x[i]);
+    const Vector all = hn::Set(Floats(), x[i]);
     NPUMESH_UNROLL
-    for (int v = 0; v < kAll; ++v) sums[v] = hn::MulAdd(Load(panel + v * kLanes), x, sums[v]);
+    for (int v = 0; v < kAll; ++v) sums[v] = hn::MulAdd(Load(panel + v * kLanes), all, sums[v]);
   }
   NPUMESH_UNROLL
   for (int v = 0; v < kAll; ++v, y += kLanes) {
@@ -147,10 +207,11 @@ constexpr int64_t kTogether = INT64_MAX;  // no rows
 void TransposeFour(const float*, int64_t, float*, int64_t) {}
 
 void MultiplyTurned(const PanelOperands& operands, bool adds, float* y) {
+  const auto* x = static_cast<const float*>(operands.x);
   for (int64_t j = 0; j < kColumns; ++j) {
     const float* row = static_cast<const float*>(operands.panel) + j * operands.panel_stride;
     float sum = 0.0f;
-    for (int64_t i = 0; i < operands.k; ++i) sum = row[i] * operands.x[i] + sum;
+    for (int64_t i = 0; i < operands.k; ++i) sum = row[i] * x[i] + sum;
     y[j] = adds ? y[j] + sum : sum;
   }
 }
@@ -226,6 +287,7 @@ struct TurnedSums<0> {
 };
 
 void MultiplyTurned(const PanelOperands& operands, bool adds, float* y) {
+  const auto* x = static_cast<const float*>(operands.x);
   const auto* rows = static_cast<const float*>(operands.panel);
   const int64_t stride = operands.panel_stride;
   TurnedSums<kColumns / kTogether> sums;
@@ -233,9 +295,9 @@ void MultiplyTurned(const PanelOperands& operands, bool adds, float* y) {
   for (int64_t r = kColumns; r < 2 * kColumns; ++r) AskFor(rows + r * stride, operands.k);
   int64_t i = 0;
   for (; i + kTogether <= operands.k; i += kTogether) {
-    sums.AddFour(rows + i, stride, operands.x + i);
+    sums.AddFour(rows + i, stride, x + i);
   }
-  for (; i < operands.k; ++i) sums.AddOne(rows + i, stride, operands.x[i]);
+  for (; i < operands.k; ++i) sums.AddOne(rows + i, stride, x[i]);
   sums.Store(adds, y);
 }
 
@@ -281,11 +343,11 @@ void Transpose(const float* from, int64_t from_stride, int64_t rows, int64_t col
 constexpr PanelKernels kKernels = {kLanes,
                                    kColumns,
                                    kMostRows,
-                                   {kMultiply<float, 1>.data(), kMultiply<float, 2>.data(),
-                                    kMultiply<float, kPanelVectors>.data()},
-                                   kMultiply<hwy::float16_t>.data(),
-                                   kMultiply<hwy::bfloat16_t>.data(),
-                                   kMultiply<int8_t>.data(),
+                                   kFloat32,
+                                   Narrow<hwy::float16_t>(),
+                                   Narrow<hwy::bfloat16_t>(),
+                                   Narrow<int8_t>(),
+                                   {},
                                    kWide,
                                    &MultiplyTurned,
                                    &Transpose};
@@ -307,7 +369,11 @@ HWY_EXPORT(Kernels);
 }  // namespace
 
 const PanelKernels& ProcessorPanelKernels() {
-  static const PanelKernels& kernels = *HWY_DYNAMIC_DISPATCH(Kernels)();
+  static const PanelKernels kernels = [] {
+    PanelKernels made = *HWY_DYNAMIC_DISPATCH(Kernels)();
+    made.pairs = PairKernels(made);
+    return made;
+  }();
   return kernels;
 }
 

@@ -3,7 +3,8 @@
 //
 // Each element of the result is a chain of fused multiply-adds (on processors without them:
 // products and sums) in the order of k that begins at zero. So its bits hang neither on its row nor
-// on its column, and are those of any other processor that has fused multiply-adds.
+// on its column, and are those of any other processor that has fused multiply-adds. (Instructions
+// for pairs of bfloat16 take numbers below 2^-126 for zeros; otherwise they are such a chain.)
 //
 // Thread-safety: pure functions.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_KERNELS_H_
@@ -16,20 +17,21 @@
 
 namespace npumesh {
 
-// Memory that is wanted soon. At every `every`-th place of k, from the first on, one line of it is
-// asked for, into the second cache; 0: nothing is.
+// Memory that is wanted soon. At every `every`-th row of a panel, from the first on, one line of it
+// is asked for, into the second cache; 0: nothing is.
 struct Ahead {
   static constexpr int64_t kLine = 64;
   const std::byte* data = nullptr;
   int64_t every = 0;
 };
 
-// `k` elements of some rows, packed: those of the first place in k side by side, then those of the
-// second. `panel`: the elements of the columns, `panel_stride` elements from one place in k to the
-// next. `widened`: where the elements of a panel that is not of float32 go as floats, for other
-// rows; null: nowhere.
+// `k` elements of some rows, packed, as floats: those of the first place in k side by side, then
+// those of the second. `panel`: the elements of the columns, `panel_stride` elements from one place
+// in k to the next; of bfloat16, from one pair of places to the next: those of a column lie side by
+// side, the first one in the high half of 32 bits. `widened`: where the elements of a panel that is
+// not of float32 go as floats, for other rows; null: nowhere.
 struct PanelOperands {
-  const float* x = nullptr;
+  const void* x = nullptr;
   const void* panel = nullptr;
   int64_t panel_stride = 0;
   int64_t k = 0;
@@ -52,27 +54,35 @@ struct PanelKernels {
   int64_t lanes = 0;      // of a vector
   int64_t columns = 0;    // of a panel: two or three vectors
   int64_t most_rows = 0;  // at once
-  // By the type of the panel's elements, which are widened in registers, and by the number of rows
-  // less one: [most_rows]. Those of float32 also by the number of vectors less one: they compute
-  // the first columns of a panel only.
-  static constexpr int64_t kMostVectors = 3;
-  const Multiply* float32[kMostVectors] = {};
-  const Multiply* float16 = nullptr;
-  const Multiply* bfloat16 = nullptr;
-  const Multiply* int8 = nullptr;
+  // The loops over the columns of panels of a type.
+  struct OfType {
+    // The first columns of a panel, by the number of vectors less one and by the number of rows
+    // less one: [most_rows].
+    static constexpr int64_t kMostVectors = 3;
+    const Multiply* rows[kMostVectors] = {};
+    // Two panels that lie side by side, by the number of rows less one: [most_rows / 2]. Faster up
+    // to so many rows of x. Null: not at all, so panels lie one after the other.
+    const Multiply* two = nullptr;
+    int64_t two_to = 0;
+    bool parts = false;   // only the vectors asked for are computed; otherwise all of a panel
+    bool widens = false;  // fills PanelOperands::widened
+  };
+  OfType float32, float16, bfloat16, int8;
+  // For columns of bfloat16 and an x of bfloat16, too: pairs of places lie in 32 bits as those of
+  // the columns do, with a zero where k ends. Nulls: the processor has no instructions for it.
+  OfType pairs;
   const MultiplyRow* wide = nullptr;  // [kMostWide], by the number of panels less one
   MultiplyRow turned = nullptr;
   Transpose transpose = nullptr;
 
-  // For the first `count` columns of panels of a type, or for more of them.
-  const Multiply* of(DataType dtype, int64_t count) const {
-    if (dtype == DataType::kFloat) return float32[(count - 1) / lanes];
+  const OfType& of(DataType dtype) const {
+    if (dtype == DataType::kFloat) return float32;
     if (dtype == DataType::kInt8) return int8;
     return dtype == DataType::kFloat16 ? float16 : bfloat16;
   }
-  // Whether exactly these are computed, and no column behind them.
-  bool whole(DataType dtype, int64_t count) const {
-    return count == columns || (dtype == DataType::kFloat && count % lanes == 0);
+  // Whether of a panel exactly these columns are computed, and none behind them.
+  bool whole(const OfType& kernels, int64_t count) const {
+    return count == columns || (kernels.parts && count % lanes == 0);
   }
 };
 

@@ -13,7 +13,7 @@
 
 namespace npumesh {
 
-// T: as wide as an element. kTogether: places of k that lie side by side.
+// T: as wide as an element. kTogether: places of k that lie side by side, the first one last.
 template <typename T, int64_t kTogether = 1>
 class PanelPacking {
  public:
@@ -52,10 +52,13 @@ class PanelPacking {
   const T* stored(int64_t element) const {
     return reinterpret_cast<const T*>(weight_.data()) + element;
   }
+  // Of the row of a panel that holds place `row`, the places beside it at `column`.
   T* at(int64_t row, int64_t column) const {
     return reinterpret_cast<T*>(packed_.at(column / packed_.columns, row / kTogether)) +
-           column % packed_.columns * kTogether + row % kTogether;
+           column % packed_.columns * kTogether;
   }
+  // Where a place of k lies among those beside it.
+  static int64_t Seat(int64_t place) { return kTogether - 1 - place % kTogether; }
 
   // The last panel, when columns are missing there, and the last rows, when places of k are.
   void ClearBorder() const {
@@ -91,11 +94,12 @@ class PanelPacking {
       std::copy_n(from, count, to);
     } else if (rows >= kTogether) {
       for (int64_t i = 0; i < count; ++i, ++from) {
-        for (int64_t row = 0; row < kTogether; ++row) *to++ = from[row * n_];
+        for (int64_t row = 0; row < kTogether; ++row) to[Seat(row)] = from[row * n_];
+        to += kTogether;
       }
     } else {
       for (int64_t i = 0; i < count; ++i, ++from, to += kTogether) {
-        for (int64_t row = 0; row < rows; ++row) to[row] = from[row * n_];
+        for (int64_t row = 0; row < rows; ++row) to[Seat(row)] = from[row * n_];
       }
     }
   }
@@ -114,15 +118,15 @@ class PanelPacking {
     }
   }
 
-  // Places [top, bottom) of a column. `to`: where its first place goes.
+  // Places [top, bottom) of a column, from the first of those side by side on. `to`: at(0, column).
   void CopyColumn(const T* from, int64_t top, int64_t bottom, T* to) const {
     const int64_t row_elements = packed_.columns * kTogether;
     to += top / kTogether * row_elements;
     int64_t i = top;
     for (; i + kTogether <= bottom; i += kTogether, to += row_elements) {
-      for (int64_t row = 0; row < kTogether; ++row) to[row] = from[i + row];
+      for (int64_t row = 0; row < kTogether; ++row) to[Seat(row)] = from[i + row];
     }
-    for (; i < bottom; ++i) *to++ = from[i];
+    for (; i < bottom; ++i) to[Seat(i)] = from[i];
   }
 
   const Tensor& weight_;

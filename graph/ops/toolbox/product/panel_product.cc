@@ -1,6 +1,7 @@
 #include "graph/ops/toolbox/product/panel_product.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/ops/toolbox/product/panel_packing.h"
 #include "graph/ops/toolbox/product/panel_tiles.h"
@@ -16,8 +17,7 @@ namespace {
 constexpr int64_t kDepth = 768;
 constexpr int64_t kLine = 16;  // floats
 // From so many tiles of rows on, a panel is widened once and not by each of them: 128 rows of
-// float16 take 1.03 times as long as of float32 so, two tiles of 8 rows 1.06 times, and 1.19 times
-// when the first one widens for both (`bench_half`).
+// float16 take as long as of float32 so (AVX2, `bench_half`).
 constexpr int64_t kWidenOnce = 3;
 // Rows that must fit into the second cache with all their places of k; otherwise places of k are
 // packed in turn, for more rows: fewer would read all panels too often.
@@ -36,6 +36,18 @@ void PackTile(const PanelKernels& kernels, const FloatMatrix& x, int64_t row, in
   }
   const float* from = x.data + begin * x.stride + row;
   for (int64_t i = 0; i < depth; ++i, from += x.stride, to += rows) std::copy_n(from, rows, to);
+}
+
+// The pairs of places of a packed tile of bfloat16 numbers, in the place of their floats: the first
+// one in the high half of 32 bits, beside the last one of an odd depth a zero.
+void PairPlaces(int64_t rows, int64_t depth, float* tile) {
+  auto* const bits = reinterpret_cast<uint32_t*>(tile);
+  const int64_t whole = depth / 2;
+  for (int64_t i = 0; i < whole; ++i) {
+    const uint32_t* const from = bits + 2 * i * rows;
+    for (int64_t r = 0; r < rows; ++r) bits[i * rows + r] = from[r] | from[rows + r] >> 16;
+  }
+  if (depth % 2 != 0) std::copy_n(bits + 2 * whole * rows, rows, bits + whole * rows);
 }
 
 // A block of a panel: `count` columns of the right operand from `column` on; those that lack are
@@ -75,20 +87,21 @@ std::byte* Panels::at(int64_t index, int64_t row) const {
 
 std::shared_ptr<const Panels> PackPanels(const Tensor& weight, int64_t k, int64_t n,
                                          bool transposed, PackedWeights* shared) {
-  const int64_t columns = ProcessorPanelKernels().columns;
+  const PanelKernels& kernels = ProcessorPanelKernels();
+  const int64_t columns = kernels.columns * (kernels.of(weight.dtype()).two != nullptr ? 2 : 1);
   const std::string form =
       fmt::format("panels of {}: {} x {}{}", columns, k, n, transposed ? " transposed" : "");
   return PackOnce(shared, weight, form, [&] {
-    const auto pack = [&](auto element) {
-      return PanelPacking<decltype(element)>(weight, k, n, transposed, columns).Run();
-    };
-    switch (BitsOf(weight.dtype())) {
-      case 8:
-        return std::make_shared<const Panels>(pack(uint8_t{}));
-      case 16:
-        return std::make_shared<const Panels>(pack(uint16_t{}));
+    const auto pack = [&](auto packing) { return std::make_shared<const Panels>(packing.Run()); };
+    switch (weight.dtype()) {
+      case DataType::kFloat:
+        return pack(PanelPacking<float>(weight, k, n, transposed, columns));
+      case DataType::kBfloat16:
+        return pack(PanelPacking<uint16_t, 2>(weight, k, n, transposed, columns));
+      case DataType::kFloat16:
+        return pack(PanelPacking<uint16_t>(weight, k, n, transposed, columns));
       default:
-        return std::make_shared<const Panels>(pack(float{}));
+        return pack(PanelPacking<uint8_t>(weight, k, n, transposed, columns));
     }
   });
 }
@@ -99,7 +112,7 @@ PanelProduct::PanelProduct(int64_t m, int64_t n, int64_t k)
       n_(n),
       k_(k),
       panels_(CeilDiv(n, kernels_->columns)),
-      depth_(EqualParts(k, kDepth)) {
+      depth_(RoundedUp(EqualParts(k, kDepth), 2)) {
   const int64_t packed = PackedRowBytes() / kFloatBytes;
   const int64_t all_k = packed / k;  // rows of which all places of k are packed
   const bool fits = all_k >= std::min(m, kFewRows);
@@ -108,81 +121,129 @@ PanelProduct::PanelProduct(int64_t m, int64_t n, int64_t k)
   rows_ = EqualParts(m, most);
 }
 
-int64_t PanelProduct::Columns(int64_t panel) const {
-  return std::min(kernels_->columns, n_ - panel * kernels_->columns);
+int64_t PanelProduct::Columns(const Span& panels) const {
+  const int64_t first = panels.first * kernels_->columns;
+  return std::min(panels.count * kernels_->columns, n_ - first);
+}
+
+int64_t PanelProduct::SideBySide(const Operands& operands) const {
+  return operands.packed == nullptr ? 1 : operands.packed->columns / kernels_->columns;
 }
 
 int64_t PanelProduct::room_floats() const {
   return RoundedUp(rows_ * span_, kLine) + RoundedUp((depth_ + rows_) * kernels_->columns, kLine);
 }
 
-void PanelProduct::PackRows(const FloatMatrix& x, const Block& block, float* to) const {
-  const Tiles tiles(block.rows, kernels_->most_rows);
+bool PanelProduct::TakesPairs(const Operands& operands) const {
+  return kernels_->pairs.two != nullptr && operands.bfloat16 && operands.packed != nullptr &&
+         operands.packed->dtype == DataType::kBfloat16;
+}
+
+const PanelKernels::OfType& PanelProduct::KernelsOf(const Operands& operands) const {
+  if (TakesPairs(operands)) return kernels_->pairs;
+  return operands.packed == nullptr ? kernels_->float32 : kernels_->of(operands.packed->dtype);
+}
+
+bool PanelProduct::MultipliesTwo(const Operands& operands, const Block& block) const {
+  return SideBySide(operands) == 2 && block.rows <= KernelsOf(operands).two_to;
+}
+
+Tiles PanelProduct::TilesOf(const Operands& operands, const Block& block) const {
+  return {block.rows, kernels_->most_rows / (MultipliesTwo(operands, block) ? 2 : 1)};
+}
+
+void PanelProduct::PackRows(const Operands& operands, const Block& block, float* to) const {
+  const Tiles tiles = TilesOf(operands, block);
   int64_t row = block.row;
   for (int64_t tile = 0; tile < tiles.count; ++tile) {
     const int64_t rows = tiles.rows(tile);
-    PackTile(*kernels_, x, row, rows, block.begin, block.depth, to);
+    PackTile(*kernels_, operands.x, row, rows, block.begin, block.depth, to);
+    if (TakesPairs(operands)) PairPlaces(rows, block.depth, to);
     to += rows * block.depth;
     row += rows;
   }
 }
 
 PanelProduct::PanelView PanelProduct::ViewPanel(const Operands& operands, const Block& block,
-                                                int64_t panel, float* room) const {
+                                                const Span& panels, float* room) const {
   const int64_t columns = kernels_->columns;
   if (const Panels* const packed = operands.packed; packed != nullptr) {
-    return {packed->dtype, packed->at(panel, block.begin), columns};
+    const int64_t beside = SideBySide(operands);
+    const std::byte* const row = packed->at(panels.first / beside, block.begin / packed->together);
+    const auto bytes = static_cast<int64_t>(packed->row_bytes()) / beside;
+    return {row + panels.first % beside * bytes, packed->columns * packed->together};
   }
   const FloatMatrix& w = operands.w;
-  const int64_t column = panel * columns, count = Columns(panel);
+  const int64_t column = panels.first * columns, count = Columns(panels);
   const bool once = block.rows <= kernels_->most_rows;  // that it is read
-  if (once && !w.transposed && kernels_->whole(DataType::kFloat, count)) {
-    return {DataType::kFloat, w.data + block.begin * w.stride + column, w.stride};
+  if (once && !w.transposed && kernels_->whole(kernels_->float32, count)) {
+    return {w.data + block.begin * w.stride + column, w.stride};
   }
   PackColumns(*kernels_, w, block.begin, block.depth, column, count, room);
-  return {DataType::kFloat, room, columns};
+  return {room, columns};
 }
 
-Ahead PanelProduct::AheadOf(const Operands& operands, const Block& block, int64_t panel,
-                            int64_t tiles) const {
-  if (operands.packed == nullptr || tiles < kTilesToAsk) return {};
-  const auto bytes = block.depth * static_cast<int64_t>(operands.packed->row_bytes());
-  const int64_t lines = CeilDiv(bytes, tiles * Ahead::kLine);
-  return {operands.packed->at(panel, block.begin + block.depth),
-          std::max<int64_t>(block.depth / lines, 1)};
+Ahead PanelProduct::AheadOf(const Operands& operands, const Block& block, const Span& panels,
+                            const Tiles& tiles, int64_t tile) const {
+  const Panels* const packed = operands.packed;
+  if (packed == nullptr || tiles.count < kTilesToAsk) return {};
+  const int64_t beside = SideBySide(operands);
+  if (panels.first % beside > 0) return {};  // the one before has asked for both
+  const int64_t rows = CeilDiv(block.depth, packed->together);
+  const int64_t bytes = rows * static_cast<int64_t>(packed->row_bytes());
+  const int64_t lines = CeilDiv(bytes, tiles.count * Ahead::kLine);
+  const int64_t every = std::max<int64_t>(rows / lines, 1);
+  // Blocks lie as they are multiplied, unless places of k are packed in turn.
+  const int64_t panel = panels.first / beside, row = block.begin / packed->together;
+  const std::byte* const next =
+      span_ == k_ ? packed->at(panel, row + rows) : packed->at(panel + 1, row);
+  return {next + tile * CeilDiv(rows, every) * Ahead::kLine, every};
 }
 
-void PanelProduct::Multiply(const Operands& operands, const Block& block, int64_t panel,
+void PanelProduct::Multiply(const Operands& operands, const Block& block, const Span& panels,
                             const float* x, float* room) const {
-  const int64_t columns = kernels_->columns;
-  float* const edge = room + depth_ * columns;
-  PanelView view = ViewPanel(operands, block, panel, room);
-  const bool whole = kernels_->whole(view.dtype, Columns(panel));
-  const bool adds = block.begin > 0 || operands.adds;
-  float* y = operands.y + block.row * operands.y_stride + panel * columns;
-  int64_t stride = operands.y_stride;
-  if (!whole) {
-    if (operands.adds && block.begin == 0) {
-      CopyRows(y, stride, block.rows, Columns(panel), edge, columns);
-    }
-    y = edge;
-    stride = columns;
+  const int64_t columns = kernels_->columns, count = Columns(panels);
+  const bool two = count == 2 * columns && MultipliesTwo(operands, block);
+  if (panels.count == 2 && !two) {
+    Multiply(operands, block, {panels.first}, x, room);
+    return Multiply(operands, block, {panels.first + 1}, x, room);
   }
-  const Tiles tiles(block.rows, kernels_->most_rows);
-  Ahead ahead = AheadOf(operands, block, panel, tiles.count);
+  Sums sums{operands.y + block.row * operands.y_stride + panels.first * columns, operands.y_stride,
+            block.begin > 0 || operands.adds};
+  const bool whole = two || kernels_->whole(KernelsOf(operands), count);
+  float* const edge = whole ? nullptr : room + depth_ * columns;
+  if (edge != nullptr) {
+    if (operands.adds && block.begin == 0) {
+      CopyRows(sums.y, sums.stride, block.rows, count, edge, columns);
+    }
+    sums.y = edge;
+    sums.stride = columns;
+  }
+  MultiplyTiles(operands, block, panels, x, room, sums);
+  if (block.begin + block.depth == k_) Finish(operands, block, panels, edge);
+}
+
+void PanelProduct::MultiplyTiles(const Operands& operands, const Block& block, const Span& panels,
+                                 const float* x, float* room, Sums sums) const {
+  PanelView view = ViewPanel(operands, block, panels, room);
+  const PanelKernels::OfType* kernels = &KernelsOf(operands);
+  const Tiles tiles = TilesOf(operands, block);
+  // The first tile widens the panel for those after it, when they are enough.
+  bool widens = kernels->widens && !MultipliesTwo(operands, block) && tiles.count >= kWidenOnce;
   for (int64_t tile = 0; tile < tiles.count; ++tile) {
     const int64_t rows = tiles.rows(tile);
-    // The first tile widens the panel for those after it, when they are enough.
-    const bool widens = view.dtype != DataType::kFloat && tiles.count >= kWidenOnce;
-    float* const widened = widens ? room : nullptr;
-    const auto multiply = kernels_->of(view.dtype, Columns(panel))[rows - 1];
-    multiply({x, view.data, view.stride, block.depth, widened, ahead}, adds, y, stride);
-    if (ahead.every > 0) ahead.data += CeilDiv(block.depth, ahead.every) * Ahead::kLine;
-    if (widens) view = {DataType::kFloat, room, columns};
+    const auto* const table =
+        panels.count == 2 ? kernels->two : kernels->rows[(Columns(panels) - 1) / kernels_->lanes];
+    table[rows - 1]({x, view.data, view.stride, block.depth, widens ? room : nullptr,
+                     AheadOf(operands, block, panels, tiles, tile)},
+                    sums.adds, sums.y, sums.stride);
+    if (std::exchange(widens, false)) {
+      view = {room, kernels_->columns};
+      kernels = &kernels_->float32;
+    }
     x += rows * block.depth;
-    y += rows * stride;
+    sums.y += rows * sums.stride;
   }
-  if (block.begin + block.depth == k_) Finish(operands, block, panel, whole ? nullptr : edge);
 }
 
 int64_t PanelProduct::StoredPanels(const Operands& operands, int64_t panel, int64_t last) const {
@@ -192,23 +253,22 @@ int64_t PanelProduct::StoredPanels(const Operands& operands, int64_t panel, int6
   return std::clamp<int64_t>(std::min(whole, last) - panel, 0, most);
 }
 
-void PanelProduct::MultiplyStored(const Operands& operands, const Block& block, int64_t panel,
-                                  int64_t count, const float* x) const {
+void PanelProduct::MultiplyStored(const Operands& operands, const Block& block, const Span& panels,
+                                  const float* x) const {
   const FloatMatrix& w = operands.w;
-  const int64_t column = panel * kernels_->columns;
-  const auto multiply = w.transposed ? kernels_->turned : kernels_->wide[count - 1];
+  const int64_t column = panels.first * kernels_->columns;
+  const auto multiply = w.transposed ? kernels_->turned : kernels_->wide[panels.count - 1];
   const float* const from =
       w.data + (w.transposed ? column * w.stride + block.begin : block.begin * w.stride + column);
   float* const y = operands.y + block.row * operands.y_stride + column;
-  multiply({x, from, w.stride, block.depth}, block.begin > 0 || operands.adds, y);
-  if (operands.bias != nullptr && block.begin + block.depth == k_) {
-    AddRow(y, operands.bias + column, count * kernels_->columns, y);
-  }
+  multiply({.x = x, .panel = from, .panel_stride = w.stride, .k = block.depth},
+           block.begin > 0 || operands.adds, y);
+  if (block.begin + block.depth == k_) Finish(operands, block, panels, nullptr);
 }
 
-void PanelProduct::Finish(const Operands& operands, const Block& block, int64_t panel,
+void PanelProduct::Finish(const Operands& operands, const Block& block, const Span& panels,
                           const float* edge) const {
-  const int64_t first = panel * kernels_->columns, count = Columns(panel);
+  const int64_t first = panels.first * kernels_->columns, count = Columns(panels);
   float* y = operands.y + block.row * operands.y_stride + first;
   if (edge != nullptr) {
     CopyRows(edge, kernels_->columns, block.rows, count, y, operands.y_stride);
@@ -244,13 +304,13 @@ void PanelProduct::RunPanels(const Operands& operands, int64_t first, int64_t la
           body(Block{row, rows, begin, std::min(depth_, end - begin)}, x + rows * (begin - span));
         }
       };
-      each_block([&](const Block& block, float* to) { PackRows(operands.x, block, to); });
-      for (int64_t panel = first, count = 1; panel < last; panel += count) {
-        const int64_t stored = rows == 1 ? StoredPanels(operands, panel, last) : 0;
-        count = std::max<int64_t>(stored, 1);
+      each_block([&](const Block& block, float* to) { PackRows(operands, block, to); });
+      for (Span panels{first}; panels.first < last; panels.first += panels.count) {
+        const int64_t stored = rows == 1 ? StoredPanels(operands, panels.first, last) : 0;
+        panels.count = stored > 0 ? stored : std::min(SideBySide(operands), last - panels.first);
         each_block([&](const Block& block, const float* from) {
-          stored > 0 ? MultiplyStored(operands, block, panel, stored, from)
-                     : Multiply(operands, block, panel, from, rest);
+          stored > 0 ? MultiplyStored(operands, block, panels, from)
+                     : Multiply(operands, block, panels, from, rest);
         });
       }
     }
@@ -259,8 +319,9 @@ void PanelProduct::RunPanels(const Operands& operands, int64_t first, int64_t la
 }
 
 void PanelProduct::Run(const Operands& operands, int threads, float* room) const {
-  const auto parts = static_cast<int>(std::min<int64_t>(threads, panels_));
-  RunRanges(parts, panels_, 1, [&](int part, int64_t first, int64_t last) {
+  const int64_t beside = SideBySide(operands);
+  const auto parts = static_cast<int>(std::min<int64_t>(threads, CeilDiv(panels_, beside)));
+  RunRanges(parts, panels_, beside, [&](int part, int64_t first, int64_t last) {
     RunPanels(operands, first, last, room + part * room_floats());
   });
 }

@@ -1,10 +1,10 @@
 // Products of matrices of floats, panel by panel (panel_kernels.h), added in float32.
 //
-// k is cut into blocks, by k alone; the chains of the blocks are added in their order. Rows and
-// columns are cut as caches and threads like it, which changes no bits. So an element has the same
-// bits whether the right operand was packed before or is packed on the way, is stored transposed or
-// not, has 8 or 16 bits or the same numbers in 32, and whatever rows and columns are computed with
-// it, by however many threads.
+// k is cut into blocks of an even size, by k alone; the chains of the blocks are added in their
+// order. Rows and columns are cut as caches and threads like it, which changes no bits. So an
+// element has the same bits whether the right operand was packed before or is packed on the way, is
+// stored transposed or not, has 8 or 16 bits or the same numbers in 32, and whatever rows and
+// columns are computed with it, by however many threads.
 //
 // Thread-safety: a PanelProduct may be run by several threads, each with a room of its own.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_PRODUCT_H_
@@ -17,6 +17,7 @@
 #include "graph/ops/toolbox/product/float_product.h"
 #include "graph/ops/toolbox/product/packed_weights.h"
 #include "graph/ops/toolbox/product/panel_kernels.h"
+#include "graph/ops/toolbox/product/panel_tiles.h"
 
 namespace npumesh {
 
@@ -26,17 +27,18 @@ namespace npumesh {
 struct Panels {
   DataType dtype = DataType::kUndefined;
   int64_t panels = 0;
-  int64_t rows = 0;                  // k / together
-  int64_t columns = 0;               // of a panel
-  int64_t together = 1;              // neighbouring places of k that lie side by side
+  int64_t rows = 0;      // k / together
+  int64_t columns = 0;   // of a panel: those of one or two of the kernels' panels
+  int64_t together = 1;  // neighbouring places of k that lie side by side, the first one last
   std::shared_ptr<std::byte> bytes;  // [panels, rows, columns, together]
 
   uint64_t row_bytes() const;
-  // Row `row` of panel `index`.
+  // Row `row` of panel `index`; the first of the places of k there is row * together.
   std::byte* at(int64_t index, int64_t row) const;
 };
 
-// The panels, for this processor, of a weight [k, n], stored [n, k] when `transposed`. Reads a
+// The panels, for this processor, of a weight [k, n], stored [n, k] when `transposed`; those of
+// bfloat16 have two places of k together. Reads a
 // weight in a file piece by piece and gives its pages back. What `shared` (may be null) has already
 // is taken from there. REQUIRES: k and n are not 0. Throws std::bad_alloc.
 std::shared_ptr<const Panels> PackPanels(const Tensor& weight, int64_t k, int64_t n,
@@ -46,6 +48,7 @@ class PanelProduct {
  public:
   struct Operands {
     FloatMatrix x;                   // [m, k]
+    bool bfloat16 = false;           // its elements are numbers of bfloat16
     const Panels* packed = nullptr;  // w[k, n]; null: `w`
     FloatMatrix w;
     const float* bias = nullptr;  // of n; null: none
@@ -71,27 +74,49 @@ class PanelProduct {
     int64_t row = 0, rows = 0;
     int64_t begin = 0, depth = 0;
   };
+  // Panels [first, first + count) of the kernels.
+  struct Span {
+    int64_t first = 0, count = 1;
+  };
   // Where the elements of the columns of a panel lie.
   struct PanelView {
-    DataType dtype = DataType::kFloat;
     const void* data = nullptr;
     int64_t stride = 0;
   };
+  // Where sums go.
+  struct Sums {
+    float* y = nullptr;
+    int64_t stride = 0;
+    bool adds = false;  // to what is there
+  };
 
-  int64_t Columns(int64_t panel) const;
-  void PackRows(const FloatMatrix& x, const Block& block, float* to) const;
-  PanelView ViewPanel(const Operands& operands, const Block& block, int64_t panel,
+  int64_t Columns(const Span& panels) const;
+  // How many of the kernels' panels lie side by side, one or two.
+  int64_t SideBySide(const Operands& operands) const;
+  // Whether pairs of bfloat16 are multiplied as they are.
+  bool TakesPairs(const Operands& operands) const;
+  const PanelKernels::OfType& KernelsOf(const Operands& operands) const;
+  // Whether two panels are multiplied at once, and the tiles that this or the other needs.
+  bool MultipliesTwo(const Operands& operands, const Block& block) const;
+  Tiles TilesOf(const Operands& operands, const Block& block) const;
+  void PackRows(const Operands& operands, const Block& block, float* to) const;
+  // `room`: for the elements of a panel that is packed on the way.
+  PanelView ViewPanel(const Operands& operands, const Block& block, const Span& panels,
                       float* room) const;
-  // What each of `tiles` tiles of rows asks for of the block that lies behind this one.
-  Ahead AheadOf(const Operands& operands, const Block& block, int64_t panel, int64_t tiles) const;
-  void Multiply(const Operands& operands, const Block& block, int64_t panel, const float* x,
+  // What a tile of rows asks for of the block that lies behind this one.
+  Ahead AheadOf(const Operands& operands, const Block& block, const Span& panels,
+                const Tiles& tiles, int64_t tile) const;
+  void Multiply(const Operands& operands, const Block& block, const Span& panels, const float* x,
                 float* room) const;
+  void MultiplyTiles(const Operands& operands, const Block& block, const Span& panels,
+                     const float* x, float* room, Sums sums) const;
   // How many panels from `panel` on one row is multiplied with as they are stored; 0: none.
   int64_t StoredPanels(const Operands& operands, int64_t panel, int64_t last) const;
-  void MultiplyStored(const Operands& operands, const Block& block, int64_t panel, int64_t count,
+  void MultiplyStored(const Operands& operands, const Block& block, const Span& panels,
                       const float* x) const;
   // `edge`: where the sums of a panel with fewer columns lie; null: in y already.
-  void Finish(const Operands& operands, const Block& block, int64_t panel, const float* edge) const;
+  void Finish(const Operands& operands, const Block& block, const Span& panels,
+              const float* edge) const;
   // Of rows [row, row + rows) in panels [first, last).
   void AddResidual(const Operands& operands, int64_t row, int64_t rows, int64_t first,
                    int64_t last) const;

@@ -54,6 +54,10 @@ TEST(MatmulChoice, BfloatsHangOnTheProcessor) {
               AnyOf(AllOf(StartsWith("native, oneDNN "),
                           HasSubstr("; not panels: this processor multiplies bfloat16")),
                     testing::Eq("panels; not packed: x2 is no constant")));
+  EXPECT_THAT(Chosen(Product(kBf16, {2, 8}, {8, 3}, Known::kYes)),
+              AnyOf(AllOf(StartsWith("native, oneDNN "),
+                          HasSubstr("; not panels: this processor multiplies tiles")),
+                    testing::Eq("panels, packed")));
 }
 
 TEST(MatmulChoice, ResultsOfOtherTypesThanTheOperands) {

@@ -27,18 +27,20 @@ bool FusesProducts() {
   }();
   Elements y(static_cast<size_t>(ProcessorPanelKernels().columns));
   const PanelKernels& kernels = ProcessorPanelKernels();
-  kernels.of(DataType::kFloat, kernels.columns)[0]({x.data(), panel.data(), kernels.columns, 2},
-                                                   false, y.data(), kernels.columns);
+  const auto one_row = kernels.float32.rows[(kernels.columns - 1) / kernels.lanes][0];
+  one_row({.x = x.data(), .panel = panel.data(), .panel_stride = kernels.columns, .k = 2}, false,
+          y.data(), kernels.columns);
   return y[0] != 0.0f;
 }
 
-// The element that PanelProduct promises: chains over equal blocks of at most 768 places of k,
-// added in their order to `before`, if there is one, then the bias, then the residual.
+// The element that PanelProduct promises: chains over equal blocks, of an even number of places of
+// k and at most 768, added in their order to `before`, if there is one, then the bias, then the
+// residual.
 float Wanted(const Elements& x, const Elements& w, const float* before, float bias,
              float residual) {
   static const bool fuses = FusesProducts();
   const auto k = static_cast<int64_t>(x.size());
-  const int64_t depth = CeilDiv(k, CeilDiv(k, 768));
+  const int64_t depth = RoundedUp(CeilDiv(k, CeilDiv(k, 768)), 2);
   float sum = 0.0f;
   bool adds = before != nullptr;
   if (adds) sum = *before;
@@ -99,10 +101,12 @@ struct RandomProduct {
   };
 
   // The bits of y as PanelProduct computes it.
-  Elements Run(const FloatMatrix& left, const Right& right, int threads) const {
+  Elements Run(const FloatMatrix& left, const Right& right, int threads,
+               bool bfloat16 = false) const {
     const PanelProduct product(m, n, k);
     Elements room(static_cast<size_t>(product.room_floats() * threads)), to = y;
     PanelProduct::Operands operands{.x = left,
+                                    .bfloat16 = bfloat16,
                                     .packed = right.packed,
                                     .w = right.stored,
                                     .bias = bias.empty() ? nullptr : bias.data(),
@@ -193,6 +197,45 @@ TEST(PanelProduct, HalvesAreWidenedToTheSameBits) {
       const FloatMatrix left{test.x.data(), k, false};
       EXPECT_TRUE(SameBits(test.Run(left, {.packed = halves.get()}, 1),
                            test.Run(left, {.stored = {test.w.data(), test.n, false}}, 2)));
+    }
+  }
+}
+
+// The instructions for pairs of bfloat16, where there are any, and the widened elements.
+TEST(PanelProduct, PairsOfBfloat16GiveTheSameBits) {
+  std::mt19937 random(23);
+  const auto size = [&](int64_t most) {
+    return std::uniform_int_distribution<int64_t>(1, most)(random);
+  };
+  for (int round = 0; round < 60; ++round) {
+    const int64_t k = round % 3 == 0 ? 700 + size(1700) : size(90);
+    RandomProduct test(random, round % 4 == 1 ? 1 : size(70), size(150), k, round % 2 == 0,
+                       round % 3 == 0, round % 5 < 2);
+    SCOPED_TRACE(fmt::format("round {}: {} x {} x {}", round, test.m, test.k, test.n));
+    const auto round_to_bfloat16 = [](Elements& values) {
+      std::vector<uint16_t> halves(values.size());
+      FindConvert(DataType::kFloat, DataType::kBfloat16)(values.data(), halves.data(),
+                                                         values.size());
+      FindConvert(DataType::kBfloat16, DataType::kFloat)(halves.data(), values.data(),
+                                                         values.size());
+    };
+    round_to_bfloat16(test.x);
+    round_to_bfloat16(test.w);
+    const Elements turned_x = Turned(test.x, test.m, k), turned_w = Turned(test.w, k, test.n);
+    const FloatMatrix left{test.x.data(), k, false}, turned_left{turned_x.data(), test.m, true};
+    const auto packed =
+        PackPanels(Weight(DataType::kBfloat16, {k, test.n}, test.w), k, test.n, false, nullptr);
+    const auto packed_turned =
+        PackPanels(Weight(DataType::kBfloat16, {test.n, k}, turned_w), k, test.n, true, nullptr);
+    const Elements wanted = test.Run(left, {.stored = {test.w.data(), test.n, false}}, 1);
+    for (const Panels* panels : {packed.get(), packed_turned.get()}) {
+      for (const bool bfloat16 : {false, true}) {
+        for (const int threads : {1, 3}) {
+          EXPECT_TRUE(SameBits(test.Run(left, {.packed = panels}, threads, bfloat16), wanted));
+          EXPECT_TRUE(
+              SameBits(test.Run(turned_left, {.packed = panels}, threads, bfloat16), wanted));
+        }
+      }
     }
   }
 }
