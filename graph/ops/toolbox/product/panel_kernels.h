@@ -18,11 +18,12 @@
 namespace npumesh {
 
 // Memory that is wanted soon. At every `every`-th row of a panel, from the first on, one line of it
-// is asked for, into the second cache; 0: nothing is.
+// is asked for, into the second cache; 0: nothing is. All rows ask for `bytes`.
 struct Ahead {
   static constexpr int64_t kLine = 64;
   const std::byte* data = nullptr;
   int64_t every = 0;
+  int64_t bytes = 0;
 };
 
 // `k` elements of some rows, packed, as floats: those of the first place in k side by side, then

@@ -184,20 +184,19 @@ PanelProduct::PanelView PanelProduct::ViewPanel(const Operands& operands, const 
 }
 
 Ahead PanelProduct::AheadOf(const Operands& operands, const Block& block, const Span& panels,
-                            const Tiles& tiles, int64_t tile) const {
+                            int64_t tiles) const {
   const Panels* const packed = operands.packed;
-  if (packed == nullptr || tiles.count < kTilesToAsk) return {};
+  if (packed == nullptr || tiles < kTilesToAsk) return {};
   const int64_t beside = SideBySide(operands);
   if (panels.first % beside > 0) return {};  // the one before has asked for both
   const int64_t rows = CeilDiv(block.depth, packed->together);
   const int64_t bytes = rows * static_cast<int64_t>(packed->row_bytes());
-  const int64_t lines = CeilDiv(bytes, tiles.count * Ahead::kLine);
+  const int64_t lines = CeilDiv(bytes, tiles * Ahead::kLine);
   const int64_t every = std::max<int64_t>(rows / lines, 1);
   // Blocks lie as they are multiplied, unless places of k are packed in turn.
   const int64_t panel = panels.first / beside, row = block.begin / packed->together;
-  const std::byte* const next =
-      span_ == k_ ? packed->at(panel, row + rows) : packed->at(panel + 1, row);
-  return {next + tile * CeilDiv(rows, every) * Ahead::kLine, every};
+  return {span_ == k_ ? packed->at(panel, row + rows) : packed->at(panel + 1, row), every,
+          CeilDiv(rows, every) * Ahead::kLine};
 }
 
 void PanelProduct::Multiply(const Operands& operands, const Block& block, const Span& panels,
@@ -230,17 +229,18 @@ void PanelProduct::MultiplyTiles(const Operands& operands, const Block& block, c
   const Tiles tiles = TilesOf(operands, block);
   // The first tile widens the panel for those after it, when they are enough.
   bool widens = kernels->widens && !MultipliesTwo(operands, block) && tiles.count >= kWidenOnce;
+  const int64_t vectors = CeilDiv(Columns(panels), kernels_->lanes);
+  Ahead ahead = AheadOf(operands, block, panels, tiles.count);
   for (int64_t tile = 0; tile < tiles.count; ++tile) {
     const int64_t rows = tiles.rows(tile);
-    const auto* const table =
-        panels.count == 2 ? kernels->two : kernels->rows[(Columns(panels) - 1) / kernels_->lanes];
-    table[rows - 1]({x, view.data, view.stride, block.depth, widens ? room : nullptr,
-                     AheadOf(operands, block, panels, tiles, tile)},
+    const auto* const table = panels.count == 2 ? kernels->two : kernels->rows[vectors - 1];
+    table[rows - 1]({x, view.data, view.stride, block.depth, widens ? room : nullptr, ahead},
                     sums.adds, sums.y, sums.stride);
     if (std::exchange(widens, false)) {
       view = {room, kernels_->columns};
       kernels = &kernels_->float32;
     }
+    ahead.data += ahead.bytes;
     x += rows * block.depth;
     sums.y += rows * sums.stride;
   }

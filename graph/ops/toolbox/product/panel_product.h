@@ -103,9 +103,9 @@ class PanelProduct {
   // `room`: for the elements of a panel that is packed on the way.
   PanelView ViewPanel(const Operands& operands, const Block& block, const Span& panels,
                       float* room) const;
-  // What a tile of rows asks for of the block that lies behind this one.
+  // What the first of `tiles` tiles of rows asks for of the block that is multiplied after this one.
   Ahead AheadOf(const Operands& operands, const Block& block, const Span& panels,
-                const Tiles& tiles, int64_t tile) const;
+                int64_t tiles) const;
   void Multiply(const Operands& operands, const Block& block, const Span& panels, const float* x,
                 float* room) const;
   void MultiplyTiles(const Operands& operands, const Block& block, const Span& panels,

@@ -28,14 +28,15 @@ inline int64_t EqualParts(int64_t count, int64_t most) {
 
 // The rows of a block, in tiles that differ by at most one row.
 struct Tiles {
-  Tiles(int64_t rows, int64_t most) : count(CeilDiv(rows, most)), rows_(rows) {}
+  Tiles(int64_t rows, int64_t most)
+      : count(CeilDiv(rows, most)), least_(rows / count), larger_(rows % count) {}
 
-  int64_t rows(int64_t tile) const { return rows_ / count + (tile < rows_ % count ? 1 : 0); }
+  int64_t rows(int64_t tile) const { return least_ + (tile < larger_ ? 1 : 0); }
 
   int64_t count;
 
  private:
-  int64_t rows_;
+  int64_t least_, larger_;  // rows of a tile; tiles that have one more
 };
 
 }  // namespace npumesh
