@@ -1,7 +1,6 @@
 #include "graph/ops/toolbox/product/panel_product.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "graph/ops/toolbox/product/panel_packing.h"
 #include "graph/ops/toolbox/product/panel_tiles.h"
@@ -224,24 +223,33 @@ void PanelProduct::Multiply(const Operands& operands, const Block& block, const 
 
 void PanelProduct::MultiplyTiles(const Operands& operands, const Block& block, const Span& panels,
                                  const float* x, float* room, Sums sums) const {
-  PanelView view = ViewPanel(operands, block, panels, room);
+  const PanelView view = ViewPanel(operands, block, panels, room);
   const PanelKernels::OfType* kernels = &KernelsOf(operands);
   const Tiles tiles = TilesOf(operands, block);
   // The first tile widens the panel for those after it, when they are enough.
-  bool widens = kernels->widens && !MultipliesTwo(operands, block) && tiles.count >= kWidenOnce;
+  const bool widens =
+      kernels->widens && !MultipliesTwo(operands, block) && tiles.count >= kWidenOnce;
   const int64_t vectors = CeilDiv(Columns(panels), kernels_->lanes);
-  Ahead ahead = AheadOf(operands, block, panels, tiles.count);
+  // Changed field by field: a copy would wait for the store of each.
+  PanelOperands of_tile{x,
+                        view.data,
+                        view.stride,
+                        block.depth,
+                        widens ? room : nullptr,
+                        AheadOf(operands, block, panels, tiles.count)};
   for (int64_t tile = 0; tile < tiles.count; ++tile) {
     const int64_t rows = tiles.rows(tile);
     const auto* const table = panels.count == 2 ? kernels->two : kernels->rows[vectors - 1];
-    table[rows - 1]({x, view.data, view.stride, block.depth, widens ? room : nullptr, ahead},
-                    sums.adds, sums.y, sums.stride);
-    if (std::exchange(widens, false)) {
-      view = {room, kernels_->columns};
+    table[rows - 1](of_tile, sums.adds, sums.y, sums.stride);
+    if (widens && tile == 0) {
+      of_tile.panel = room;
+      of_tile.panel_stride = kernels_->columns;
+      of_tile.widened = nullptr;
       kernels = &kernels_->float32;
     }
-    ahead.data += ahead.bytes;
     x += rows * block.depth;
+    of_tile.x = x;
+    of_tile.ahead.data += of_tile.ahead.bytes;
     sums.y += rows * sums.stride;
   }
 }
