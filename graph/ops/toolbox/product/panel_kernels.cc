@@ -166,7 +166,7 @@ constexpr PanelKernels::OfType Narrow() {
   return {.rows = {kAll, kAll, kAll},
           .two = kMultiply<Element, 2 * kPanelVectors, kMostRows / 2>.data(),
           .two_to = kManyRegisters ? INT64_MAX : kMostRows / 2,
-          .widens = true};
+          .widens = !kManyRegisters};
 }
 
 // Rows of a stored matrix lie too far apart for a processor to foresee them.

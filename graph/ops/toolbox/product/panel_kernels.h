@@ -66,7 +66,7 @@ struct PanelKernels {
     const Multiply* two = nullptr;
     int64_t two_to = 0;
     bool parts = false;   // only the vectors asked for are computed; otherwise all of a panel
-    bool widens = false;  // fills PanelOperands::widened
+    bool widens = false;  // several tiles are faster when the first one widens for them
   };
   OfType float32, float16, bfloat16, int8;
   // For columns of bfloat16 and an x of bfloat16, too: pairs of places lie in 32 bits as those of

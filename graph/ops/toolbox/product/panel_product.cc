@@ -22,6 +22,9 @@ constexpr int64_t kWidenOnce = 3;
 // packed in turn, for more rows: fewer would read all panels too often.
 constexpr int64_t kFewRows = 48;
 constexpr int64_t kFloatBytes = sizeof(float);
+// From so many rows for each thread on, threads share rows out, not columns: then none packs rows
+// that another has packed, and the weights, which all read, come from the cache that they share.
+constexpr int64_t kRowsOfThread = 32;
 // From so many tiles of rows on, each asks for its part of the next panel, which the first tile
 // would otherwise wait for. (Between tiles, all lines of a part at once, this took longer than not
 // asking.)
@@ -299,12 +302,11 @@ void PanelProduct::AddResidual(const Operands& operands, int64_t row, int64_t ro
   }
 }
 
-void PanelProduct::RunPanels(const Operands& operands, int64_t first, int64_t last,
-                             float* room) const {
+void PanelProduct::RunPart(const Operands& operands, const Part& part, float* room) const {
   float* const x = room;
   float* const rest = room + RoundedUp(rows_ * span_, kLine);
-  for (int64_t row = 0; row < m_; row += rows_) {
-    const int64_t rows = std::min(rows_, m_ - row);
+  for (int64_t row = part.row; row < part.end_row; row += rows_) {
+    const int64_t rows = std::min(rows_, part.end_row - row);
     for (int64_t span = 0; span < k_; span += span_) {
       const int64_t end = std::min(span + span_, k_);
       const auto each_block = [&](const auto& body) {
@@ -313,24 +315,39 @@ void PanelProduct::RunPanels(const Operands& operands, int64_t first, int64_t la
         }
       };
       each_block([&](const Block& block, float* to) { PackRows(operands, block, to); });
-      for (Span panels{first}; panels.first < last; panels.first += panels.count) {
-        const int64_t stored = rows == 1 ? StoredPanels(operands, panels.first, last) : 0;
-        panels.count = stored > 0 ? stored : std::min(SideBySide(operands), last - panels.first);
+      for (Span panels{part.panel}; panels.first < part.end_panel; panels.first += panels.count) {
+        const int64_t left = part.end_panel - panels.first;
+        const int64_t stored = rows == 1 ? StoredPanels(operands, panels.first, part.end_panel) : 0;
+        panels.count = stored > 0 ? stored : std::min(SideBySide(operands), left);
         each_block([&](const Block& block, const float* from) {
           stored > 0 ? MultiplyStored(operands, block, panels, from)
                      : Multiply(operands, block, panels, from, rest);
         });
       }
     }
-    if (operands.residual != nullptr) AddResidual(operands, row, rows, first, last);
+    if (operands.residual != nullptr) {
+      AddResidual(operands, row, rows, part.panel, part.end_panel);
+    }
   }
 }
 
+int64_t PanelProduct::RowParts(const Operands& operands, int threads) const {
+  if (operands.packed == nullptr || KernelsOf(operands).widens) return 1;
+  int64_t parts = 1;
+  while (threads % (2 * parts) == 0 && m_ >= 2 * parts * kRowsOfThread) parts *= 2;
+  return parts;
+}
+
 void PanelProduct::Run(const Operands& operands, int threads, float* room) const {
-  const int64_t beside = SideBySide(operands);
-  const auto parts = static_cast<int>(std::min<int64_t>(threads, CeilDiv(panels_, beside)));
-  RunRanges(parts, panels_, beside, [&](int part, int64_t first, int64_t last) {
-    RunPanels(operands, first, last, room + part * room_floats());
+  const int64_t row_parts = RowParts(operands, threads), beside = SideBySide(operands);
+  const int64_t groups = CeilDiv(panels_, beside);
+  const int64_t panel_parts = std::min(threads / row_parts, groups);
+  RunParts(static_cast<int>(row_parts * panel_parts), [&](int part) {
+    const int64_t r = part / panel_parts, p = part % panel_parts;
+    RunPart(operands,
+            {m_ * r / row_parts, m_ * (r + 1) / row_parts, groups * p / panel_parts * beside,
+             std::min(groups * (p + 1) / panel_parts * beside, panels_)},
+            room + part * room_floats());
   });
 }
 

@@ -69,6 +69,11 @@ class PanelProduct {
   void Run(const Operands& operands, int threads, float* room) const;
 
  private:
+  // What a thread computes: rows [row, end_row) in panels [panel, end_panel).
+  struct Part {
+    int64_t row = 0, end_row = 0;
+    int64_t panel = 0, end_panel = 0;
+  };
   // Rows [row, row + rows) and places [begin, begin + depth) of k.
   struct Block {
     int64_t row = 0, rows = 0;
@@ -103,7 +108,8 @@ class PanelProduct {
   // `room`: for the elements of a panel that is packed on the way.
   PanelView ViewPanel(const Operands& operands, const Block& block, const Span& panels,
                       float* room) const;
-  // What the first of `tiles` tiles of rows asks for of the block that is multiplied after this one.
+  // What the first of `tiles` tiles of rows asks for of the block that is multiplied after this
+  // one.
   Ahead AheadOf(const Operands& operands, const Block& block, const Span& panels,
                 int64_t tiles) const;
   void Multiply(const Operands& operands, const Block& block, const Span& panels, const float* x,
@@ -120,7 +126,9 @@ class PanelProduct {
   // Of rows [row, row + rows) in panels [first, last).
   void AddResidual(const Operands& operands, int64_t row, int64_t rows, int64_t first,
                    int64_t last) const;
-  void RunPanels(const Operands& operands, int64_t first, int64_t last, float* room) const;
+  void RunPart(const Operands& operands, const Part& part, float* room) const;
+  // Into how many parts `threads` threads cut the rows.
+  int64_t RowParts(const Operands& operands, int threads) const;
 
   const PanelKernels* kernels_ = nullptr;
   int64_t m_ = 0, n_ = 0, k_ = 0;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "graph/ops/toolbox/values/cast.h"
@@ -182,6 +183,26 @@ TEST(PanelProduct, RowsAndColumnsApartHaveTheSameBits) {
         }
       }
       EXPECT_TRUE(SameBits(y, whole.wanted)) << rows << " rows, " << columns << " columns";
+    }
+  }
+}
+
+// Threads share out rows when there are many, columns, or both.
+TEST(PanelProduct, ManyRowsHaveTheSameBitsOnAnyThreads) {
+  std::mt19937 random(29);
+  for (const auto& [m, n, k] : {std::tuple(64, 50, 30), {131, 700, 90}, {257, 33, 800}}) {
+    const RandomProduct test(random, m, n, k, true, true, true);
+    const FloatMatrix left{test.x.data(), k, false};
+    for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
+      const auto packed = PackPanels(Weight(dtype, {k, n}, test.w), k, n, false, nullptr);
+      const Elements alone = test.Run(left, {.packed = packed.get()}, 1);
+      if (dtype == DataType::kFloat) {
+        EXPECT_TRUE(SameBits(alone, test.wanted));
+      }
+      for (const int threads : {2, 4, 6, 8}) {
+        EXPECT_TRUE(SameBits(test.Run(left, {.packed = packed.get()}, threads), alone))
+            << Name(dtype) << ", " << m << " rows, " << threads << " threads";
+      }
     }
   }
 }
