@@ -86,7 +86,7 @@ struct BlockCase {
 std::vector<BlockCase> BlockCases() {
   std::vector<BlockCase> cases;
   for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
-    for (const int64_t width : {1, 3, 4, 8, 15, 16, 17, 33, 64, 80}) {
+    for (const int64_t width : {1, 3, 4, 8, 15, 16, 17, 33, 64, 80, 128}) {
       for (const bool by_head : {false, true}) {
         cases.push_back({dtype, 11, 3, 1, width, by_head});
         cases.push_back({dtype, 4, 2, 3, width, by_head});
