@@ -46,6 +46,7 @@ NPUMESH_PAIRS void MultiplyPairs(const PanelOperands& operands, bool adds, float
     __m512bh columns[kVectors];
     NPUMESH_UNROLL
     for (int v = 0; v < kVectors; ++v) {
+      // Bits as they are: there is no other cast to vectors of bfloat16.
       columns[v] = (__m512bh)_mm512_loadu_si512(panel + v * sizeof(__m512));
     }
     NPUMESH_UNROLL

@@ -38,9 +38,9 @@ struct Panels {
 };
 
 // The panels, for this processor, of a weight [k, n], stored [n, k] when `transposed`; those of
-// bfloat16 have two places of k together. Reads a
-// weight in a file piece by piece and gives its pages back. What `shared` (may be null) has already
-// is taken from there. REQUIRES: k and n are not 0. Throws std::bad_alloc.
+// bfloat16 have two places of k together. Reads a weight in a file piece by piece and gives its
+// pages back. What `shared` (may be null) has already is taken from there. REQUIRES: k and n are
+// not 0. Throws std::bad_alloc.
 std::shared_ptr<const Panels> PackPanels(const Tensor& weight, int64_t k, int64_t n,
                                          bool transposed, PackedWeights* shared);
 
