@@ -96,7 +96,7 @@ HWY_INLINE float SumOfHalves(const DotVec* vectors) {
   }
 }
 
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET <= HWY_AVX2
 
 // Blocks of four lanes, even ones of `even` and odd ones of `odd`, each added to its neighbour.
 HWY_INLINE DotVec AddBlocks(DotVec even, DotVec odd) {
@@ -138,7 +138,7 @@ HWY_INLINE void StoreFourSums(const DotVec (&sums)[4][kVectors], float* scores) 
 // scores[row] = SumOfHalves of the sums of each row.
 template <int64_t kRows, int64_t kVectors>
 HWY_INLINE void StoreSums(const DotVec (&sums)[kRows][kVectors], float* scores) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET <= HWY_AVX2
   if constexpr (kRows == 4) return StoreFourSums(sums, scores);
 #endif
   NPUMESH_UNROLL
@@ -251,10 +251,9 @@ HWY_INLINE void EachVector(const HeadBlock& block, const Work& work) {
 // more to compile.
 template <class T>
 auto DotsOf(int64_t width) {
-  constexpr bool kAvx512 = HWY_TARGET <= HWY_AVX3, kAvx2 = kAvx512 || HWY_TARGET == HWY_AVX2;
-  if (kAvx2 && width == 64) return &Dots < kRowsAtOnce, kAvx2 ? 64 : 0, T > ;
-  if (kAvx512 && width == 128) return &Dots < kRowsAtOnce, kAvx512 ? 128 : 0, T > ;
-  return &Dots<kRowsAtOnce, 0, T>;
+  constexpr int64_t k64 = HWY_TARGET <= HWY_AVX2 ? 64 : 0, k128 = HWY_TARGET <= HWY_AVX3 ? 128 : 0;
+  if (width == k64) return &Dots<kRowsAtOnce, k64, T>;
+  return width == k128 ? &Dots<kRowsAtOnce, k128, T> : &Dots<kRowsAtOnce, 0, T>;
 }
 
 template <class T>

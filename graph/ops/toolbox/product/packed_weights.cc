@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "graph/ops/toolbox/values/ceil_div.h"
+
 namespace npumesh {
 namespace {
 
@@ -20,10 +22,6 @@ void* AllocateAligned(uint64_t alignment, uint64_t bytes) {
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, bytes) != 0) throw std::bad_alloc();
   return memory;
-}
-
-uint64_t LargePages(uint64_t bytes) {
-  return (bytes + kLargePage - 1) / kLargePage * kLargePage;
 }
 
 // Address space that allocations take from its beginning to its end, without gaps, so that all of
@@ -41,7 +39,7 @@ class Region {
 
   // Null: there is no room for them. Thread-safety: none.
   std::byte* Take(uint64_t bytes) {
-    const uint64_t whole_lines = (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+    const uint64_t whole_lines = RoundedUp(bytes, kCacheLine);
     if (whole_lines > bytes_ - used_) return nullptr;
     return memory_ + std::exchange(used_, used_ + whole_lines);
   }
@@ -49,7 +47,8 @@ class Region {
   // Returns the large pages that nobody else is in. Thread-safe.
   static void GiveBack(std::byte* memory, uint64_t bytes) {
     const auto begin = reinterpret_cast<uintptr_t>(memory);
-    const uint64_t first = LargePages(begin), last = (begin + bytes) / kLargePage * kLargePage;
+    const uint64_t first = RoundedUp(begin, kLargePage),
+                   last = (begin + bytes) / kLargePage * kLargePage;
     if (first < last) madvise(memory + (first - begin), last - first, MADV_DONTNEED);
   }
 
@@ -62,7 +61,7 @@ class Region {
 // A region with room for `bytes` at least. Throws std::bad_alloc.
 std::shared_ptr<Region> OpenRegion(uint64_t bytes) {
   constexpr uint64_t kUsual = uint64_t{64} << 20;
-  const uint64_t least = LargePages(bytes);
+  const uint64_t least = RoundedUp(bytes, kLargePage);
   try {
     return std::make_shared<Region>(std::max(kUsual, least));
   } catch (const std::bad_alloc&) {

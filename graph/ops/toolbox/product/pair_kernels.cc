@@ -33,16 +33,11 @@ NPUMESH_PAIRS void MultiplyPairs(const PanelOperands& operands, bool adds, float
     __builtin_prefetch(y + r * y_stride, 1);
     __builtin_prefetch(y + r * y_stride + kVectors * kLanes - 1, 1);
   }
-  const std::byte* ahead = operands.ahead.data;
-  int64_t ask = operands.ahead.every > 0 ? 0 : -1;  // the row to ask at
+  Asking asking(operands.ahead);
   const int64_t pairs = (operands.k + 1) / 2;
   const int64_t row_bytes = operands.panel_stride * 2;
   for (int64_t i = 0; i < pairs; ++i, x += kRows, panel += row_bytes) {
-    if (i == ask) {
-      __builtin_prefetch(ahead, 0, 2);
-      ahead += Ahead::kLine;
-      ask += operands.ahead.every;
-    }
+    asking.At(i);
     __m512bh columns[kVectors];
     NPUMESH_UNROLL
     for (int v = 0; v < kVectors; ++v) {

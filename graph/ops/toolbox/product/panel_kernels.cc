@@ -1,12 +1,12 @@
 #include "graph/ops/toolbox/product/panel_kernels.h"
 
-#include "graph/ops/toolbox/product/pair_kernels.h"
-
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <type_traits>
 #include <utility>
+
+#include "graph/ops/toolbox/product/pair_kernels.h"
 
 // Products are what a model's time goes into.
 #define NPUMESH_SIMD_SSE4
@@ -117,16 +117,11 @@ void MultiplyRows(const PanelOperands& operands, bool adds, float* y, int64_t y_
     __builtin_prefetch(y + r * y_stride, 1);
     __builtin_prefetch(y + r * y_stride + kVectors * kLanes - 1, 1);
   }
-  const std::byte* ahead = operands.ahead.data;
-  int64_t ask = operands.ahead.every > 0 ? 0 : -1;  // the row to ask at
+  Asking asking(operands.ahead);
   constexpr int kTogether = kPlaces<Element>;
   const int64_t whole = operands.k / kTogether;  // rows
   for (int64_t i = 0; i < whole; ++i, panel += operands.panel_stride) {
-    if (i == ask) {
-      __builtin_prefetch(ahead, 0, 2);
-      ahead += Ahead::kLine;
-      ask += operands.ahead.every;
-    }
+    asking.At(i);
     rows.template Add<0>(panel);
     if constexpr (kTogether == 2) rows.template Add<1>(panel);
   }
@@ -164,7 +159,7 @@ template <class Element>
 constexpr PanelKernels::OfType Narrow() {
   constexpr auto kAll = kMultiplyOne<Element, kPanelVectors>;
   return {.rows = {kAll, kAll, kAll},
-          .two = kMultiply<Element, 2 * kPanelVectors, kMostRows / 2>.data(),
+          .two = kMultiplyTwo<Element>,
           .two_to = kManyRegisters ? INT64_MAX : kMostRows / 2,
           .widens = !kManyRegisters};
 }

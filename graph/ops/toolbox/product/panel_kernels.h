@@ -26,6 +26,26 @@ struct Ahead {
   int64_t bytes = 0;
 };
 
+// Asks for it while the rows of a panel are walked through.
+class Asking {
+ public:
+  explicit Asking(const Ahead& ahead)
+      : data_(ahead.data), every_(ahead.every), next_(every_ > 0 ? 0 : -1) {}
+
+  // REQUIRES: is called for each row, 0, 1, ...
+  [[gnu::always_inline]] void At(int64_t row) {
+    if (row != next_) return;
+    __builtin_prefetch(data_, 0, 2);
+    data_ += Ahead::kLine;
+    next_ += every_;
+  }
+
+ private:
+  const std::byte* data_;
+  const int64_t every_;
+  int64_t next_;  // the row to ask at; -1: none
+};
+
 // `k` elements of some rows, packed, as floats: those of the first place in k side by side, then
 // those of the second. `panel`: the elements of the columns, `panel_stride` elements from one place
 // in k to the next; of bfloat16, from one pair of places to the next: those of a column lie side by

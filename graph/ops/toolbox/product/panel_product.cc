@@ -340,13 +340,11 @@ int64_t PanelProduct::RowParts(const Operands& operands, int threads) const {
 
 void PanelProduct::Run(const Operands& operands, int threads, float* room) const {
   const int64_t row_parts = RowParts(operands, threads), beside = SideBySide(operands);
-  const int64_t groups = CeilDiv(panels_, beside);
-  const int64_t panel_parts = std::min(threads / row_parts, groups);
+  const int64_t panel_parts = std::min(threads / row_parts, CeilDiv(panels_, beside));
   RunParts(static_cast<int>(row_parts * panel_parts), [&](int part) {
-    const int64_t r = part / panel_parts, p = part % panel_parts;
-    RunPart(operands,
-            {m_ * r / row_parts, m_ * (r + 1) / row_parts, groups * p / panel_parts * beside,
-             std::min(groups * (p + 1) / panel_parts * beside, panels_)},
+    const RangeOfPart rows(part / panel_parts, row_parts, m_, 1);
+    const RangeOfPart panels(part % panel_parts, panel_parts, panels_, beside);
+    RunPart(operands, {rows.begin, rows.end, panels.begin, panels.end},
             room + part * room_floats());
   });
 }

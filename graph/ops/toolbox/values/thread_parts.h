@@ -30,14 +30,23 @@ void RunParts(int parts, const Work& work) {
   RunParts(parts, call, &work);
 }
 
+// Which of `count` belong to a part: a range, perhaps empty, that begins at a multiple of `grain`.
+struct RangeOfPart {
+  RangeOfPart(int64_t part, int64_t parts, int64_t count, int64_t grain) {
+    const int64_t grains = CeilDiv(count, grain), most = grains * (part + 1) / parts * grain;
+    begin = grains * part / parts * grain;
+    end = most < count ? most : count;
+  }
+  int64_t begin, end;
+};
+
 // The same with ranges [begin, end) of `count`, some empty, which begin at multiples of `grain`:
 // void(int part, int64_t begin, int64_t end).
 template <typename Work>
 void RunRanges(int parts, int64_t count, int64_t grain, const Work& work) {
-  const int64_t grains = CeilDiv(count, grain);
   RunParts(parts, [&](int part) {
-    const int64_t begin = grains * part / parts * grain, end = grains * (part + 1) / parts * grain;
-    work(part, begin, end < count ? end : count);
+    const RangeOfPart range(part, parts, count, grain);
+    work(part, range.begin, range.end);
   });
 }
 

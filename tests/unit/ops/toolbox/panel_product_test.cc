@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <tuple>
 #include <vector>
@@ -75,6 +77,26 @@ Elements Turned(const Elements& from, int64_t rows, int64_t columns) {
   return to;
 }
 
+int64_t Size(std::mt19937& random, int64_t most) {
+  return std::uniform_int_distribution<int64_t>(1, most)(random);
+}
+
+bool SameBits(const Elements& a, const Elements& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+Tensor Weight(DataType dtype, const Shape& shape, const Elements& values) {
+  Tensor made = Tensor::Allocate({dtype, shape});
+  FindConvert(DataType::kFloat, dtype)(values.data(), made.mutable_data(), values.size());
+  return made;
+}
+
+// Rounds to a type.
+void RoundTo(DataType dtype, Elements& values) {
+  const Tensor rounded = Weight(dtype, Shape({static_cast<int64_t>(values.size())}), values);
+  FindConvert(dtype, DataType::kFloat)(rounded.data(), values.data(), values.size());
+}
+
 // A product of random numbers, and what it should be.
 struct RandomProduct {
   RandomProduct(std::mt19937& random, int64_t m, int64_t n, int64_t k, bool biased, bool adds,
@@ -119,47 +141,39 @@ struct RandomProduct {
     return to;
   }
 
+  // The right operand packed as it is stored and as it is stored transposed.
+  std::array<std::shared_ptr<const Panels>, 2> Packed(DataType dtype) const {
+    return {PackPanels(Weight(dtype, {k, n}, w), k, n, false, nullptr),
+            PackPanels(Weight(dtype, {n, k}, Turned(w, k, n)), k, n, true, nullptr)};
+  }
+
+  // With x as it is stored and stored transposed, on one thread and on three.
+  void ExpectBits(const Elements& bits, const Right& right, bool bfloat16 = false) const {
+    const Elements turned = Turned(x, m, k);
+    for (const int threads : {1, 3}) {
+      EXPECT_TRUE(SameBits(Run({x.data(), k, false}, right, threads, bfloat16), bits));
+      EXPECT_TRUE(SameBits(Run({turned.data(), m, true}, right, threads, bfloat16), bits));
+    }
+  }
+
   int64_t m, n, k;
   bool adds;
   Elements x, w, y, bias, residual, wanted;
 };
 
-bool SameBits(const Elements& a, const Elements& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-Tensor Weight(DataType dtype, const Shape& shape, const Elements& values) {
-  Tensor made = Tensor::Allocate({dtype, shape});
-  FindConvert(DataType::kFloat, dtype)(values.data(), made.mutable_data(), values.size());
-  return made;
-}
-
 TEST(PanelProduct, BitsHangNeitherOnTheLayoutNorOnTheThreads) {
   std::mt19937 random(7);
-  const auto size = [&](int64_t most) {
-    return std::uniform_int_distribution<int64_t>(1, most)(random);
-  };
   for (int round = 0; round < 60; ++round) {
-    const int64_t k = round % 6 == 0 ? 700 + size(1700) : size(90);
+    const int64_t k = round % 6 == 0 ? 700 + Size(random, 1700) : Size(random, 90);
     const bool alone = round % 4 == 1;  // a single row goes other ways
-    const int64_t m = alone ? 1 : size(40), n = size(alone ? 300 : 100);
+    const int64_t m = alone ? 1 : Size(random, 40), n = Size(random, alone ? 300 : 100);
     const RandomProduct test(random, m, n, k, round % 2 == 0, round % 3 == 0, round % 5 < 2);
-    SCOPED_TRACE(fmt::format("round {}: {} x {} x {}", round, test.m, test.k, test.n));
-    const Elements turned_x = Turned(test.x, test.m, k), turned_w = Turned(test.w, k, test.n);
-    const FloatMatrix left{test.x.data(), k, false}, turned_left{turned_x.data(), test.m, true};
-    const auto packed =
-        PackPanels(Weight(DataType::kFloat, {k, test.n}, test.w), k, test.n, false, nullptr);
-    const auto packed_turned =
-        PackPanels(Weight(DataType::kFloat, {test.n, k}, turned_w), k, test.n, true, nullptr);
-    const RandomProduct::Right stored{.stored = {test.w.data(), test.n, false}};
-    const RandomProduct::Right stored_turned{.stored = {turned_w.data(), k, true}};
-    for (const RandomProduct::Right& right :
-         {stored, stored_turned, RandomProduct::Right{.packed = packed.get()},
-          RandomProduct::Right{.packed = packed_turned.get()}}) {
-      for (const int threads : {1, 3}) {
-        EXPECT_TRUE(SameBits(test.Run(left, right, threads), test.wanted));
-        EXPECT_TRUE(SameBits(test.Run(turned_left, right, threads), test.wanted));
-      }
+    SCOPED_TRACE(fmt::format("round {}: {} x {} x {}", round, m, k, n));
+    const Elements turned = Turned(test.w, k, n);
+    test.ExpectBits(test.wanted, {.stored = {test.w.data(), n, false}});
+    test.ExpectBits(test.wanted, {.stored = {turned.data(), k, true}});
+    for (const auto& panels : test.Packed(DataType::kFloat)) {
+      test.ExpectBits(test.wanted, {.packed = panels.get()});
     }
   }
 }
@@ -213,7 +227,7 @@ TEST(PanelProduct, HalvesAreWidenedToTheSameBits) {
     for (const auto& [m, k] : {std::pair(19, 1), {19, 17}, {19, 1500}, {61, 17}, {61, 1500}}) {
       RandomProduct test(random, m, 150, k, true, false);
       const Tensor weight = Weight(dtype, {k, test.n}, test.w);
-      FindConvert(dtype, DataType::kFloat)(weight.data(), test.w.data(), test.w.size());
+      RoundTo(dtype, test.w);
       const auto halves = PackPanels(weight, k, test.n, false, nullptr);
       const FloatMatrix left{test.x.data(), k, false};
       EXPECT_TRUE(SameBits(test.Run(left, {.packed = halves.get()}, 1),
@@ -225,37 +239,18 @@ TEST(PanelProduct, HalvesAreWidenedToTheSameBits) {
 // The instructions for pairs of bfloat16, where there are any, and the widened elements.
 TEST(PanelProduct, PairsOfBfloat16GiveTheSameBits) {
   std::mt19937 random(23);
-  const auto size = [&](int64_t most) {
-    return std::uniform_int_distribution<int64_t>(1, most)(random);
-  };
   for (int round = 0; round < 60; ++round) {
-    const int64_t k = round % 3 == 0 ? 700 + size(1700) : size(90);
-    RandomProduct test(random, round % 4 == 1 ? 1 : size(70), size(150), k, round % 2 == 0,
-                       round % 3 == 0, round % 5 < 2);
-    SCOPED_TRACE(fmt::format("round {}: {} x {} x {}", round, test.m, test.k, test.n));
-    const auto round_to_bfloat16 = [](Elements& values) {
-      std::vector<uint16_t> halves(values.size());
-      FindConvert(DataType::kFloat, DataType::kBfloat16)(values.data(), halves.data(),
-                                                         values.size());
-      FindConvert(DataType::kBfloat16, DataType::kFloat)(halves.data(), values.data(),
-                                                         values.size());
-    };
-    round_to_bfloat16(test.x);
-    round_to_bfloat16(test.w);
-    const Elements turned_x = Turned(test.x, test.m, k), turned_w = Turned(test.w, k, test.n);
-    const FloatMatrix left{test.x.data(), k, false}, turned_left{turned_x.data(), test.m, true};
-    const auto packed =
-        PackPanels(Weight(DataType::kBfloat16, {k, test.n}, test.w), k, test.n, false, nullptr);
-    const auto packed_turned =
-        PackPanels(Weight(DataType::kBfloat16, {test.n, k}, turned_w), k, test.n, true, nullptr);
-    const Elements wanted = test.Run(left, {.stored = {test.w.data(), test.n, false}}, 1);
-    for (const Panels* panels : {packed.get(), packed_turned.get()}) {
+    const int64_t k = round % 3 == 0 ? 700 + Size(random, 1700) : Size(random, 90);
+    const int64_t m = round % 4 == 1 ? 1 : Size(random, 70), n = Size(random, 150);
+    RandomProduct test(random, m, n, k, round % 2 == 0, round % 3 == 0, round % 5 < 2);
+    SCOPED_TRACE(fmt::format("round {}: {} x {} x {}", round, m, k, n));
+    RoundTo(DataType::kBfloat16, test.x);
+    RoundTo(DataType::kBfloat16, test.w);
+    const Elements wanted =
+        test.Run({test.x.data(), k, false}, {.stored = {test.w.data(), n, false}}, 1);
+    for (const auto& panels : test.Packed(DataType::kBfloat16)) {
       for (const bool bfloat16 : {false, true}) {
-        for (const int threads : {1, 3}) {
-          EXPECT_TRUE(SameBits(test.Run(left, {.packed = panels}, threads, bfloat16), wanted));
-          EXPECT_TRUE(
-              SameBits(test.Run(turned_left, {.packed = panels}, threads, bfloat16), wanted));
-        }
+        test.ExpectBits(wanted, {.packed = panels.get()}, bfloat16);
       }
     }
   }
