@@ -35,6 +35,11 @@ if(NPUMESH_SANITIZE)
   target_compile_definitions(npumesh_flags INTERFACE $<BUILD_INTERFACE:NPUMESH_SANITIZED>)
 endif()
 
+# Code of a library is position independent, so every call of a function within it went through the
+# linker's table, and none was inlined: nobody replaces functions of ours by his own. Measured: a
+# small collective of the C interface takes 166 ns instead of 184 (bench_hccl).
+target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-fno-semantic-interposition>)
+
 # Fused multiply-add would let two compilers round differently; results must be the same bits.
 target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-ffp-contract=off>)
 

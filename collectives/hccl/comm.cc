@@ -46,14 +46,25 @@ void CommTable::Add(std::shared_ptr<Comm> comm) {
     std::map<HcclComm, std::shared_ptr<Comm>> ending;  // die outside of the lock
     const std::lock_guard lock(mutex_);
     ending.swap(comms_);
+    ++version_;
     ends_with_acl_ = false;
   });
 }
 
 std::shared_ptr<Comm> CommTable::Find(HcclComm handle) const {
+  thread_local Last last;
+  if (last.handle == handle && last.version == version_.load(std::memory_order_acquire)) {
+    if (std::shared_ptr<Comm> comm = last.comm.lock()) return comm;
+  }
+  return FindUnderLock(handle, &last);
+}
+
+std::shared_ptr<Comm> CommTable::FindUnderLock(HcclComm handle, Last* last) const {
   const std::lock_guard lock(mutex_);
   const auto found = comms_.find(handle);
-  return found == comms_.end() ? nullptr : found->second;
+  if (found == comms_.end()) return nullptr;
+  *last = {handle, found->second, version_.load(std::memory_order_relaxed)};
+  return found->second;
 }
 
 std::shared_ptr<Comm> CommTable::FindByName(const std::string& name) const {
@@ -82,6 +93,7 @@ void CommTable::Remove(HcclComm handle) {
   if (const auto found = comms_.find(handle); found != comms_.end()) {
     last = std::move(found->second);
     comms_.erase(found);
+    ++version_;
   }
 }
 

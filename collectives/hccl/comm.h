@@ -88,7 +88,8 @@ class CommTable {
   // E_PARA for a name that its device uses already.
   Verdict CheckName(const AclDevice* device, const std::string& name) const;
   void Add(std::shared_ptr<Comm> comm);
-  // Null for a handle that is no live communicator.
+  // Null for a handle that is no live communicator. Every operator asks, mostly for the one that
+  // its thread asked for last: that one is found without the lock.
   std::shared_ptr<Comm> Find(HcclComm handle) const;
   // Prefers the one of the thread's device: ranks as threads use the same names.
   std::shared_ptr<Comm> FindByName(const std::string& name) const;
@@ -97,9 +98,18 @@ class CommTable {
   void Remove(HcclComm handle);
 
  private:
+  // What a thread has found last. A handle that is found stays live as long as the version does.
+  struct Last {
+    HcclComm handle = nullptr;
+    std::weak_ptr<Comm> comm;
+    uint64_t version = 0;
+  };
+  std::shared_ptr<Comm> FindUnderLock(HcclComm handle, Last* last) const;
+
   mutable ShortLock mutex_;
   std::map<HcclComm, std::shared_ptr<Comm>> comms_;
-  bool ends_with_acl_ = false;  // AtFinalize has been told
+  std::atomic<uint64_t> version_{0};  // changes when a handle dies
+  bool ends_with_acl_ = false;        // AtFinalize has been told
 };
 
 }  // namespace npumesh

@@ -14,8 +14,7 @@ Verdict Enqueue(aclrtStream stream, Task&& task) {
   return {};
 }
 
-void LogEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream) {
-  if (check.entry() == nullptr) return;
+void WriteEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream) {
   constexpr std::string_view kPrefix = "Hccl";
   const std::string name = comm ? comm->name() : "";
   int32_t id = -1;  // of no stream

@@ -38,8 +38,12 @@ HcclResult Issue(ArgumentCheck& check, aclrtStream stream, Work work) {
 // Appends `task` to the stream; E_PARA for a handle that is no stream.
 Verdict Enqueue(aclrtStream stream, Task&& task);
 
-// The line of HCCL_ENTRY_LOG_ENABLE for a call; nothing when that is off. `comm` may be null.
-void LogEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream);
+// Writes the line of HCCL_ENTRY_LOG_ENABLE for a call. REQUIRES: check.entry(). `comm` may be null.
+void WriteEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream);
+// The same; nothing when that is off.
+inline void LogEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream) {
+  if (check.entry() != nullptr) WriteEntry(check, comm, stream);
+}
 
 // Appends checked sends and receives that do not block each other.
 Verdict EnqueueBatch(std::shared_ptr<Comm> comm, aclrtStream stream,

@@ -36,8 +36,7 @@ Verdict VerdictOf(const Status& status) {
   return {ResultOf(status.code()), std::string(status.message())};
 }
 
-HcclResult Answer(std::string_view call, const Verdict& verdict) {
-  if (verdict.ok()) return HCCL_SUCCESS;
+HcclResult AnswerRefusal(std::string_view call, const Verdict& verdict) {
   const std::string text =
       fmt::format("{}: {} (HcclResult {})", call, PrintableMessage(verdict.why),
                   static_cast<int>(verdict.result));

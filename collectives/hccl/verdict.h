@@ -35,9 +35,14 @@ HcclResult ResultOf(Code code);
 
 Verdict VerdictOf(const Status& status);
 
-// Returns verdict.result; a refusal is also logged and recorded for aclGetRecentErrMsg, with the
-// name of the call in front.
-HcclResult Answer(std::string_view call, const Verdict& verdict);
+// Logs a refusal and records it for aclGetRecentErrMsg, with the name of the call in front; returns
+// its result.
+HcclResult AnswerRefusal(std::string_view call, const Verdict& verdict);
+
+// Returns verdict.result; a refusal is told.
+inline HcclResult Answer(std::string_view call, const Verdict& verdict) {
+  return verdict.ok() ? HCCL_SUCCESS : AnswerRefusal(call, verdict);
+}
 
 }  // namespace npumesh
 

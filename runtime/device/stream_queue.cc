@@ -18,12 +18,17 @@ constexpr int kQuietDozesBeforeSleep = 16;
 // The thread logs as the rank whose stream it runs.
 class LogRankScope {
  public:
-  explicit LogRankScope(int rank) : before_(LogRank()) { SetLogRank(rank); }
-  ~LogRankScope() { SetLogRank(before_); }
+  explicit LogRankScope(int rank) : rank_(rank), before_(LogRank()) {
+    if (rank_ != before_) SetLogRank(rank_);
+  }
+  ~LogRankScope() {
+    if (rank_ != before_) SetLogRank(before_);
+  }
   LogRankScope(const LogRankScope&) = delete;
   LogRankScope& operator=(const LogRankScope&) = delete;
 
  private:
+  const int rank_;
   const int before_;
 };
 
@@ -266,7 +271,7 @@ void StreamQueue::RunFront(Lock& lock) {
 Status StreamQueue::Run(StreamItem& item, const Status& failure, bool dropped, uint64_t aborts) {
   switch (item.kind) {
     case StreamItem::Kind::kTask:
-      return dropped ? Status() : item.task();
+      return dropped ? Status() : item.task.Finish();
     case StreamItem::Kind::kRecord:
       item.event->Reach(item.ticket, failure);
       return Status();

@@ -22,7 +22,7 @@ class Task {
   // Captures up to this size lie in the task itself.
   static constexpr size_t kInlineBytes = 80;
 
-  Task() = default;
+  Task() {}  // NOLINT: by default `Task()` would clear the room, too
   template <typename Work, typename = std::enable_if_t<!std::is_same_v<std::decay_t<Work>, Task>>>
   Task(Work&& work) {  // NOLINT: implicit, as std::function
     using Held = std::decay_t<Work>;
@@ -45,14 +45,24 @@ class Task {
 
   // REQUIRES: it holds work.
   Status operator()() { return ways_->call(room_); }
+  // The same for the last time, in one go: holds no work afterwards.
+  Status Finish() { return std::exchange(ways_, nullptr)->finish(room_); }
   explicit operator bool() const { return ways_ != nullptr; }
 
  private:
   // How to treat what lies in the room.
   struct Ways {
     Status (*call)(void*);
+    Status (*finish)(void*);             // and drops it
     void (*move)(void* from, void* to);  // leaves nothing behind
     void (*drop)(void*);
+  };
+
+  struct Destroy {
+    template <typename Held>
+    void operator()(Held* held) const {
+      std::destroy_at(held);
+    }
   };
 
   template <typename Held>
@@ -65,6 +75,10 @@ class Task {
   }
   template <typename Held>
   static constexpr Ways kInline = {[](void* room) -> Status { return In<Held>(room)(); },
+                                   [](void* room) -> Status {
+                                     const std::unique_ptr<Held, Destroy> held(&In<Held>(room));
+                                     return (*held)();
+                                   },
                                    [](void* from, void* to) {
                                      new (to) Held(std::move(In<Held>(from)));
                                      In<Held>(from).~Held();
@@ -72,6 +86,10 @@ class Task {
                                    [](void* room) { In<Held>(room).~Held(); }};
   template <typename Held>
   static constexpr Ways kAllocated = {[](void* room) -> Status { return (*In<Held*>(room))(); },
+                                      [](void* room) -> Status {
+                                        const std::unique_ptr<Held> held(In<Held*>(room));
+                                        return (*held)();
+                                      },
                                       [](void* from, void* to) { new (to) Held*(In<Held*>(from)); },
                                       [](void* room) { delete In<Held*>(room); }};
 

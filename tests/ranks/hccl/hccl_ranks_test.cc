@@ -268,6 +268,20 @@ TEST_F(HcclRanks, ASuspendedCommunicatorTakesNothing) {
   });
 }
 
+// A thread keeps what it has found last, and an operator that is queued its communicator.
+TEST_F(HcclRanks, AHandleThatAnotherThreadDestroysIsRefusedFromThenOn) {
+  const auto nothing = [](const Rank&) { return HCCL_SUCCESS; };
+  const auto body = [](const Rank& me) {
+    ASSERT_EQ(HcclBarrier(me.comm, me.stream), HCCL_SUCCESS);
+    std::thread([&] { EXPECT_EQ(HcclCommDestroy(me.comm), HCCL_SUCCESS); }).join();
+    EXPECT_EQ(HcclBarrier(me.comm, me.stream), HCCL_E_PARA);
+    EXPECT_THAT(aclGetRecentErrMsg(), HasSubstr("was destroyed"));
+    EXPECT_EQ(aclrtSynchronizeStream(me.stream), ACL_SUCCESS);
+    EXPECT_EQ(HcclCommDestroy(me.comm), HCCL_E_PARA);
+  };
+  OnRanks({0}, body, nothing);
+}
+
 TEST_F(HcclRanks, InitAllMakesOneForEachDevice) {
   int32_t devices[] = {1, 3};
   int32_t twice[] = {1, 1};

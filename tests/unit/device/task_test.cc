@@ -32,8 +32,13 @@ void HoldsItsWorkOnce(Make make, int bytes) {
     EXPECT_TRUE(task().ok());
     task = make(sum);
     EXPECT_EQ(sum.use_count(), 2);
+    EXPECT_TRUE(task.Finish().ok());
+    EXPECT_FALSE(static_cast<bool>(task));
+    EXPECT_EQ(sum.use_count(), 1);
+    task = make(sum);
+    EXPECT_EQ(sum.use_count(), 2);
   }
-  EXPECT_EQ(*sum, 2 * bytes);
+  EXPECT_EQ(*sum, 3 * bytes);
   EXPECT_EQ(sum.use_count(), 1);
 }
 
