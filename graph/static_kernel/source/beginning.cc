@@ -337,15 +337,15 @@ NM_INLINE VD WithSignOf(VD magnitude, VD sign) {
 }
 NM_INLINE VD Negative(VD x) { return (VD)((VQ)x ^ 0x8000000000000000ull); }
 NM_INLINE VD ExpOf(VD x) {
-  const VD shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52;
-  const VD k = shifted - 0x1.8p52;
-  const VD r = (x - k * 0x1.62e42fefa2p-1) - k * 0x1.9ef35793c7673p-41;
-  const VD power = (VD)(((VL)shifted + 1023) << 52);
+  const VD raised = x < -709.1 ? SetD(-709.1) : x;
+  const VD bounded = raised > 709.9 ? SetD(709.9) : raised;
+  const VD shifted = bounded * 0x1.71547652b82fep+0 + (0x1.8p52 + 1023);
+  const VD k = shifted - (0x1.8p52 + 1023);
+  const VD r = bounded - k * 0x1.62e42fefa39efp-1;
+  const VD power = (VD)((VL)shifted << 52);
   const VD square = r * r;
   const VD odd = r * Polynomial(square, kExpOddTerms);
-  const VD result = (Polynomial(square, kExpEvenTerms) + odd) * power;
-  const VD bounded = x > 700.0 ? SetD(__builtin_inf()) : result;
-  return x < -700.0 ? SetD(0) : bounded;
+  return (Polynomial(square, kExpEvenTerms) + odd) * power;
 }
 NM_INLINE VD Expm1Of(VD x) {
   const VD small = x * Polynomial(x, kExpm1Terms);
@@ -366,7 +366,7 @@ NM_INLINE VD Log1pOf(VD x) {
   const VD small = x * Polynomial(x, kLog1pTerms);
   return MagnitudeOf(x) < 0x1p-14 ? small : LogOf(x + 1.0);
 }
-NM_INLINE VD SigmoidOf(VD x) { return 1.0 / (1.0 + ExpOf(Negative(x))); }
+NM_INLINE VD TimesSigmoidOf(VD y, VD x) { return y / (1.0 + ExpOf(Negative(x))); }
 NM_INLINE VD TanhOf(VD x) {
   const VD magnitude = MagnitudeOf(x);
   const VD small = x * Polynomial(x * x, kTanhTerms);
@@ -419,13 +419,13 @@ NM_INLINE F Log(F x, double divisor, double scale, double shift) {
 }
 NM_INLINE F Swish(F x, double scale) {
   D r = Widen(x);
-  NM_EACH(kD) r.v[i] = r.v[i] * SigmoidOf(r.v[i] * scale);
+  NM_EACH(kD) r.v[i] = TimesSigmoidOf(r.v[i], r.v[i] * scale);
   return Narrow(r);
 }
 NM_INLINE F SwiGlu(F x, F y) {
   D gate = Widen(x);
   const D value = Widen(y);
-  NM_EACH(kD) gate.v[i] = gate.v[i] * SigmoidOf(gate.v[i]) * value.v[i];
+  NM_EACH(kD) gate.v[i] = TimesSigmoidOf(gate.v[i] * value.v[i], gate.v[i]);
   return Narrow(gate);
 }
 NM_WIDE(Expm1, Expm1Of(a))
@@ -434,9 +434,9 @@ NM_WIDE(Sin, SinOfQuarters(a, 0))
 NM_WIDE(Cos, SinOfQuarters(a, 1))
 NM_WIDE(Tanh, TanhOf(a))
 NM_WIDE(Erf, ErfOf(a))
-NM_WIDE(Sigmoid, SigmoidOf(a))
-NM_WIDE(FastGelu, a * SigmoidOf(a * 1.702))
-NM_WIDE(GeluTanh, a * SigmoidOf(0x1.9884533d43651p+0 * (a * (1.0 + 0.044715 * (a * a)))))
+NM_WIDE(Sigmoid, TimesSigmoidOf(SetD(1), a))
+NM_WIDE(FastGelu, TimesSigmoidOf(a, a * 1.702))
+NM_WIDE(GeluTanh, TimesSigmoidOf(a, 0x1.9884533d43651p+0 * (a * (1.0 + 0.044715 * (a * a)))))
 NM_WIDE(GeluErf, (0.5 * a) * ErfcOf(a * -0x1.6a09e667f3bcdp-1))
 )";
 

@@ -259,7 +259,7 @@ struct SwishOf {
   explicit SwishOf(const FormulaParams& params) : scale(params[0]) {}
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return hn::Mul(x, Sigmoid(d, hn::Mul(x, hn::Set(d, scale))));
+    return TimesSigmoid(d, x, hn::Mul(x, hn::Set(d, scale)));
   }
   double scale;
 };
@@ -274,7 +274,7 @@ struct GeluTanhOf {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     const V cubic = hn::Add(hn::Set(d, 1.0), hn::Mul(hn::Set(d, kGeluCubic), hn::Mul(x, x)));
-    return hn::Mul(x, Sigmoid(d, hn::Mul(hn::Set(d, 2 * kRootTwoOverPi), hn::Mul(x, cubic))));
+    return TimesSigmoid(d, x, hn::Mul(hn::Set(d, 2 * kRootTwoOverPi), hn::Mul(x, cubic)));
   }
 };
 // 0.5 x (1 + erf(x / sqrt(2))) = 0.5 x erfc(-x / sqrt(2)), for the same reason.
@@ -313,7 +313,7 @@ HWY_INLINE void SwiGluStep(const float* a, const float* b, float* y) {
   const FloatsOfDoubles df;
   const auto gate = hn::PromoteTo(d, hn::LoadU(df, a));
   const auto value = hn::PromoteTo(d, hn::LoadU(df, b));
-  StoreRounded(hn::Mul(hn::Mul(gate, Sigmoid(d, gate)), value), y);
+  StoreRounded(TimesSigmoid(d, hn::Mul(gate, value), gate), y);  // the product is exact
 }
 
 void SwiGlu(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
@@ -388,7 +388,7 @@ constexpr FormulaRow kRows[] = {
     {Formula::kGeluTanh, WideBlock<GeluTanhOf>},
     {Formula::kGeluErf, WideBlock<GeluErfOf>},
     {Formula::kFastGelu, Wide([](auto d, auto x) HWY_ATTR {
-       return hn::Mul(x, Sigmoid(d, hn::Mul(x, hn::Set(d, kFastGeluScale))));
+       return TimesSigmoid(d, x, hn::Mul(x, hn::Set(d, kFastGeluScale)));
      })},
 };
 

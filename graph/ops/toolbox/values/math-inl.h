@@ -38,24 +38,34 @@ HWY_INLINE V Polynomial(D d, V x, const double (&c)[kTerms]) {
   return sum;
 }
 
-// e^x = 2^k e^r with |r| <= ln(2) / 2; inf above 700 and 0 below -700, far outside float.
+// x between `low` and `high`; NaN stays.
+template <class V>
+HWY_INLINE V Between(V low, V x, V high) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSE2
+  return hn::Min(high, hn::Max(low, x));  // the instructions return their second operand beside NaN
+#else
+  const V raised = hn::IfThenElse(hn::Lt(x, low), low, x);
+  return hn::IfThenElse(hn::Gt(raised, high), high, raised);
+#endif
+}
+
+// e^x = 2^k e^r with |r| <= ln(2) / 2; inf above 709.5 and 0 below -708.7, far outside float: there
+// 2^k has no bits in its fraction, and the exponent of an infinity or of zero.
+//
+// For floats that have an exponential k ln(2) is below 128, so its error is below 2^-46.
 template <class D, class V>
 HWY_INLINE V Exp(D d, V x) {
-  constexpr double kLn2High = 0x1.62e42fefa2p-1;  // 40 bits: its product with k is exact
-  constexpr double kLn2Low = 0x1.9ef35793c7673p-41;
+  constexpr double kBiasedRounder = kRounder + 1023;  // leaves the exponent of 2^k in the low bits
   const hn::RebindToSigned<D> di;
-  const V shifted = hn::Add(hn::Mul(x, hn::Set(d, 0x1.71547652b82fep+0)), hn::Set(d, kRounder));
-  const V k = hn::Sub(shifted, hn::Set(d, kRounder));
-  const V r =
-      hn::Sub(hn::Sub(x, hn::Mul(k, hn::Set(d, kLn2High))), hn::Mul(k, hn::Set(d, kLn2Low)));
-  const auto exponent = hn::Add(hn::BitCast(di, shifted), hn::Set(di, int64_t{1023}));
-  const V power = hn::BitCast(d, hn::ShiftLeft<52>(exponent));
+  const V bounded = Between(hn::Set(d, -709.1), x, hn::Set(d, 709.9));
+  const V shifted =
+      hn::Add(hn::Mul(bounded, hn::Set(d, 0x1.71547652b82fep+0)), hn::Set(d, kBiasedRounder));
+  const V k = hn::Sub(shifted, hn::Set(d, kBiasedRounder));
+  const V r = hn::Sub(bounded, hn::Mul(k, hn::Set(d, 0x1.62e42fefa39efp-1)));
+  const V power = hn::BitCast(d, hn::ShiftLeft<52>(hn::BitCast(di, shifted)));
   const V square = hn::Mul(r, r);
   const V odd = hn::Mul(r, Polynomial(d, square, kExpOddTerms));
-  const V result = hn::Mul(hn::Add(Polynomial(d, square, kExpEvenTerms), odd), power);
-  const V infinity = hn::Set(d, std::numeric_limits<double>::infinity());
-  const V bounded = hn::IfThenElse(hn::Gt(x, hn::Set(d, 700.0)), infinity, result);
-  return hn::IfThenElse(hn::Lt(x, hn::Set(d, -700.0)), hn::Zero(d), bounded);
+  return hn::Mul(hn::Add(Polynomial(d, square, kExpEvenTerms), odd), power);
 }
 
 // e^x - 1.
@@ -123,11 +133,15 @@ HWY_INLINE V SinOfQuarters(D d, V x, int64_t quarters) {
   return hn::Xor(hn::IfThenElse(odd, cosine, sine), hn::BitCast(d, sign));
 }
 
-// 1 / (1 + e^-x).
+// y / (1 + e^-x): y times the sigmoid of x.
+template <class D, class V>
+HWY_INLINE V TimesSigmoid(D d, V y, V x) {
+  return hn::Div(y, hn::Add(hn::Set(d, 1.0), Exp(d, hn::Neg(x))));
+}
+
 template <class D, class V>
 HWY_INLINE V Sigmoid(D d, V x) {
-  const V one = hn::Set(d, 1.0);
-  return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
+  return TimesSigmoid(d, hn::Set(d, 1.0), x);
 }
 
 template <class D, class V>
