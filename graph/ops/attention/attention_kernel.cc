@@ -272,8 +272,8 @@ class Tile {
   const int64_t k_width_ = plan_.k_width(), v_width_ = plan_.v.width;
   float *const scores_ = plan_.scores(args_), *const sums_ = plan_.sums(args_);
   FloatMatrix query_ = {};
-  int64_t head_[kTileRows];  // by row of the tile: the query head
-  int64_t row_[kTileRows];   // and its row
+  int64_t head_[kTileRows] = {};  // by row of the tile: the query head
+  int64_t row_[kTileRows] = {};   // and its row
   Columns columns_[kTileRows] = {};
   float most_[kTileRows];
   double sum_[kTileRows];
