@@ -45,6 +45,21 @@ class Regress(unittest.TestCase):
         self.assertEqual(json.loads((self.build / "now.json").read_text(encoding="utf-8")),
                          {"Block/ratio": 1.0, "Block/peak_share": 0.9})
 
+    def test_a_limited_processor_is_a_class_of_its_own(self):
+        self.put("tests/bench/decoder/bench_block", "#!/bin/sh\n"
+                 'case "$NPUMESH_TEST_ISA $ONEDNN_MAX_CPU_ISA $LD_PRELOAD" in\n'
+                 "  'avx2 AVX2 '*libnpumesh_limit_isa.so) ratio=1.5 ;; *) ratio=1.0 ;;\n"
+                 "esac\n"
+                 "echo '{\"benchmarks\": [{\"name\": \"Block\", \"ratio\": '$ratio'}]}'\n")
+        done = self.run_it("--only", "block", "--isa", "avx2")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("build the target npumesh_limit_isa", done.stderr)
+        self.put("tests/isa/libnpumesh_limit_isa.so", "")
+        done = self.run_it("--only", "block", "--isa", "avx2", "--write-baseline")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        baseline = json.loads((self.build / "baseline.json").read_text(encoding="utf-8"))
+        self.assertEqual(baseline, {"avx2": {"Block/ratio": {"median": 1.5, "worst": 1.5}}})
+
     def test_what_is_worse_is_named(self):
         self.put_block(1.0, 0.9)
         self.assertEqual(self.run_it("--only", "block", "--write-baseline").returncode, 0)
