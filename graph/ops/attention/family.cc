@@ -12,6 +12,7 @@ void RegisterAttentionFamily(OpRegistry& registry) {
   registry.AddAll(products, PrecisionClass::kWhite);
   RegisterRopeOps(registry);
   RegisterCacheOps(registry);
+  RegisterQkvCacheOps(registry);
 }
 
 }  // namespace npumesh

@@ -368,6 +368,56 @@ row("npu_kv_rmsnorm_rope_cache_v2_functional(" + _KV_NORM % ("Tensor", "Tensor")
     adapt=_kv_types, copied=("k_cache", "ckv_cache"),
     results=("k_rope", "c_kv", "=k_cache", "=ckv_cache"))
 
+# ---- the joint projection of query, key and value ----
+
+_ROPE_QUANT = ("Tensor x, Tensor cos, Tensor sin, Tensor k_cache, Tensor v_cache, Tensor indices, "
+               "Tensor scale_k, Tensor scale_v, int[3] size_splits, *, Tensor? offset_k=None, "
+               "Tensor? offset_v=None, %sint quant_mode=0, str input_layout='BSND', "
+               "bool kv_output=False, str cache_mode='contiguous') "
+               "-> (Tensor, Tensor, Tensor, Tensor, Tensor)")
+_DEQUANT = "Tensor? weight_scale=None, Tensor? activation_scale=None, Tensor? bias=None, "
+
+
+def _rope_quant(a: Arguments) -> tuple:
+    """The heads of query, key and value, and the caches."""
+    width, places = a.cos.shape[-1], list(a.x.shape[:-1])
+    heads = [made(a.cos, [*places, size // width, width]) for size in a.size_splits]
+    return (*heads, like(a.k_cache), like(a.v_cache))
+
+
+def _quant_word(a: Arguments) -> None:
+    a.quant_mode = "static" if a.quant_mode == 0 else "dynamic"
+
+
+for _name, _more in (("npu_rope_quant_kvcache", ""),
+                     ("npu_dequant_rope_quant_kvcache", _DEQUANT)):
+    row(f"{_name}({_ROPE_QUANT % _more}", "DequantRopeQuantKvcache", _rope_quant,
+        adapt=_quant_word, names={"input_layout": "layout"})
+
+_QKV_NORM = ("Tensor qkv, Tensor q_gamma, Tensor k_gamma, Tensor cos, Tensor sin, Tensor index, "
+             "%s q_out, %s k_cache, %s v_cache, int[4] qkv_size, int[3] head_nums, *, "
+             "Tensor? k_scale=None, Tensor? v_scale=None, Tensor? k_offset=None, "
+             "Tensor? v_offset=None, float epsilon=1e-06, str cache_mode='PA_NZ', "
+             "bool is_output_qkv=False) -> ")
+_QKV_PARTS = ("q_out_before_quant", "k_out_before_quant", "v_out_before_quant")
+
+
+def _qkv_parts(a: Arguments) -> tuple:
+    """Query, key and value of each token."""
+    width = a.qkv_size[3]
+    return tuple(made(a.qkv, [a.qkv.shape[0], heads * width]) for heads in a.head_nums)
+
+
+row("npu_qkv_rms_norm_rope_cache("
+    + _QKV_NORM % ("Tensor(a!)", "Tensor(b!)", "Tensor(c!)") + "(Tensor, Tensor, Tensor)",
+    "QkvRmsNormRopeCache", _qkv_parts, results=_QKV_PARTS)
+row("npu_qkv_rms_norm_rope_cache_functional(" + _QKV_NORM % ("Tensor", "Tensor", "Tensor")
+    + "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    "QkvRmsNormRopeCache",
+    lambda a: (*_qkv_parts(a), like(a.q_out), like(a.k_cache), like(a.v_cache)),
+    copied=("q_out", "k_cache", "v_cache"),
+    results=(*_QKV_PARTS, "=q_out", "=k_cache", "=v_cache"))
+
 # ---- multi-head latent attention ----
 
 _MLA = ("Tensor token_x, Tensor weight_dq, Tensor weight_uq_qr, Tensor weight_uk, "
