@@ -17,6 +17,7 @@ void RegisterQuantFamily(OpRegistry& all) {
   RegisterGroupedSwigluOps(registry);
   RegisterGroupedFinalizeOps(registry);
   RegisterFfnOps(registry);
+  RegisterRotateQuantOps(registry);
   all.AddAll(registry, PrecisionClass::kKept);
 }
 

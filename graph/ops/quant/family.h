@@ -23,6 +23,7 @@ void RegisterSwigluMxOps(OpRegistry& registry);         // SwigluMxQuant
 void RegisterGroupedSwigluOps(OpRegistry& registry);    // GroupedMatmulSwigluQuantV2
 void RegisterGroupedFinalizeOps(OpRegistry& registry);  // GroupedMatmulFinalizeRouting
 void RegisterFfnOps(OpRegistry& registry);              // FFN
+void RegisterRotateQuantOps(OpRegistry& registry);      // RotateQuant
 
 }  // namespace npumesh
 

@@ -153,6 +153,18 @@ row("npu_dynamic_quant_asymmetric" + _DYNAMIC % "(Tensor, Tensor, Tensor)",
     lambda a: (_dynamic_values(a), _dynamic_scale(a), _dynamic_scale(a)),
     names={"input": "x", "plain": None}, adapt=_dynamic(False))
 
+
+def _rotate(a: Arguments) -> None:
+    a.dst_dtype = number(a.dst_dtype, "int8")
+
+
+row("npu_rotate_quant(Tensor x, Tensor rotation, *, float alpha=0.0, int? dst_dtype=None) "
+    "-> (Tensor, Tensor)",
+    "RotateQuant",
+    lambda a: (made(a.x, held_shape(a.x.shape, a.dst_dtype), held_dtype(a.dst_dtype, torch.int8)),
+               made(a.x, list(a.x.shape[:-1]), torch.float32)),
+    names={"dst_dtype": "y_dtype"}, adapt=_rotate)
+
 _ROUND = 'str round_mode="rint", '
 
 
