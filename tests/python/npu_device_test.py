@@ -420,6 +420,80 @@ class Gradients(unittest.TestCase):
         self.assertLess(losses[-1], 0.8 * losses[0])
 
 
+class Projections(unittest.TestCase):
+    """Joint projections of query, key and value, whose keys and values go into caches."""
+
+    tokens, heads, kept, width = 6, 4, 2, 8
+
+    def rotated(self, x, cos, sin):
+        first, second = x.chunk(2, -1)
+        return x * cos + torch.cat([-second, first], -1) * sin
+
+    def parts(self, projection):
+        """Heads of query, key and value."""
+        split = [self.heads * self.width, self.kept * self.width, self.kept * self.width]
+        return [part.unflatten(-1, (-1, self.width)) for part in projection.split(split, -1)]
+
+    def test_rotated_into_caches_of_int8(self):
+        x = torch.randn(2, 3, (self.heads + 2 * self.kept) * self.width)
+        cos, sin = torch.randn(2, 3, 1, self.width), torch.randn(2, 3, 1, self.width)
+        indices = torch.tensor([1, 4], dtype=torch.int32)
+        scales = torch.rand(2, self.kept, self.width) / 20 + 0.02
+        query, key, value = self.parts(x)
+        wanted = [self.rotated(query, cos, sin), self.rotated(key, cos, sin), value]
+        for call in (torch_npu.npu_rope_quant_kvcache, torch_npu.npu_dequant_rope_quant_kvcache):
+            caches = [torch.zeros(2, 8, self.kept, self.width, dtype=torch.int8) for _ in range(2)]
+            seen = call(x, cos, sin, *caches, indices, *scales,
+                        [part.shape[-2] * self.width for part in wanted], kv_output=True)
+            for mine, theirs in zip(seen, wanted):
+                torch.testing.assert_close(mine, theirs)
+            for cache, returned, part, scale in zip(caches, seen[3:], wanted[1:], scales):
+                self.assertTrue(torch.equal(cache, returned))
+                for batch, first in enumerate(indices.tolist()):
+                    rows = cache[batch, first:first + 3].float()
+                    exact = (part[batch] / scale).clamp(-128, 127)
+                    self.assertLessEqual((rows - exact).abs().max().item(), 0.51)
+                self.assertEqual(cache[0, 4:].abs().max().item(), 0)
+
+    def test_normalised_into_tiles(self):
+        qkv = torch.randn(self.tokens, (self.heads + 2 * self.kept) * self.width)
+        gammas = torch.randn(2, self.width)
+        cos, sin = torch.randn(2, self.tokens, self.width)
+        query, key, value = self.parts(qkv)
+
+        def normed(x, gamma):
+            x = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * gamma
+            return self.rotated(x, cos[:, None], sin[:, None])
+
+        wanted = [normed(query, gammas[0]), normed(key, gammas[1]), value]
+        given = [torch.zeros(self.tokens, self.heads * self.width),
+                 *(torch.zeros(3, self.kept * self.width // 4, 4, 4) for _ in range(2))]
+        index = torch.tensor([3, -1, 0, 9, 5, 6])
+        sizes = [2, 3, self.heads + 2 * self.kept, self.width], [self.heads, self.kept, self.kept]
+        copies = torch_npu.npu_qkv_rms_norm_rope_cache_functional(
+            qkv, *gammas, cos, sin, index, *given, *sizes)
+        self.assertEqual(given[0].abs().max().item(), 0)
+        parts = torch_npu.npu_qkv_rms_norm_rope_cache(qkv, *gammas, cos, sin, index, *given, *sizes,
+                                                      is_output_qkv=True)
+        for mine, theirs in zip(parts, wanted):
+            torch.testing.assert_close(mine, theirs.flatten(1), rtol=1e-5, atol=1e-5)
+        for changed, copy in zip(given, copies[3:]):
+            self.assertTrue(torch.equal(changed, copy))
+        for cache, part in zip(given[1:], wanted[1:]):
+            rows = cache.view(3, -1, 4, 4).transpose(1, 2).reshape(12, -1)
+            for token, slot in enumerate(index.tolist()):
+                if slot >= 0:
+                    torch.testing.assert_close(rows[slot], part[token].flatten(), rtol=1e-5,
+                                               atol=1e-5)
+
+    def test_rotated_and_quantised(self):
+        x, rotation = torch.randn(5, 12), torch.randn(4, 4)
+        values, scale = torch_npu.npu_rotate_quant(x, rotation)
+        exact = (x.view(5, 3, 4) @ rotation).view(5, 12)
+        torch.testing.assert_close(scale, exact.abs().amax(1) / 127)
+        self.assertLessEqual((values.float() - exact / scale[:, None]).abs().max().item(), 0.51)
+
+
 class Norms(unittest.TestCase):
     """Batch norm whose batch lies on several ranks, in parts."""
 
