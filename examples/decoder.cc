@@ -14,10 +14,10 @@
 #include <filesystem>
 #include <numeric>
 
-#include "launch/samples/decoder_model.h"
 #include "graph/export/dynamo_export.h"
 #include "graph/io/model_file.h"
 #include "graph/session/session.h"
+#include "launch/samples/decoder_model.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/gathering.h"
 #include "runtime/world/world.h"

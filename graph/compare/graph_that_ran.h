@@ -2,8 +2,8 @@
 // only the options of the run knew read off its dump.
 //
 // A dump holds what operators read, and a session lets products read a transposed weight as it lies
-// (graph/passes/rewrite/transposed_weights.h). Whether one did, or whether other software turned a product
-// over, shows in the dumped weight.
+// (graph/passes/rewrite/transposed_weights.h). Whether one did, or whether other software turned a
+// product over, shows in the dumped weight.
 #ifndef NPUMESH_GRAPH_COMPARE_GRAPH_THAT_RAN_H_
 #define NPUMESH_GRAPH_COMPARE_GRAPH_THAT_RAN_H_
 

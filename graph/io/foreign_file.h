@@ -9,8 +9,8 @@
 namespace npumesh {
 
 // Error (kUnsupported): the bytes of a whole file are of a kind that is certainly no graph that
-// npumesh reads; the text says which kind, and how a graph is made of it. Ok for all others, damaged
-// graphs among them. Pure; any bytes.
+// npumesh reads; the text says which kind, and how a graph is made of it. Ok for all others,
+// damaged graphs among them. Pure; any bytes.
 Status RefuseForeignFile(std::string_view bytes);
 
 }  // namespace npumesh

@@ -16,8 +16,8 @@ std::string_view LastName(std::string_view dotted) {
   return dotted.substr(dotted.rfind('.') + 1);
 }
 
-// `layer[0].proj (Linear)`, the innermost of {'key': ("L['self'].layer[0].proj", <class 'Linear'>)}.
-// Empty for the model itself, and for texts of another form.
+// The innermost module: of {'key': ("L['self'].layer[0].proj", <class 'Linear'>)} it is
+// `layer[0].proj (Linear)`. Empty for the model itself, and for texts of another form.
 std::string InnermostModule(std::string_view stack) {
   constexpr std::string_view kPair = ": (", kSelf = "L['self']", kClass = "<class ";
   const size_t pair = stack.rfind(kPair);

@@ -22,8 +22,8 @@ enum class Spreading : uint8_t {
 // `ranks / pieces` neighbours have the same one. With `blocks`, sizes that add up to that of the
 // axis, every block falls into pieces, and a rank has its piece of each (queries, keys and values
 // that one product makes side by side). Where the axis does not fall into equal pieces, `padding`
-// zeros at its end make it do so (a vocabulary of any size); such a tensor can only be transposed and
-// gathered.
+// zeros at its end make it do so (a vocabulary of any size); such a tensor can only be transposed
+// and gathered.
 struct ShardLayout {
   Spreading spread = Spreading::kReplicated;
   int axis = 0;
@@ -48,7 +48,8 @@ inline int PieceOf(int rank, int pieces, int ranks) {
   return rank / (ranks / pieces);
 }
 
-// `shape` of one piece. REQUIRES: the axis with its padding, or each block, falls into equal pieces.
+// `shape` of one piece. REQUIRES: the axis with its padding, or each block, falls into equal
+// pieces.
 Shape PieceShape(const Shape& shape, const ShardLayout& layout);
 
 // What `rank` has of `whole`; of kPartial: all on rank 0, zeros on the others. REQUIRES: as

@@ -5,8 +5,8 @@
 
 #include "graph/engine/partial_types.h"
 #include "graph/engine/static_parts.h"
-#include "graph/passes/schedule/execution_order.h"
 #include "graph/passes/analysis/reachability.h"
+#include "graph/passes/schedule/execution_order.h"
 #include "runtime/base/json.h"
 #include "runtime/base/printable.h"
 

@@ -16,10 +16,10 @@
 #include <cmath>
 #include <filesystem>
 
-#include "launch/samples/decoder_model.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "graph/static_kernel/static_kernels.h"
+#include "launch/samples/decoder_model.h"
 #include "tests/bench/decoder/rounds.h"
 
 namespace npumesh {

@@ -11,8 +11,8 @@
 //
 // Data parallel: each rank has its own sequences, gradients are summed over ranks and divided.
 // Tensor parallel: each rank has some heads and some columns of the MLP (as
-// launch/samples/decoder_model); activations are summed on the way forward, their gradients on the way
-// back.
+// launch/samples/decoder_model); activations are summed on the way forward, their gradients on the
+// way back.
 #ifndef NPUMESH_TESTS_MODELS_DECODER_TRAINING_H_
 #define NPUMESH_TESTS_MODELS_DECODER_TRAINING_H_
 

@@ -104,7 +104,8 @@ std::string BranchModel() {
   return g.Bytes();
 }
 
-onnx::AttributeProto& AddAttribute(onnx::NodeProto& node, onnx::AttributeProto::AttributeType kind) {
+onnx::AttributeProto& AddAttribute(onnx::NodeProto& node,
+                                   onnx::AttributeProto::AttributeType kind) {
   onnx::AttributeProto& attribute = *node.add_attribute();
   attribute.set_name("of_kind_" + std::to_string(kind));
   attribute.set_type(kind);

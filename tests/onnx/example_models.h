@@ -1,4 +1,5 @@
-// Small ONNX models, as bytes of files, which together use every kind of field that the reader knows.
+// Small ONNX models, as bytes of files, which together use every kind of field that the reader
+// knows.
 #ifndef NPUMESH_TESTS_ONNX_EXAMPLE_MODELS_H_
 #define NPUMESH_TESTS_ONNX_EXAMPLE_MODELS_H_
 

@@ -103,8 +103,9 @@ void ExpectAgreement(const StaticCall& call, int port, const Tensor& seen) {
   const auto count = static_cast<size_t>(expected.type().shape.elements());
   for (size_t i = 0; i < count; ++i) {
     if (Agree(seen, expected, i, bound)) continue;
-    ADD_FAILURE() << call.who << ": output " << port << " element " << i << " of its static kernel is "
-                  << ElementOf(seen, i) << ", expected " << ElementOf(expected, i) << "\n"
+    ADD_FAILURE() << call.who << ": output " << port << " element " << i
+                  << " of its static kernel is " << ElementOf(seen, i) << ", expected "
+                  << ElementOf(expected, i) << "\n"
                   << call.program.ToString();
     return;
   }

@@ -19,9 +19,9 @@ namespace npumesh {
 // dimension of an output with a rank is claimed. A node for which no numbers are found that it
 // accepts has outputs of unknown rank and type.
 //
-// Where every shape is known it is what `op.infer` says, errors included, and an error for an output
-// with more elements than can be counted. Costs up to some thousand times as much otherwise: for
-// exporters and checks, not for steps.
+// Where every shape is known it is what `op.infer` says, errors included, and an error for an
+// output with more elements than can be counted. Costs up to some thousand times as much otherwise:
+// for exporters and checks, not for steps.
 Result<std::vector<TensorType>> InferPartly(const Operator& op, const OpContext& context);
 
 }  // namespace npumesh

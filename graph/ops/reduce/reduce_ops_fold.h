@@ -34,8 +34,8 @@ struct Fold {
   void (*divide)(void* totals, size_t count, int64_t divisor);
 };
 
-// nullopt when the reduction is not defined for elements of type `dtype`. `fast`: sums, products and
-// means of floats up to 32 bits accumulate in float, in the order of eight lanes.
+// nullopt when the reduction is not defined for elements of type `dtype`. `fast`: sums, products
+// and means of floats up to 32 bits accumulate in float, in the order of eight lanes.
 std::optional<Fold> FindFold(FoldKind kind, DataType dtype, bool fast = false);
 
 }  // namespace npumesh

@@ -31,11 +31,11 @@ class OutputTree {
   using Clock = std::function<std::chrono::system_clock::time_point()>;
 
   // Whether a tree may be made below `build_dir`; empty: the working folder. Errors
-  // (kInvalidArgument): it does not exist, is no folder, may not be read and written, contains "..",
-  // a NUL byte or a symbolic link.
+  // (kInvalidArgument): it does not exist, is no folder, may not be read and written, contains
+  // "..", a NUL byte or a symbolic link.
   static Status Check(const std::string& build_dir);
-  // Makes the folders. A relative path starts at the working folder of this moment. Errors: those of
-  // Check; kIo: a folder cannot be made. Two ranks of one node may share `build_dir`.
+  // Makes the folders. A relative path starts at the working folder of this moment. Errors: those
+  // of Check; kIo: a folder cannot be made. Two ranks of one node may share `build_dir`.
   static Result<OutputTree> Create(const std::string& build_dir, FileSystem& fs = RealFileSystem(),
                                    Clock now = std::chrono::system_clock::now);
 

@@ -65,8 +65,9 @@ struct ReductionText {
 constexpr ReductionText kReductions[] = {
     {LoopOp::kRowMax, "F lanes{0} = Set(-__builtin_inff());", "Raise(lanes{0}, {1});",
      "-__builtin_inff()", "const F v{0} = LargestLane(lanes{0});"},
-    {LoopOp::kRowLargest, "F lanes{0} = Set(-__builtin_inff());", "lanes{0} = Largest(lanes{0}, {1});",
-     "-__builtin_inff()", "const F v{0} = LargestOrNan(lanes{0});"},
+    {LoopOp::kRowLargest, "F lanes{0} = Set(-__builtin_inff());",
+     "lanes{0} = Largest(lanes{0}, {1});", "-__builtin_inff()",
+     "const F v{0} = LargestOrNan(lanes{0});"},
     {LoopOp::kRowSum, "double v{0} = 0; S lanes{0} = {{}};", "AddLanes(lanes{0}, {1});", "0", ""},
     {LoopOp::kRowTotal, "D lanes{0} = {{}};", "AddWide(lanes{0}, {1});", "0",
      "const double v{0} = TotalOfLanes(lanes{0});"},

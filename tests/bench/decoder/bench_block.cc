@@ -9,8 +9,8 @@
 
 #include <map>
 
-#include "launch/samples/decoder_model.h"
 #include "graph/passes/fusion/fusion.h"
+#include "launch/samples/decoder_model.h"
 #include "tests/bench/decoder/product_peers.h"
 #include "tests/bench/decoder/rounds.h"
 #include "tests/bench/peak.h"

@@ -14,9 +14,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "launch/samples/decoder_model.h"
 #include "graph/dump/dumper.h"
 #include "graph/session/session.h"
+#include "launch/samples/decoder_model.h"
 #include "runtime/world/thread_transport.h"
 #include "tests/bench/timing.h"
 

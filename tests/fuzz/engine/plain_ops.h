@@ -1,5 +1,5 @@
-// The operators once more, written plainly from the vendor's descriptions and docs/operators.md, and
-// with nothing of graph/ops: what the engine computes is compared with this.
+// The operators once more, written plainly from the vendor's descriptions and docs/operators.md,
+// and with nothing of graph/ops: what the engine computes is compared with this.
 #ifndef NPUMESH_TESTS_FUZZ_ENGINE_PLAIN_OPS_H_
 #define NPUMESH_TESTS_FUZZ_ENGINE_PLAIN_OPS_H_
 

@@ -61,11 +61,11 @@ TEST(CliSamples, MatchTheirGoldensWithStaticKernels) {
   for (const fs::path& sample : samples) {
     const auto meta = nlohmann::json::parse(std::ifstream(sample / "meta.json"));
     const std::string graph = "experimental_config.aclgraph.";
-    const CommandRun run = RunRanksOf(
-        meta.at("world_size").get<int>(),
-        {"run", sample, "--inputs", sample / "inputs", "--check", sample / "golden", "-o",
-         "mode=reduce-overhead", "-o", graph + "_aclnn_static_shape_kernel=true", "-o",
-         graph + "_aclnn_static_shape_kernel_build_dir=" + folder.path()});
+    const CommandRun run =
+        RunRanksOf(meta.at("world_size").get<int>(),
+                   {"run", sample, "--inputs", sample / "inputs", "--check", sample / "golden",
+                    "-o", "mode=reduce-overhead", "-o", graph + "_aclnn_static_shape_kernel=true",
+                    "-o", graph + "_aclnn_static_shape_kernel_build_dir=" + folder.path()});
     EXPECT_EQ(run.code, 0) << sample << "\n" << run.out << run.err;
     EXPECT_THAT(run.err, testing::Not(testing::HasSubstr("could not be built"))) << sample;
   }

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <string>
 
-#include "launch/samples/decoder_model.h"
 #include "graph/io/model_file.h"
+#include "launch/samples/decoder_model.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 

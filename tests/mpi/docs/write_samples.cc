@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <string>
 
-#include "launch/samples/decoder_model.h"
 #include "graph/io/model_file.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/onnx/writer.h"
+#include "launch/samples/decoder_model.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <random>
 
-#include "launch/samples/decoder_model.h"
 #include "graph/compare/comparison.h"
 #include "graph/compare/golden.h"
 #include "graph/compare/law_check.h"
@@ -17,6 +16,7 @@
 #include "graph/inject/fault_injector.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/session/session.h"
+#include "launch/samples/decoder_model.h"
 
 namespace npumesh {
 namespace {

@@ -35,10 +35,10 @@ class Umask {
 constexpr struct {
   FileKind kind;
   mode_t file;
-} kKinds[] = {{FileKind::kConfig, 0640},    {FileKind::kLog, 0440},      {FileKind::kDebug, 0640},
-              {FileKind::kGraphDump, 0600}, {FileKind::kDataDump, 0600}, {FileKind::kData, 0640},
-              {FileKind::kProgram, 0550},   {FileKind::kTemporary, 0640},
-              {FileKind::kKernel, 0600}};
+} kKinds[] = {
+    {FileKind::kConfig, 0640},    {FileKind::kLog, 0440},       {FileKind::kDebug, 0640},
+    {FileKind::kGraphDump, 0600}, {FileKind::kDataDump, 0600},  {FileKind::kData, 0640},
+    {FileKind::kProgram, 0550},   {FileKind::kTemporary, 0640}, {FileKind::kKernel, 0600}};
 
 TEST(SecureFile, AppearsOnlyAtCommit) {
   const TemporaryFolder folder;

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "launch/samples/decoder_model.h"
 #include "graph/io/model_file.h"
 #include "graph/session/session.h"
+#include "launch/samples/decoder_model.h"
 #include "runtime/device/device_memory.h"
 #include "tests/unit/export/export_models.h"
 

@@ -19,12 +19,13 @@ TEST(NodeOriginTest, ANodeThatTellsNothingHasNone) {
 }
 
 TEST(NodeOriginTest, SaysFxNodeModuleAndLine) {
-  const Node node = Mm({{"_fx_node", "mm_1"},
-                        {"_stack_trace", "File \"/m/model.py\", line 12, in forward"},
-                        {"nn_module_stack",
-                         "{'L__self___layer_0': (\"L['self'].layer[0]\", <class '__main__.Layer'>), "
-                         "'L__self___layer_0_proj': (\"L['self'].layer[0].proj\", "
-                         "<class 'torch.nn.modules.linear.Linear'>)}"}});
+  const Node node =
+      Mm({{"_fx_node", "mm_1"},
+          {"_stack_trace", "File \"/m/model.py\", line 12, in forward"},
+          {"nn_module_stack",
+           "{'L__self___layer_0': (\"L['self'].layer[0]\", <class '__main__.Layer'>), "
+           "'L__self___layer_0_proj': (\"L['self'].layer[0].proj\", "
+           "<class 'torch.nn.modules.linear.Linear'>)}"}});
   EXPECT_EQ(WhoIs(node),
             "node \"MatMulV2_1\" (MatMulV2) of FX node \"mm_1\", module layer[0].proj (Linear), "
             "File \"/m/model.py\", line 12, in forward");
@@ -40,7 +41,8 @@ TEST(NodeOriginTest, AnOutputNamesTheFxNode) {
 }
 
 TEST(NodeOriginTest, TheModelItselfIsNoModuleOfIt) {
-  EXPECT_EQ(NodeOrigin(Mm({{"nn_module_stack", "{'L__self__': (\"L['self']\", <class 'M'>)}"}})), "");
+  EXPECT_EQ(NodeOrigin(Mm({{"nn_module_stack", "{'L__self__': (\"L['self']\", <class 'M'>)}"}})),
+            "");
   EXPECT_EQ(NodeOrigin(Mm({{"nn_module_stack", "{'': ('', <class 'M'>)}"}})), "");
 }
 

@@ -3,11 +3,11 @@
 
 #include <fstream>
 
-#include "graph/passes/rewrite/constant_folding.h"
 #include "graph/passes/analysis/node_error.h"
 #include "graph/passes/analysis/operator_check.h"
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/analysis/value_flow.h"
+#include "graph/passes/rewrite/constant_folding.h"
 #include "tests/unit/engine/tiny_ops.h"
 
 namespace npumesh {

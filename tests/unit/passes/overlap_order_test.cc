@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <random>
 
-#include "graph/passes/schedule/execution_order.h"
 #include "graph/passes/analysis/reachability.h"
+#include "graph/passes/schedule/execution_order.h"
 #include "tests/unit/engine/tiny_ops.h"
 
 namespace npumesh {

@@ -185,7 +185,9 @@ TEST(OptionEffects, EachReachesASessionOrAnExport) {
       {"session.modify_mixlist", mix_list, {"session.precision_mode=allow_mix_precision"}},
       {"session.graph_run_mode", "0", {}},
       {"session.op_select_implmode", "high_performance", {}},
-      {"session.optypelist_for_implmode", "Pooling", {"session.op_select_implmode=high_performance"}},
+      {"session.optypelist_for_implmode",
+       "Pooling",
+       {"session.op_select_implmode=high_performance"}},
       {"session.op_debug_level", "2", {}},
       {"session.enable_exception_dump", "1", {}},
   };

@@ -35,8 +35,8 @@ struct DescriptionOfKept : Primitive::primitive_desc {
 
   DescriptionOfKept(const Operation& described, const dnnl::primitive_attr& attr,
                     const dnnl::engine& engine, bool allow_empty)
-      : DescriptionOfKept(std::make_shared<const Operation>(described), attr, engine,
-                          allow_empty) {}
+      : DescriptionOfKept(std::make_shared<const Operation>(described), attr, engine, allow_empty) {
+  }
 
   std::shared_ptr<const Operation> operation;
 
