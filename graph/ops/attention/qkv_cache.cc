@@ -50,8 +50,8 @@ struct ProjectionPlan : Planned {
   int64_t head_width = 0;
   double epsilon = 0;
   Integers slots;
-  bool by_row = true;      // a slot for each row; otherwise the first one for each sequence
-  int64_t cache_rows = 0;  // slots in all, or of a sequence
+  bool by_row = true;       // a slot for each row; otherwise the first one for each sequence
+  int64_t cache_rows = -1;  // slots in all, or of a sequence
   Dequant dequant;
   RotaryTables tables;
   std::array<HeadPart, 3> parts;
@@ -139,10 +139,11 @@ void ReadRowCache(const OpContext& op, Check& check, std::string_view port, int 
   check.Rank(port, DataType::kInt8, 4);
   if (!check.ok()) return;
   const Shape& cache = op.in(port).shape;
-  check.That(cache[2] * plan.head_width == part.width && cache[3] == plan.head_width &&
-                 (plan.by_row || cache[0] >= plan.batch),
-             "{} is {}, which does not fit {} sequences of {} heads with {} elements", port,
-             op.in(port), plan.batch, part.width / plan.head_width, plan.head_width);
+  const int64_t heads = part.width / plan.head_width;
+  check.That(
+      cache[2] == heads && cache[3] == plan.head_width && (plan.by_row || cache[0] >= plan.batch),
+      "{} is {}, which does not fit {} sequences of {} heads with {} elements", port, op.in(port),
+      plan.batch, heads, plan.head_width);
   part.cache = {.output = output, .dtype = DataType::kInt8, .tile = part.width};
   plan.cache_rows = plan.by_row ? cache[0] * cache[1] : cache[1];
 }
@@ -187,6 +188,7 @@ void ReadHeads(const OpContext& op, Check& check, ProjectionPlan& plan) {
              "qkv_size is {} and head_nums {}, expected [B,S,N,D] and the heads of query, key and "
              "value",
              Shape(size), Shape(heads));
+  check.Keep(Shape(size).Check().WithContext("qkv_size"));
   if (!check.ok()) return;
   const TensorType& qkv = op.in("qkv");
   plan.from = plan.to = qkv.dtype;
@@ -201,8 +203,11 @@ void ReadHeads(const OpContext& op, Check& check, ProjectionPlan& plan) {
     check.TypeAndShape(port, qkv.dtype, {plan.batch, plan.head_width});
   }
   if (!check.ok()) return;
+  const int64_t most = plan.width / plan.head_width;
   std::vector<int64_t> widths;
-  for (const int64_t count : heads) widths.push_back(count * plan.head_width);
+  for (const int64_t count : heads) {
+    widths.push_back(std::clamp<int64_t>(count, -1, most + 1) * plan.head_width);
+  }
   CutParts(check, "head_nums", widths, plan);
 }
 
@@ -213,8 +218,8 @@ void ReadTiledCache(const OpContext& op, Check& check, std::string_view port, in
   if (!check.ok()) return;
   const Shape& cache = op.in(port).shape;
   const int64_t tile = cache[3], slots = cache[0] * cache[2];
-  check.That(tile > 0 && plan.head_width % tile == 0 && cache[1] * tile == part.width &&
-                 (plan.cache_rows == 0 || plan.cache_rows == slots),
+  check.That(tile > 0 && plan.head_width % tile == 0 && cache[1] == part.width / tile &&
+                 (plan.cache_rows < 0 || plan.cache_rows == slots),
              "{} is {}, expected [blocks,{}/e,block_size,e] with as many slots as the other cache",
              port, op.in(port), part.width);
   part.cache = {.output = output, .dtype = op.in(port).dtype, .tile = tile, .block_size = cache[2]};

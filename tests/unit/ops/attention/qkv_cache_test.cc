@@ -405,9 +405,18 @@ TEST(QkvRmsNormRopeCache, RefusesWhatDoesNotFit) {
   OpCall heads = drawn.Call();
   heads.attrs[1].second = AttrValue::Ints({drawn.heads, drawn.kv_heads, drawn.kv_heads + 1});
   ExpectFails(AttentionRegistry(), heads, Code::kInvalidArgument, {"head_nums"});
+  constexpr int64_t kWild = std::numeric_limits<int64_t>::max();
+  heads.attrs[1].second = AttrValue::Ints({kWild, kWild, kWild});
+  ExpectFails(AttentionRegistry(), heads, Code::kInvalidArgument, {"head_nums"});
   OpCall size = drawn.Call();
   size.attrs[0].second = AttrValue::Ints({drawn.batch + 1, drawn.rows, 3, drawn.width});
   ExpectFails(AttentionRegistry(), size, Code::kInvalidArgument, {"qkv_size"});
+  size.attrs[0].second = AttrValue::Ints({kWild, 2, kWild, 2});
+  ExpectFails(AttentionRegistry(), size, Code::kInvalidArgument, {"qkv_size", "63 bits"});
+  OpCall slots = drawn.Call();
+  slots.inputs[7].value =
+      Tensor::Allocate({DataType::kInt8, {3, drawn.kv() / drawn.tile, 0, drawn.tile}});
+  ExpectFails(AttentionRegistry(), slots, Code::kInvalidArgument, {"v_cache", "as many slots"});
   OpCall mode = drawn.Call();
   mode.attrs.emplace_back("cache_mode", AttrValue::String("Norm"));
   ExpectFails(AttentionRegistry(), mode, Code::kUnsupported, {"Norm"});
