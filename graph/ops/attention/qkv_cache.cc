@@ -183,12 +183,13 @@ ProjectionPlan PlanQkvRopeQuant(const OpContext& op, Check& check) {
 void ReadHeads(const OpContext& op, Check& check, ProjectionPlan& plan) {
   const std::vector<int64_t> size = op.attr_ints("qkv_size"), heads = op.attr_ints("head_nums");
   check.Rank("qkv", kFloats, 2);
-  check.That(size.size() == 4 && heads.size() == 3 &&
-                 std::all_of(size.begin(), size.end(), [](int64_t extent) { return extent >= 0; }),
-             "qkv_size is {} and head_nums {}, expected [B,S,N,D] and the heads of query, key and "
-             "value",
-             Shape(size), Shape(heads));
-  check.Keep(Shape(size).Check().WithContext("qkv_size"));
+  check.That(
+      size.size() == 4 && heads.size() == 3 &&
+          std::all_of(size.begin(), size.end(), [](int64_t extent) { return extent >= 0; }) &&
+          Shape(size).Check().ok(),
+      "qkv_size is {} and head_nums {}, expected [B,S,N,D] and the heads of query, key and "
+      "value",
+      Shape(size), Shape(heads));
   if (!check.ok()) return;
   const TensorType& qkv = op.in("qkv");
   plan.from = plan.to = qkv.dtype;

@@ -412,7 +412,7 @@ TEST(QkvRmsNormRopeCache, RefusesWhatDoesNotFit) {
   size.attrs[0].second = AttrValue::Ints({drawn.batch + 1, drawn.rows, 3, drawn.width});
   ExpectFails(AttentionRegistry(), size, Code::kInvalidArgument, {"qkv_size"});
   size.attrs[0].second = AttrValue::Ints({kWild, 2, kWild, 2});
-  ExpectFails(AttentionRegistry(), size, Code::kInvalidArgument, {"qkv_size", "63 bits"});
+  ExpectFails(AttentionRegistry(), size, Code::kInvalidArgument, {"qkv_size"});
   OpCall slots = drawn.Call();
   slots.inputs[7].value =
       Tensor::Allocate({DataType::kInt8, {3, drawn.kv() / drawn.tile, 0, drawn.tile}});
