@@ -70,13 +70,15 @@ class ArgumentCheck {
   uint32_t rank() const { return comm_ ? comm_->rank() : 0; }
 
  private:
-  ArgumentCheck& IsNull(std::string_view name);
-  ArgumentCheck& IsTooMany(std::string_view name, uint64_t count);
-  ArgumentCheck& IsOutside(std::string_view name, const void* pointer, uint64_t bytes);
+  // Seldom called, so what calls them keeps no registers for them.
+  [[gnu::cold]] ArgumentCheck& IsNull(std::string_view name);
+  [[gnu::cold]] ArgumentCheck& IsTooMany(std::string_view name, uint64_t count);
+  [[gnu::cold]] ArgumentCheck& IsOutside(std::string_view name, const void* pointer,
+                                         uint64_t bytes);
 
-  void Note(std::string_view name, uint64_t value);
-  void Note(std::string_view name, const void* pointer);
-  void Note(std::string_view name, std::string_view text);
+  [[gnu::cold]] void Note(std::string_view name, uint64_t value);
+  [[gnu::cold]] void Note(std::string_view name, const void* pointer);
+  [[gnu::cold]] void Note(std::string_view name, std::string_view text);
 
   const ApiSpan span_;
   const std::string_view call_;

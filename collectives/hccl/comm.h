@@ -67,7 +67,7 @@ class Comm {
 
  private:
   // Keeps the first of all failures; returns `status` with the operator's name.
-  Status Failed(std::string_view call, const Status& status);
+  [[gnu::cold]] Status Failed(std::string_view call, const Status& status);
 
   AclDevice* const device_;
   // Contended only when a program uses one communicator from several streams at once, which HCCL
@@ -104,7 +104,7 @@ class CommTable {
     std::weak_ptr<Comm> comm;
     uint64_t version = 0;
   };
-  std::shared_ptr<Comm> FindUnderLock(HcclComm handle, Last* last) const;
+  [[gnu::cold]] std::shared_ptr<Comm> FindUnderLock(HcclComm handle, Last* last) const;
 
   mutable ShortLock mutex_;
   std::map<HcclComm, std::shared_ptr<Comm>> comms_;

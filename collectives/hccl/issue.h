@@ -39,7 +39,7 @@ HcclResult Issue(ArgumentCheck& check, aclrtStream stream, Work work) {
 Verdict Enqueue(aclrtStream stream, Task&& task);
 
 // Writes the line of HCCL_ENTRY_LOG_ENABLE for a call. REQUIRES: check.entry(). `comm` may be null.
-void WriteEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream);
+[[gnu::cold]] void WriteEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream);
 // The same; nothing when that is off.
 inline void LogEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream) {
   if (check.entry() != nullptr) WriteEntry(check, comm, stream);

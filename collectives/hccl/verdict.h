@@ -37,7 +37,7 @@ Verdict VerdictOf(const Status& status);
 
 // Logs a refusal and records it for aclGetRecentErrMsg, with the name of the call in front; returns
 // its result.
-HcclResult AnswerRefusal(std::string_view call, const Verdict& verdict);
+[[gnu::cold]] HcclResult AnswerRefusal(std::string_view call, const Verdict& verdict);
 
 // Returns verdict.result; a refusal is told.
 inline HcclResult Answer(std::string_view call, const Verdict& verdict) {

@@ -30,8 +30,8 @@ class ApiSpan {
   ApiSpan& operator=(const ApiSpan&) = delete;
 
  private:
-  void Begin(std::string_view function);
-  void End();
+  [[gnu::cold]] void Begin(std::string_view function);
+  [[gnu::cold]] void End();
 
   Profiler* profiler_ = nullptr;  // null: nothing is written
   uint32_t subject_ = 0;

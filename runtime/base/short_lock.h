@@ -22,7 +22,7 @@ class ShortLock {
   void unlock() { held_.store(false, std::memory_order_release); }
 
  private:
-  void LockSlowly() {
+  [[gnu::cold]] void LockSlowly() {
     constexpr int kSpins = 256;
     constexpr timespec kNap{0, 20'000};
     for (int i = 0;; ++i) {

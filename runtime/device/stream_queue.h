@@ -124,10 +124,10 @@ class StreamQueue {
   // `failure`: of the stream so far; `dropped`: it stops the item; `aborts`: how many came before.
   Status Run(StreamItem& item, const Status& failure, bool dropped, uint64_t aborts);
   Status PassEvent(const StreamItem& item, uint64_t aborts);
-  void AwaitProgress(Lock& lock, uint64_t index);
-  void TellWaiters();
+  [[gnu::cold]] void AwaitProgress(Lock& lock, uint64_t index);
+  [[gnu::cold]] void TellWaiters();
   QueueSight Look() const;
-  void StartWorker();
+  [[gnu::cold]] void StartWorker();
   void Work();
   // One doze; true when the worker shall run what is queued.
   bool Doze(Lock& lock);
