@@ -176,7 +176,7 @@ def main():
         leave(npumesh.World(options))
         return
     if name == "at_exit":
-        print("size", npumesh.World(options).all.all_reduce(np.int32(1)))
+        sys.stdout.write(f"size {npumesh.World(options).all.all_reduce(np.int32(1))}\n")
         return
     if name == "profile":
         with npumesh.World(options) as world, world.profile(sys.argv[2]):
