@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "graph/ops/attention/cache_tiles.h"
 #include "graph/ops/attention/family.h"
 #include "graph/ops/attention/rope.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
@@ -88,8 +89,7 @@ Status Copy(const ScatterPlan& plan, const CacheCopy& copy, const KernelArgs& ar
     NPUMESH_RETURN_IF_ERROR(CheckSlot(plan.who, t, slot, copy.blocks * copy.block_size));
     for (int64_t c = 0; c < copy.chunks; ++c, row += copy.chunk) {
       if (slot < 0) continue;
-      const int64_t block = slot / copy.block_size * copy.chunks + c;
-      std::memcpy(cache + (block * copy.block_size + slot % copy.block_size) * copy.chunk, row,
+      std::memcpy(cache + TileOfSlot(slot, c, copy.chunks, copy.block_size) * copy.chunk, row,
                   static_cast<size_t>(copy.chunk));
     }
   }

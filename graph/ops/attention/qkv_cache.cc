@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/ops/attention/cache_tiles.h"
 #include "graph/ops/attention/family.h"
 #include "graph/ops/attention/rope.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
@@ -28,11 +29,6 @@ struct VectorCache {
   DataType dtype = DataType::kUndefined;
   int64_t tile = 0, block_size = 1;
   Factors scale, offset;  // one for each element, or those of one head for all
-
-  // First element of a tile of the vector in a slot.
-  int64_t Element(int64_t slot, int64_t index, int64_t tiles) const {
-    return ((slot / block_size * tiles + index) * block_size + slot % block_size) * tile;
-  }
 };
 
 // Query, key or value: some heads of the projection, side by side.
@@ -301,7 +297,7 @@ void WriteToCache(const ProjectionPlan& plan, const KernelArgs& args, const Head
   const int64_t tiles = part.width / cache.tile;
   for (int64_t i = 0; i < tiles; ++i) {
     StoreNumbers(cache.dtype, vector + i * cache.tile, args.out[cache.output],
-                 cache.Element(slot, i, tiles), cache.tile);
+                 TileOfSlot(slot, i, tiles, cache.block_size) * cache.tile, cache.tile);
   }
 }
 

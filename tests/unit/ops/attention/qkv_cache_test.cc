@@ -74,28 +74,33 @@ void ExpectNear(DataType dtype, double seen, double exact) {
   EXPECT_NEAR(seen, exact, unit * std::max(1.0, std::abs(exact)));
 }
 
-Tensor Of(DataType dtype, const Shape& shape, const Doubles& values) {
-  return FromDoubles(dtype, shape, values);
+// A joint projection: heads of query, key and value.
+struct ProjectionSizes {
+  int64_t batch = 0, rows = 0, width = 0, heads = 0, kv_heads = 0;
+
+  int64_t tokens() const { return batch * rows; }
+  int64_t all() const { return (heads + 2 * kv_heads) * width; }
+  int64_t kv() const { return kv_heads * width; }
+};
+
+DataType DrawnFloat(Draw& draw) {
+  const DataType types[] = {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
+  return types[draw.Between(0, 2)];
 }
 
 // ---- DequantRopeQuantKvcache ----
 
-struct RopeCase {
+struct RopeCase : ProjectionSizes {
   DataType to = DataType::kFloat;
   bool integers = false, sequences = false, paged = false, offsets = false;
-  int64_t batch = 0, rows = 0, width = 0, heads = 0, kv_heads = 0, blocks = 0, block_rows = 0;
+  int64_t blocks = 0, block_rows = 0;
   Doubles x, cos, sin, key_scale, value_scale, key_offset, value_offset;
   Doubles weight_scale, activation_scale, bias;
   DataType bias_type = DataType::kFloat;
   std::vector<int64_t> slots;
 
-  int64_t tokens() const { return batch * rows; }
-  int64_t all() const { return (heads + 2 * kv_heads) * width; }
-  int64_t kv() const { return kv_heads * width; }
-
   explicit RopeCase(Draw& draw) {
-    const DataType types[] = {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
-    to = types[draw.Between(0, 2)];
+    to = DrawnFloat(draw);
     integers = draw.Sometimes();
     sequences = draw.Sometimes();
     paged = draw.Sometimes();
@@ -131,28 +136,29 @@ struct RopeCase {
     const auto table = sequences ? Shape({batch, rows, 1, width}) : Shape({batch, width});
     const Shape cache{blocks, block_rows, kv_heads, width};
     const auto floats = [](const Doubles& values) {
-      return Of(DataType::kFloat, {static_cast<int64_t>(values.size())}, values);
+      return FromDoubles(DataType::kFloat, {static_cast<int64_t>(values.size())}, values);
     };
     const Tensor none = Tensor::Allocate({DataType::kFloat, {0}});
     OpCall call{
         .type = "DequantRopeQuantKvcache",
-        .inputs = {{"x", Of(integers ? DataType::kInt32 : to,
-                            sequences ? Shape({batch, rows, all()}) : Shape({batch, all()}), x)},
-                   {"cos", Of(to, table, cos)},
-                   {"sin", Of(to, table, sin)},
-                   {"k_cache", Of(DataType::kInt8, cache, Doubles(At(cache.elements()), 77))},
-                   {"v_cache", Of(DataType::kInt8, cache, Doubles(At(cache.elements()), 55))},
-                   {"indices", MakeInts(slots)},
-                   {"scale_k", floats(key_scale)},
-                   {"scale_v", floats(value_scale)},
-                   {"offset_k", offsets ? floats(key_offset) : none},
-                   {"offset_v", offsets ? floats(value_offset) : none}},
+        .inputs =
+            {{"x", FromDoubles(integers ? DataType::kInt32 : to,
+                               sequences ? Shape({batch, rows, all()}) : Shape({batch, all()}), x)},
+             {"cos", FromDoubles(to, table, cos)},
+             {"sin", FromDoubles(to, table, sin)},
+             {"k_cache", FromDoubles(DataType::kInt8, cache, Doubles(At(cache.elements()), 77))},
+             {"v_cache", FromDoubles(DataType::kInt8, cache, Doubles(At(cache.elements()), 55))},
+             {"indices", MakeInts(slots)},
+             {"scale_k", floats(key_scale)},
+             {"scale_v", floats(value_scale)},
+             {"offset_k", offsets ? floats(key_offset) : none},
+             {"offset_v", offsets ? floats(value_offset) : none}},
         .attrs = {{"size_splits", AttrValue::Ints({heads * width, kv(), kv()})},
                   {"cache_mode", AttrValue::String(paged ? "page" : "contiguous")}}};
     if (integers) {
       call.inputs.push_back({"weight_scale", floats(weight_scale)});
       call.inputs.push_back({"activation_scale", floats(activation_scale)});
-      call.inputs.push_back({"bias", bias.empty() ? none : Of(bias_type, {all()}, bias)});
+      call.inputs.push_back({"bias", bias.empty() ? none : FromDoubles(bias_type, {all()}, bias)});
     }
     return call;
   }
@@ -271,21 +277,16 @@ TEST(DequantRopeQuantKvcache, RefusesWhatDoesNotFit) {
 
 // ---- QkvRmsNormRopeCache ----
 
-struct NormCase {
+struct NormCase : ProjectionSizes {
   DataType dtype = DataType::kFloat;
   bool quantised = false, offsets = false;
-  int64_t batch = 0, rows = 0, width = 0, heads = 0, kv_heads = 0, tile = 0;
+  int64_t tile = 0;
   static constexpr int64_t kBlocks = 3, kBlockSize = 5;
   Doubles qkv, cos, sin, q_gamma, k_gamma, k_scale, v_scale, k_offset, v_offset;
   std::vector<int64_t> slots;
 
-  int64_t tokens() const { return batch * rows; }
-  int64_t all() const { return (heads + 2 * kv_heads) * width; }
-  int64_t kv() const { return kv_heads * width; }
-
   explicit NormCase(Draw& draw) {
-    const DataType types[] = {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
-    dtype = types[draw.Between(0, 2)];
+    dtype = DrawnFloat(draw);
     quantised = draw.Sometimes();
     offsets = draw.Sometimes();
     batch = draw.Between(1, 3);
@@ -309,29 +310,27 @@ struct NormCase {
   OpCall Call() const {
     const DataType cache_type = quantised ? DataType::kInt8 : dtype;
     const Shape cache{kBlocks, kv() / tile, kBlockSize, tile};
-    const auto numbers = [](DataType type, const Shape& shape, const Doubles& values) {
-      return Of(type, shape, values);
-    };
     const auto factors = [&](bool given, const Doubles& values) {
-      return given ? numbers(DataType::kFloat, {kv_heads, width}, values)
+      return given ? FromDoubles(DataType::kFloat, {kv_heads, width}, values)
                    : Tensor::Allocate({DataType::kFloat, {0}});
     };
-    return {.type = "QkvRmsNormRopeCache",
-            .inputs = {{"qkv", numbers(dtype, {tokens(), all()}, qkv)},
-                       {"q_gamma", numbers(dtype, {width}, q_gamma)},
-                       {"k_gamma", numbers(dtype, {width}, k_gamma)},
-                       {"cos", numbers(dtype, {tokens(), width}, cos)},
-                       {"sin", numbers(dtype, {tokens(), width}, sin)},
-                       {"index", MakeInts(slots)},
-                       {"q_out", Tensor::Allocate({dtype, {tokens(), heads * width}})},
-                       {"k_cache", numbers(cache_type, cache, Doubles(At(cache.elements()), 77))},
-                       {"v_cache", numbers(cache_type, cache, Doubles(At(cache.elements()), 55))},
-                       {"k_scale", factors(quantised, k_scale)},
-                       {"v_scale", factors(quantised, v_scale)},
-                       {"k_offset", factors(quantised && offsets, k_offset)},
-                       {"v_offset", factors(quantised && offsets, v_offset)}},
-            .attrs = {{"qkv_size", AttrValue::Ints({batch, rows, heads + 2 * kv_heads, width})},
-                      {"head_nums", AttrValue::Ints({heads, kv_heads, kv_heads})}}};
+    return {
+        .type = "QkvRmsNormRopeCache",
+        .inputs = {{"qkv", FromDoubles(dtype, {tokens(), all()}, qkv)},
+                   {"q_gamma", FromDoubles(dtype, {width}, q_gamma)},
+                   {"k_gamma", FromDoubles(dtype, {width}, k_gamma)},
+                   {"cos", FromDoubles(dtype, {tokens(), width}, cos)},
+                   {"sin", FromDoubles(dtype, {tokens(), width}, sin)},
+                   {"index", MakeInts(slots)},
+                   {"q_out", Tensor::Allocate({dtype, {tokens(), heads * width}})},
+                   {"k_cache", FromDoubles(cache_type, cache, Doubles(At(cache.elements()), 77))},
+                   {"v_cache", FromDoubles(cache_type, cache, Doubles(At(cache.elements()), 55))},
+                   {"k_scale", factors(quantised, k_scale)},
+                   {"v_scale", factors(quantised, v_scale)},
+                   {"k_offset", factors(quantised && offsets, k_offset)},
+                   {"v_offset", factors(quantised && offsets, v_offset)}},
+        .attrs = {{"qkv_size", AttrValue::Ints({batch, rows, heads + 2 * kv_heads, width})},
+                  {"head_nums", AttrValue::Ints({heads, kv_heads, kv_heads})}}};
   }
 
   // Head `head` of a token, counted through query, key and value.
@@ -425,7 +424,7 @@ TEST(QkvRmsNormRopeCache, RefusesWhatDoesNotFit) {
   drawn.slots[0] = 0;
   drawn.quantised = false;
   OpCall plain = drawn.Call();
-  plain.inputs[9].value = Of(DataType::kFloat, {drawn.kv()}, drawn.k_scale);
+  plain.inputs[9].value = FromDoubles(DataType::kFloat, {drawn.kv()}, drawn.k_scale);
   ExpectFails(AttentionRegistry(), plain, Code::kInvalidArgument, {"takes neither k_scale"});
 }
 
