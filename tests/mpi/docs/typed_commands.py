@@ -251,6 +251,18 @@ def check(reader, command, folder):
     return ""
 
 
+def copy_named(sample, folder, words):
+    """The files and folders of the sample whose names occur in the words of a page: all would take a second."""
+    os.mkdir(folder)
+    for name in os.listdir(sample):
+        if name not in words:
+            continue
+        if os.path.isdir(f"{sample}/{name}"):
+            shutil.copytree(f"{sample}/{name}", f"{folder}/{name}")
+        else:
+            shutil.copy(f"{sample}/{name}", folder)
+
+
 def type_all(reader, options, commands):
     sample = os.path.join(reader.home, "sample")
     prepare(reader, options, sample)
@@ -260,7 +272,8 @@ def type_all(reader, options, commands):
         if command.page != page:
             shutil.rmtree(folder, ignore_errors=True)
             folder, page = os.path.join(reader.home, "folder"), command.page
-            shutil.copytree(sample, folder)
+            words = " ".join(other.text for other in commands if other.page == page)
+            copy_named(sample, folder, words)
             if page == "docs/dump.md":
                 shutil.rmtree(f"{folder}/dump")  # its first command makes it
             reader.give(folder)

@@ -67,7 +67,7 @@ TEST_F(StaticBitsTest, SelectionsAndLogic) {
 // Rows of every length around vectors and blocks of sums.
 class StaticRowsTest : public StaticBitsTest, public testing::WithParamInterface<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Columns, StaticRowsTest,
-                         testing::Values(1, 2, 15, 16, 17, 31, 48, 768, 1023, 1024, 1025, 2056));
+                         testing::Values(1, 2, 15, 17, 48, 1024, 1025, 2056));
 
 TEST_P(StaticRowsTest, NormsAndSoftmax) {
   const int64_t n = GetParam();
@@ -258,7 +258,7 @@ AttrValue TypeAttr(DataType dtype) {
 
 class StaticQuantTest : public StaticBitsTest, public testing::WithParamInterface<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Columns, StaticQuantTest,
-                         testing::Values(1, 15, 16, 17, 63, 64, 65, 1024, 2056));
+                         testing::Values(1, 15, 17, 64, 2056));
 
 TEST_P(StaticQuantTest, StaticScales) {
   const int64_t n = GetParam();
@@ -393,7 +393,7 @@ TEST_P(StaticQuantTest, ChainFromIntegersToIntegers) {
 
 // Random chains of all types, with casts between them.
 class StaticMixedChainTest : public StaticBitsTest, public testing::WithParamInterface<int> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, StaticMixedChainTest, testing::Range(1, 13));
+INSTANTIATE_TEST_SUITE_P(Seeds, StaticMixedChainTest, testing::Range(1, 9));
 
 TEST_P(StaticMixedChainTest, RandomOperatorsAndCasts) {
   constexpr DataType kAll[] = {DataType::kInt8,     DataType::kUint8, DataType::kInt32,
@@ -436,7 +436,7 @@ TEST_P(StaticMixedChainTest, RandomOperatorsAndCasts) {
 
 // Random chains: every operator may read every value before it.
 class StaticChainTest : public StaticBitsTest, public testing::WithParamInterface<int> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, StaticChainTest, testing::Range(1, 13));
+INSTANTIATE_TEST_SUITE_P(Seeds, StaticChainTest, testing::Range(1, 9));
 
 TEST_P(StaticChainTest, RandomOperators) {
   std::mt19937 random(static_cast<unsigned>(GetParam()));
