@@ -102,6 +102,13 @@ class Guard {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
     return static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
   }
+  // The child or one of its children has said something: what a run says last it says before it
+  // ends.
+  void Heard() {
+    if (!care_.ends_with_its_children) return;
+    between_looks_ = kFirstLook;
+    look_at_children_ = std::min(Clock::now() + kFirstLook, last_look_ + kBetweenLooks);
+  }
   void Look() {
     if (Clock::now() >= look_at_children_) LookAtChildren();
     if (Clock::now() < at_) return;
@@ -114,7 +121,10 @@ class Guard {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr auto kNever = Clock::time_point::max();
-  static constexpr auto kBetweenLooks = std::chrono::seconds(1);
+  // A look reads the state of every process of the machine.
+  static constexpr auto kFirstLook = std::chrono::milliseconds(250);
+  static constexpr auto kBetweenLooks = std::chrono::milliseconds(1000);
+  static constexpr auto kAfterReminder = std::chrono::milliseconds(50);
 
   // mpirun has been seen to hear no signal at all after a rank had died in MPI_Init.
   void AskToEnd() {
@@ -124,17 +134,25 @@ class Guard {
     at_ = Clock::now() + care_.patience;
   }
 
-  // Nor does it then collect the ranks that have ended.
+  // Nor does it then collect the ranks that have ended. And when one ends with another code than 0,
+  // Open MPI sleeps a second for each of two signals that it sends to the others, even if they
+  // have ended, too: SIGCHLD, which says what is true, wakes it up.
   void LookAtChildren() {
     const Clock::time_point now = Clock::now();
-    look_at_children_ = now + kBetweenLooks;
+    last_look_ = now;
     if (!HasOnlyEndedChildren(child_)) {
       bereft_since_ = kNever;
-    } else if (bereft_since_ == kNever) {
-      bereft_since_ = now;
-    } else if (now - bereft_since_ >= care_.patience) {
+      look_at_children_ = now + between_looks_;
+      between_looks_ = std::min(2 * between_looks_, kBetweenLooks);
+      return;
+    }
+    look_at_children_ = now + kAfterReminder;
+    if (bereft_since_ == kNever) bereft_since_ = now;
+    if (now - bereft_since_ >= care_.patience) {
       end_.bereft = true;
       kill(child_, SIGKILL);
+    } else {
+      kill(child_, SIGCHLD);
     }
   }
 
@@ -142,8 +160,10 @@ class Guard {
   pid_t child_ = 0;
   int asked_ = 0;  // how often
   Clock::time_point at_ = care_.timeout ? Clock::now() + *care_.timeout : kNever;
+  Clock::time_point last_look_ = Clock::now();
+  std::chrono::milliseconds between_looks_ = kFirstLook;
   Clock::time_point look_at_children_ =
-      care_.ends_with_its_children ? Clock::now() + kBetweenLooks : kNever;
+      care_.ends_with_its_children ? last_look_ + kFirstLook : kNever;
   Clock::time_point bereft_since_ = kNever;
   ChildEnd end_;
 };
@@ -186,6 +206,7 @@ void Pump(UniqueFd& output, const ByteSink& to_output, UniqueFd& errors, const B
         {{output.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
     if (poll(waits.data(), waits.size(), guard.NextLook()) < 0 && errno != EINTR) return;
     if (waits[2].revents != 0) guard.Hear(signals);
+    if (waits[0].revents != 0 || waits[1].revents != 0) guard.Heard();
     guard.Look();
     if (waits[0].revents != 0 && !Drain(output, to_output)) output.Reset();
     if (waits[1].revents != 0 && !Drain(errors, to_errors)) errors.Reset();

@@ -27,8 +27,8 @@ struct ChildCare {
   std::chrono::seconds patience{5};
   // After it the child is asked to end as if a signal had come.
   std::optional<std::chrono::seconds> timeout;
-  // The child starts others and ends with the last of them. When it does not notice for `patience`
-  // that all have ended, it is killed.
+  // The child starts others and ends with the last of them. When all have ended it is reminded by
+  // SIGCHLD; when it takes no notice for `patience`, it is killed.
   bool ends_with_its_children = false;
   // NAME=value, in the place of what this process has of the same name.
   std::vector<std::string> environment;

@@ -100,6 +100,26 @@ TEST(RunChild, AChildThatMissesTheEndOfItsChildrenIsKilled) {
   EXPECT_FALSE(end.late);
 }
 
+// As mpirun after a rank failed: asleep, while a child that has ended waits to be noticed.
+TEST(RunChild, AChildWhoseChildrenHaveEndedIsReminded) {
+  std::string out;
+  ChildCare care;
+  care.ends_with_its_children = true;
+  const auto begin = std::chrono::steady_clock::now();
+  const ChildEnd end = RunWithCare(
+      "exec python3 -c 'import os, signal, time\n"
+      "woken = []\n"
+      "if os.fork() == 0: time.sleep(0.2); os._exit(0)\n"
+      "time.sleep(0.6)\n"
+      "signal.signal(signal.SIGCHLD, lambda *_: woken.append(1))\n"
+      "while not woken: time.sleep(0.01)\n"
+      "os.wait()'",
+      care, &out);
+  EXPECT_EQ(end.code, 0) << out;
+  EXPECT_FALSE(end.bereft);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
+}
+
 TEST(RunChild, AChildWithOneLivingChildGoesOn) {
   std::string out;
   ChildCare care;
