@@ -494,6 +494,54 @@ class Projections(unittest.TestCase):
         self.assertLessEqual((values.float() - exact / scale[:, None]).abs().max().item(), 0.51)
 
 
+class Quantised(unittest.TestCase):
+    """Operators that read or write few bits, against torch."""
+
+    def test_convolutions_of_int8(self):
+        x = torch.randint(-128, 128, (2, 6, 9, 8), dtype=torch.int8)
+        for groups, stride, pads, dilation in ((1, (1, 2), (1, 0), (2, 1)), (2, (2, 1), (0, 2), (1, 1))):
+            weight = torch.randint(-128, 128, (4, 6 // groups, 3, 2), dtype=torch.int8)
+            bias = torch.randint(-1000, 1000, (4,), dtype=torch.int32)
+            scale = torch.rand(4) / 1000
+            packed = torch_npu.npu_trans_quant_param(scale)
+            kept = (packed & 0xffffffff).to(torch.int32).view(torch.float32)
+            exact = torch.nn.functional.conv2d(x.double(), weight.double(), bias.double(), stride,
+                                               pads, dilation, groups)
+            for dtype in (torch.float16, torch.float32):
+                seen = torch_npu.npu_quant_conv2d(x, weight, packed, stride, pads, dilation, groups,
+                                                  output_dtype=dtype, bias=bias)
+                torch.testing.assert_close(seen, (exact.float() * kept[:, None, None]).to(dtype),
+                                           rtol=0, atol=0)
+        with FakeTensorMode() as mode:
+            fake = [mode.from_tensor(each) for each in (x, weight, packed)]
+            seen = torch_npu.npu_quant_conv2d(*fake, stride, pads, dilation, groups)
+        self.assertEqual((seen.shape, seen.dtype), (exact.shape, torch.float16))
+
+    def test_blocks_with_two_scales(self):
+        x = torch.full((3, 1024), 8.0, dtype=torch.bfloat16)
+        values, first, second = torch_npu.npu_dynamic_dual_level_mx_quant(x)
+        self.assertEqual(values.tolist(), [[0x77] * 512] * 3)
+        torch.testing.assert_close(first, torch.full((3, 2), 8 / 6))
+        self.assertEqual(second.view(torch.uint8).tolist(), [[[127, 127]] * 16] * 3)
+
+    def test_attention_to_keys_of_int8(self):
+        query = torch.randn(1, 2, 4, 576, dtype=torch.bfloat16)
+        numbers = torch.randint(-100, 100, (1, 20, 1, 512), dtype=torch.int8)
+        rotated = torch.randn(1, 20, 1, 64, dtype=torch.bfloat16)
+        scales = torch.rand(1, 20, 1, 4) / 100
+        keys = torch.cat([numbers, rotated.view(torch.int8), scales.view(torch.int8)], -1)
+        indices = torch.stack([torch.randperm(19)[:8] for _ in range(2)]).to(torch.int32)
+        seen = torch_npu.npu_kv_quant_sparse_flash_attention(
+            query, keys, keys, indices.view(1, 2, 1, 8), 0.05, 2, 2, attention_mode=2)
+        plain = (numbers * scales.repeat_interleave(128, -1)).bfloat16()
+        whole = torch.cat([plain, rotated], -1)[0, :, 0].float()
+        for token in range(2):
+            chosen = indices[token].long()
+            scores = query[0, token].float() @ whole[chosen].T * 0.05
+            wanted = scores.softmax(-1) @ plain[0, chosen, 0].float()
+            torch.testing.assert_close(seen[0, token].float(), wanted, rtol=0.01, atol=0.01)
+
+
 class Norms(unittest.TestCase):
     """Batch norm whose batch lies on several ranks, in parts."""
 

@@ -8,6 +8,7 @@ void RegisterAttentionFamily(OpRegistry& registry) {
   RegisterTrainAttentionOps(products);
   RegisterGatedDeltaOps(products);
   RegisterMlaPrologOps(products);
+  RegisterLightningIndexerOps(products);
   RegisterSparseAttentionOps(products);
   registry.AddAll(products, PrecisionClass::kWhite);
   RegisterRopeOps(registry);

@@ -39,6 +39,10 @@ struct Convolution : Planned {
 // bias and is not transposed. Errors: what oneDNN refuses.
 Result<std::unique_ptr<Kernel>> MakeConvolution(Convolution plan);
 
+// QuantConv2D: where its tensors lie, without the bias. The type of the output is that of x.
+Result<Convolution> PlanQuantConvolution(const OpContext& op);
+std::string_view QuantConvolutionSignature();
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_IMAGE_CONVOLUTION_H_

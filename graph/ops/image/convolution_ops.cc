@@ -23,6 +23,7 @@ enum class ConvolutionKind : uint8_t {
   kTranspose,   // y has the shape of port input_size
   kInputGrad,   // the same of port out_backprop
   kFilterGrad,  // y is the gradient of a filter in the shape of port filter_size
+  kQuantised,   // of int8, with its own kernel (quant_convolution.cc)
 };
 using enum ConvolutionKind;
 
@@ -33,7 +34,7 @@ struct ConvolutionRow {
   bool packs = false;  // devices like the filter in FRACTAL_Z
 
   bool transposed() const { return kind == kTranspose || kind == kInputGrad; }
-  bool has_bias() const { return kind != kInputGrad && kind != kFilterGrad; }
+  bool has_bias() const { return kind != kInputGrad && kind != kFilterGrad && kind != kQuantised; }
   std::string_view x() const { return kind == kInputGrad ? "out_backprop" : "x"; }  // port
 };
 
@@ -151,9 +152,10 @@ std::vector<int64_t> Reach(const Convolution& plan) {
 }
 
 // Padding before and after each dimension, from "pads" or from "padding" SAME or VALID.
-void SetPads(const OpContext& op, const std::vector<int64_t>& x, Convolution& plan, Check& check) {
+void SetPads(const OpContext& op, const ConvolutionRow& row, const std::vector<int64_t>& x,
+             Convolution& plan, Check& check) {
   const std::vector<int64_t> pads = op.attr_ints("pads"), reach = Reach(plan);
-  const std::string padding = op.attr_string("padding");
+  const std::string padding = row.kind == kQuantised ? "" : op.attr_string("padding");
   const bool computed = std::count(pads.begin(), pads.end(), -1) > 0;
   check.That(pads.size() == 2 * x.size() && (!computed || padding == "SAME" || padding == "VALID"),
              "\"pads\" are {}, expected {} numbers", Shape(pads), 2 * x.size());
@@ -205,7 +207,7 @@ Shape SpreadShape(const OpContext& op, const ConvolutionRow& row, bool last, int
   std::vector<int64_t> spread;
   if (y.rank() == row.image + 2) {
     spread.assign(y.dims().begin() + (last ? 1 : 2), y.dims().end() - (last ? 1 : 0));
-    SetPads(op, spread, plan, check);
+    SetPads(op, row, spread, plan, check);
     if (!check.ok()) return y;
   }
   check.That(!spread.empty() && y == ShapeOf(plan.x.dims[0], outputs, spread, last) &&
@@ -227,7 +229,7 @@ Shape OutputShape(const OpContext& op, const ConvolutionRow& row, const TensorTy
   check.That(plan.x.dims[1] == inputs, "\"{}\" {} has {} channels, the filter {} takes {}", row.x(),
              op.in(row.x()), plan.x.dims[1], filter, inputs);
   if (row.transposed()) return SpreadShape(op, row, last, outputs, filter, plan, check);
-  SetPads(op, ImageOf(plan.x), plan, check);
+  SetPads(op, row, ImageOf(plan.x), plan, check);
   if (!check.ok()) return {};
   return ShapeOf(plan.x.dims[0], outputs, Gathered(plan, ImageOf(plan.x)), last);
 }
@@ -243,7 +245,7 @@ void SetBias(const OpContext& op, Convolution& plan, Check& check) {
 
 void CheckTypes(const OpContext& op, const ConvolutionRow& row, Check& check) {
   const TensorType& x = op.in(row.x());
-  check.Keep(ExpectType(op, row.x(), kFloats));
+  check.Keep(ExpectType(op, row.x(), row.kind == kQuantised ? TypeSet(DataType::kInt8) : kFloats));
   check.Keep(ExpectType(op, row.kind == kFilterGrad ? "out_backprop" : "filter", x.dtype));
   check.Supported(!row.has_bias() || !op.has("offset_w"),
                   "\"offset_w\" is connected, but only for int8");
@@ -287,7 +289,20 @@ Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& r
   return check.Done(std::move(plan));
 }
 
+constexpr ConvolutionRow kQuantisedRow = {
+    "QuantConv2D(x, filter, scale, bias?, offset?; dtype:int, strides:ints, pads:ints, "
+    "dilations=[1,1,1,1], groups=1, data_format=\"NHWC\", offset_x=0, round_mode=\"rint\") -> y",
+    2, kQuantised};
+
 }  // namespace
+
+std::string_view QuantConvolutionSignature() {
+  return kQuantisedRow.signature;
+}
+
+Result<Convolution> PlanQuantConvolution(const OpContext& op) {
+  return PlanConvolution(op, kQuantisedRow);
+}
 
 void RegisterConvolutionOps(OpRegistry& registry) {
   for (const ConvolutionRow& row : kRows) {

@@ -3,6 +3,7 @@
 namespace npumesh {
 
 void RegisterImageFamily(OpRegistry& registry) {
+  RegisterQuantConvolutionOps(registry);
   RegisterConvolutionOps(registry);
   RegisterPoolOps(registry);
   RegisterResizeOps(registry);

@@ -18,6 +18,7 @@ void RegisterQuantFamily(OpRegistry& all) {
   RegisterGroupedFinalizeOps(registry);
   RegisterFfnOps(registry);
   RegisterRotateQuantOps(registry);
+  RegisterDualLevelQuantOps(registry);
   all.AddAll(registry, PrecisionClass::kKept);
 }
 

@@ -24,6 +24,7 @@ void RegisterGroupedSwigluOps(OpRegistry& registry);    // GroupedMatmulSwigluQu
 void RegisterGroupedFinalizeOps(OpRegistry& registry);  // GroupedMatmulFinalizeRouting
 void RegisterFfnOps(OpRegistry& registry);              // FFN
 void RegisterRotateQuantOps(OpRegistry& registry);      // RotateQuant
+void RegisterDualLevelQuantOps(OpRegistry& registry);   // DynamicDualLevelMxQuant
 
 }  // namespace npumesh
 

@@ -89,8 +89,8 @@ void Quantise(const OnlinePlan& plan, const KernelArgs& args) {
   }
 }
 
-Status Multiply(const OnlinePlan& plan, const KernelArgs& args, int64_t group, int64_t begin,
-                int64_t end) {
+Status MultiplyGroup(const OnlinePlan& plan, const KernelArgs& args, int64_t group, int64_t begin,
+                     int64_t end) {
   const int64_t k = plan.x.width, n = plan.n;
   const Dequant dequant = plan.dequant.Part(group, plan.groups);
   float *factors = plan.factors(args), *results = plan.results(args);
@@ -110,7 +110,7 @@ Status RunOnline(const OnlinePlan& plan, const KernelArgs& args) {
   Quantise(plan, args);
   const ThreadCount threads(plan.threads);
   if (plan.rows.given()) ClearOutputs(plan, args);
-  return plan.rows.Run(plan, args, Multiply).status();
+  return plan.rows.Run(plan, args, MultiplyGroup).status();
 }
 
 }  // namespace

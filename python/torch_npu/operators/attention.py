@@ -548,6 +548,24 @@ row("npu_sparse_flash_attention(Tensor query, Tensor key, Tensor value, Tensor s
     "Tensor? sinks=None) -> (Tensor, Tensor, Tensor)",
     "SparseFlashAttention", _sparse_meta)
 
+
+def _quantised_keys(a: Arguments) -> None:
+    for name in ("key", "value"):
+        a[name] = bits(a[name], a.pop(f"{name}_dtype"))
+
+
+row("npu_kv_quant_sparse_flash_attention(Tensor query, Tensor key, Tensor value, "
+    "Tensor sparse_indices, float scale_value, int key_quant_mode, int value_quant_mode, *, "
+    "Tensor? key_dequant_scale=None, Tensor? value_dequant_scale=None, Tensor? block_table=None, "
+    "Tensor? actual_seq_lengths_query=None, Tensor? actual_seq_lengths_kv=None, "
+    'int sparse_block_size=1, str layout_query="BSND", str layout_kv="BSND", '
+    "int sparse_mode=3, " + _WINDOW + ", int attention_mode=0, int quant_scale_repo_mode=1, "
+    "int tile_size=128, int rope_head_dim=64, int? key_dtype=None, int? value_dtype=None) "
+    "-> Tensor",
+    "KvQuantSparseFlashAttention",
+    lambda a: made(a.query, [*a.query.shape[:-1], a.query.shape[-1] - a.rope_head_dim]),
+    adapt=_quantised_keys)
+
 # ---- linear attention ----
 
 _DELTA = ("(Tensor query, Tensor key, Tensor value, %s state, *, Tensor? beta=None, "

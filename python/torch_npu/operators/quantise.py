@@ -193,6 +193,19 @@ row("npu_dynamic_block_mx_quant(Tensor input, *, " + _ROUND + "int dst_type=296,
     names={"input": "x"}, adapt=_mx_adapt)
 
 
+
+def _dual_meta(a: Arguments) -> tuple:
+    first = list(a.input.shape)
+    first[-1] = _blocks(first[-1], 512)
+    return (mx_values(a.input, _types.float4_e2m1fn_x2), made(a.input, first, torch.float32),
+            mx_scales(a.input))
+
+
+row("npu_dynamic_dual_level_mx_quant(Tensor input, *, Tensor? smooth_scale=None, "
+    'str round_mode="rint") -> (Tensor, Tensor, Tensor)',
+    "DynamicDualLevelMxQuant", _dual_meta, names={"input": "x"})
+
+
 def _grouped_mx_scales(a: Arguments) -> torch.Tensor:
     rows, columns = a.x.shape
     groups = a.group_index.shape[0]
@@ -325,3 +338,37 @@ row("npu_kronecker_quant(Tensor x, Tensor kronecker_p1, Tensor kronecker_p2, "
     "float? clip_ratio=None, int? dst_dtype=None, float? dst_type_max=None) "
     "-> (Tensor out, Tensor quant_scale)",
     "FlatQuant", _kronecker_meta, adapt=_kronecker)
+
+# ---- convolutions of int8 ----
+
+
+def _quant_conv(a: Arguments) -> None:
+    for name in ("strides", "dilations"):
+        a[name] = [1, 1, *_pair(a[name])]
+    above, left = _pair(a.pads)
+    a.pads = [above, above, left, left]
+    a.output_dtype = number(a.output_dtype, "float16")
+    a.input = bits(a.input, a.pop("input_dtype"))
+    a.weight = bits(a.weight, a.pop("weight_dtype"))
+    a.data_format = "NCHW"
+
+
+def _pair(numbers: Any) -> list:
+    return [numbers, numbers] if isinstance(numbers, int) else [numbers[0], numbers[-1]]
+
+
+def _quant_conv_meta(a: Arguments) -> torch.Tensor:
+    shape = [a.input.shape[0], a.weight.shape[0]]
+    for side in range(2):
+        reach = _pair(a.dilations)[side] * (a.weight.shape[2 + side] - 1) + 1
+        room = a.input.shape[2 + side] + 2 * _pair(a.pads)[side] - reach
+        shape.append(room // _pair(a.strides)[side] + 1)
+    return made(a.input, shape, held_dtype(a.output_dtype, torch.float16))
+
+
+row("npu_quant_conv2d(Tensor input, Tensor weight, Tensor scale, int[2] strides=1, "
+    "int[2] pads=0, int[2] dilations=1, int groups=1, int offset_x=0, " + _ROUND
+    + "int? output_dtype=None, Tensor? bias=None, Tensor? offset=None, int? input_dtype=None, "
+    "int? weight_dtype=None) -> Tensor",
+    "QuantConv2D", _quant_conv_meta,
+    names={"input": "x", "weight": "filter", "output_dtype": "dtype"}, adapt=_quant_conv)

@@ -265,6 +265,134 @@ TEST(SparseFlashAttention, AttendsToWhatIsChosen) {
   }
 }
 
+// Keys as they lie in the cache, and what they stand for: [rows, width + rope].
+struct QuantisedKeys {
+  Tensor stored;
+  std::vector<double> values;
+
+  QuantisedKeys(DataType dtype, const Shape& shape, int64_t width, int64_t rope, int64_t tile,
+                int seed)
+      : stored(Tensor::Allocate({kInt8, shape})) {
+    const int64_t rows = shape.elements() / shape.dims().back(), tiles = width / tile;
+    const Tensor numbers = Noise(kInt8, {rows, width}, seed, 100);
+    const Tensor rotated = Noise(dtype, {rows, rope}, seed + 1);
+    const Tensor scales = Noise(kF32, {rows, tiles}, seed + 2, 0.02);
+    std::byte* to = stored.mutable_data();
+    const auto append = [&to](const Tensor& tensor, int64_t row, int64_t bytes) {
+      to = std::copy_n(tensor.data() + row * bytes, bytes, to);
+    };
+    for (int64_t r = 0; r < rows; ++r) {
+      append(numbers, r, width);
+      append(rotated, r, rope * 2);
+      append(scales, r, tiles * 4);
+      for (int64_t d = 0; d < width; ++d) {
+        const auto scale = scales.as<float>()[static_cast<size_t>(r * tiles + d / tile)];
+        const auto number = numbers.as<int8_t>()[static_cast<size_t>(r * width + d)];
+        values.push_back(Rounded(dtype, static_cast<double>(static_cast<float>(number) * scale)));
+      }
+      for (int64_t d = 0; d < rope; ++d) {
+        values.push_back(ToDoubles(rotated)[static_cast<size_t>(r * rope + d)]);
+      }
+    }
+  }
+};
+
+TEST(KvQuantSparseFlashAttention, AttendsToWhatIsChosen) {
+  const int64_t heads = 4, width = 16, rope = 6, tile = 8, count = 3, whole = width + rope;
+  const int64_t stored = width + rope * 2 + width / tile * 4;
+  int seed = 0;
+  for (const Layout& layout : Layouts()) {
+    for (const DataType dtype : {kF16, kBf16}) {
+      for (const bool causal : {false, true}) {
+        const Tensor q = Noise(dtype, layout.QueryShape(heads, whole), ++seed);
+        const QuantisedKeys keys(dtype, layout.KeyShape(1, stored), width, rope, tile, seed);
+        const int64_t rows = layout.queries == "TND" ? 5 : 6;
+        std::vector<int32_t> lists;
+        for (int64_t i = 0; i < rows; ++i) {
+          lists.insert(lists.end(),
+                       {i == 2 ? -1 : static_cast<int32_t>(i % 3), i % 4 == 1 ? -1 : 4, 3});
+        }
+        OpCall call = {.type = "KvQuantSparseFlashAttention",
+                       .inputs = {{"query", q},
+                                  {"key", keys.stored},
+                                  {"value", keys.stored},
+                                  {"sparse_indices", Ints(layout.QueryShape(1, count), lists)}},
+                       .attrs = {{"scale_value", AttrValue::Float(0.5f)},
+                                 {"key_quant_mode", AttrValue::Int(2)},
+                                 {"value_quant_mode", AttrValue::Int(2)},
+                                 {"layout_query", AttrValue::String(layout.queries)},
+                                 {"layout_kv", AttrValue::String(layout.keys)},
+                                 {"sparse_mode", AttrValue::Int(causal ? 3 : 0)},
+                                 {"attention_mode", AttrValue::Int(2)},
+                                 {"tile_size", AttrValue::Int(tile)},
+                                 {"rope_head_dim", AttrValue::Int(rope)}}};
+        layout.Feed(call, "actual_seq_lengths_query", "actual_seq_lengths_kv");
+        const std::vector<double> qs = ToDoubles(q);
+        std::vector<double> out(static_cast<size_t>(rows * heads * width), 0.0);
+        for (int64_t b = 0; b < 2; ++b) {
+          for (int64_t t = 0; t < layout.query_lengths[static_cast<size_t>(b)]; ++t) {
+            const int64_t row = layout.QueryRow(b, t);
+            for (int64_t h = 0; h < heads; ++h) {
+              const double* query = qs.data() + (row * heads + h) * whole;
+              std::vector<const double*> chosen;
+              std::vector<double> weights;
+              double sum = 0;
+              for (int64_t i = 0; i < count; ++i) {
+                const int64_t s = lists[static_cast<size_t>(row * count + i)];
+                if (s < 0) break;
+                if (s >= layout.Seen(b, t, causal)) continue;
+                chosen.push_back(keys.values.data() + layout.KeyRow(b, s) * whole);
+                weights.push_back(
+                    std::exp(0.5 * std::inner_product(query, query + whole, chosen.back(), 0.0)));
+                sum += weights.back();
+              }
+              double* result = out.data() + (row * heads + h) * width;
+              for (size_t i = 0; i < chosen.size(); ++i) {
+                for (int64_t d = 0; d < width; ++d) result[d] += weights[i] / sum * chosen[i][d];
+              }
+            }
+          }
+        }
+        const std::vector<Tensor> got = Results(call);
+        EXPECT_EQ(got[0].type(), (TensorType{dtype, layout.QueryShape(heads, width)}));
+        ExpectNear(got[0], out, 1e-5);
+      }
+    }
+  }
+}
+
+TEST(KvQuantSparseFlashAttention, RefusesByName) {
+  const Tensor q = Noise(kF16, {1, 2, 2, 576}, 1), k = Noise(kInt8, {1, 3, 1, 656}, 2, 50);
+  const OpCall call = {.type = "KvQuantSparseFlashAttention",
+                       .inputs = {{"query", q},
+                                  {"key", k},
+                                  {"value", k},
+                                  {"sparse_indices", Ints({1, 2, 1, 2}, {0, 1, 0, 1})}},
+                       .attrs = {{"scale_value", AttrValue::Float(1)},
+                                 {"key_quant_mode", AttrValue::Int(2)},
+                                 {"value_quant_mode", AttrValue::Int(2)},
+                                 {"attention_mode", AttrValue::Int(2)}}};
+  EXPECT_EQ(Results(call)[0].shape(), Shape({1, 2, 2, 512}));
+  OpCall wrong = call;
+  wrong.attrs[1] = {"key_quant_mode", AttrValue::Int(1)};
+  Fails(wrong, Code::kUnsupported, {"key_quant_mode is 1"});
+  wrong = call;
+  wrong.attrs[3] = {"attention_mode", AttrValue::Int(0)};
+  Fails(wrong, Code::kUnsupported, {"attention_mode is 0"});
+  wrong = call;
+  wrong.attrs.emplace_back("tile_size", AttrValue::Int(6));
+  Fails(wrong, Code::kUnsupported, {"tile_size 6"});
+  wrong = call;
+  wrong.attrs.emplace_back("rope_head_dim", AttrValue::Int(INT64_MAX));
+  Fails(wrong, Code::kUnsupported, {"rope_head_dim is 9223372036854775807"});
+  wrong = call;
+  wrong.inputs[1].value = Noise(kInt8, {1, 3, 1, 640}, 2, 50);
+  Fails(wrong, Code::kInvalidArgument, {"key is int8[1,3,1,640]", "rows of 656"});
+  wrong = call;
+  wrong.inputs.push_back({"key_dequant_scale", Noise(kF32, {4}, 1)});
+  Fails(wrong, Code::kUnsupported, {"\"key_dequant_scale\" is fed"});
+}
+
 TEST(SparseFlashAttention, RefusesByName) {
   const Tensor q = Noise(kF16, {1, 2, 2, 4}, 1), k = Noise(kF16, {1, 3, 1, 4}, 2);
   OpCall call = {.type = "SparseFlashAttention",

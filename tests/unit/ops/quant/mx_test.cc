@@ -1,6 +1,7 @@
 // MX quantisation against a search for the nearest element of each format.
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_builtin.h"
@@ -171,6 +172,87 @@ TEST(DynamicMxQuant, RefusesByName) {
         {"blocksize is 40"});
   fails({{"dst_type", TypeAttr(kE4M3)}, {"axis", AttrValue::Int(2)}}, Code::kInvalidArgument,
         {"axis"});
+}
+
+// The first level in float, as the device computes it; the second by the search above.
+TEST(DynamicDualLevelMxQuant, GivesWhatItsDefinitionSays) {
+  std::mt19937 random(3);
+  const auto below = [&](unsigned bound) { return static_cast<int64_t>(random() % bound); };
+  const std::string modes[] = {"rint", "round", "floor"};
+  for (int i = 0; i < 60; ++i) {
+    SCOPED_TRACE(i);
+    const DataType dtype = below(2) == 0 ? kF16 : kBf16;
+    const int64_t rows = 1 + below(4), width = 2 + 2 * below(i % 3 == 0 ? 700 : 40);
+    const std::string& mode = modes[below(3)];
+    const Tensor x = Noise(dtype, {rows, width}, i, std::exp2(static_cast<double>(below(12))));
+    OpCall call = {.type = "DynamicDualLevelMxQuant",
+                   .inputs = {{"x", x}},
+                   .attrs = {{"round_mode", AttrValue::String(mode)}}};
+    std::vector<double> values = ToDoubles(x);
+    if (below(2) == 0) {
+      const Tensor smooth = Noise(dtype, {width}, i + 100, 2);
+      call.inputs.push_back({"smooth_scale", smooth});
+      for (size_t e = 0; e < values.size(); ++e) {
+        values[e] = Rounded(dtype, values[e] * ToDoubles(smooth)[e % static_cast<size_t>(width)]);
+      }
+    }
+    std::vector<double> scales;
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t begin = 0; begin < width; begin += 512) {
+        float most = 0;
+        const auto first = values.begin() + r * width + begin;
+        const auto last = first + std::min<int64_t>(512, width - begin);
+        for (auto v = first; v != last; ++v)
+          most = std::max(most, static_cast<float>(std::fabs(*v)));
+        const float scale = most * (1.0f / 6);
+        scales.push_back(static_cast<double>(scale));
+        for (auto v = first; v != last; ++v) {
+          if (*v != 0) *v = Rounded(dtype, static_cast<double>(static_cast<float>(*v) / scale));
+        }
+      }
+    }
+    const std::vector<Tensor> got = Results(call);
+    EXPECT_EQ(got[0].shape(), x.shape());
+    EXPECT_EQ(ToDoubles(got[1]), scales);
+    ExpectWanted(Quantised(values, rows, width, 1, 32, kE2M1, false, mode), got[0], got[2], mode);
+    if (HasFailure()) return;
+  }
+}
+
+// The vendor's own test, 512 times 8; zeros; and what is not finite, which counts for no scale but
+// that of its 32.
+TEST(DynamicDualLevelMxQuant, KnownBlocks) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> values(512, 8);
+  std::vector<Tensor> got = Results(
+      {.type = "DynamicDualLevelMxQuant", .inputs = {{"x", FromDoubles(kBf16, {1, 512}, values)}}});
+  EXPECT_EQ(Elements(got[0]), std::vector<double>(512, 6));
+  EXPECT_EQ(ValuesOf<float>(got[1]), std::vector<float>{8.0f * (1.0f / 6)});
+  EXPECT_EQ(got[2].shape(), Shape({1, 8, 2}));
+  EXPECT_EQ(ValuesOf<uint8_t>(got[2]), std::vector<uint8_t>(16, 127));
+  values.assign(96, 0);
+  std::fill_n(values.begin() + 32, 32, -3);
+  values[64] = infinity;
+  got = Results(
+      {.type = "DynamicDualLevelMxQuant", .inputs = {{"x", FromDoubles(kF16, {96}, values)}}});
+  EXPECT_EQ(ToDoubles(got[1]), std::vector<double>{0.5});
+  EXPECT_EQ(ValuesOf<uint8_t>(got[2]), (std::vector<uint8_t>{0, 127, 255, 0}));
+  EXPECT_EQ(Elements(got[0])[40], -6);
+}
+
+TEST(DynamicDualLevelMxQuant, RefusesByName) {
+  OpCall call = {.type = "DynamicDualLevelMxQuant", .inputs = {{"x", Noise(kF16, {2, 7}, 1)}}};
+  Fails(call, Code::kInvalidArgument, {"even last dimension"});
+  call.inputs[0].value = Noise(kF16, {2, 8}, 1);
+  call.attrs = {{"level0_block_size", AttrValue::Int(256)}};
+  Fails(call, Code::kUnsupported, {"level0_block_size is 256"});
+  call.attrs = {{"round_mode", AttrValue::String("ceil")}};
+  Fails(call, Code::kInvalidArgument, {"round_mode", "ceil"});
+  call.attrs.clear();
+  call.inputs.push_back({"smooth_scale", Noise(kF16, {4}, 1)});
+  Fails(call, Code::kInvalidArgument, {"smooth_scale"});
+  call.inputs[0].value = Noise(kF32, {2, 8}, 1);
+  Fails(call, Code::kInvalidArgument, {"x is float32[2,8]"});
 }
 
 TEST(DynamicMxQuantWithDualAxis, IsTheSameTwice) {

@@ -1,0 +1,165 @@
+// QuantConv2D against the sum over all positions, on drawn cases: exact, so bit by bit.
+#include <bit>
+#include <random>
+
+#include "tests/unit/op_builtin.h"
+#include "tests/unit/ops/image/layer_registry.h"
+
+namespace npumesh {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+// A drawn convolution; x is NCHW, the filter OIHW.
+struct DrawnConvolution {
+  Shape x, filter;
+  int64_t groups = 1, offset_x = 0;
+  Dims strides, dilations, pads;
+
+  explicit DrawnConvolution(std::mt19937& random) {
+    const auto between = [&](int64_t least, int64_t most) {
+      return std::uniform_int_distribution<int64_t>(least, most)(random);
+    };
+    groups = between(1, 3);
+    filter = {groups * between(1, 5), between(1, 6), between(1, 4), between(1, 3)};
+    for (int side = 0; side < 2; ++side) {
+      strides.push_back(between(1, 3));
+      dilations.push_back(between(1, 2));
+    }
+    for (int side = 0; side < 4; ++side) pads.push_back(between(0, 2));
+    x = {between(1, 2), groups * filter[1], between(7, 20), between(7, 20)};
+    offset_x = between(0, 1) == 0 ? 0 : between(-128, 127);
+  }
+
+  int64_t Extent(int side) const {
+    const auto s = static_cast<size_t>(side);
+    const int64_t reach = dilations[s] * (filter[2 + side] - 1) + 1;
+    return (x[2 + side] + pads[2 * s] + pads[2 * s + 1] - reach) / strides[s] + 1;
+  }
+  Shape y() const { return {x[0], filter[0], Extent(0), Extent(1)}; }
+
+  // The sum at a position of y.
+  int64_t Sum(const Dims& at, const Tensor& image, const Tensor& weights) const {
+    int64_t sum = 0;
+    const int64_t first = at[1] / (filter[0] / groups) * filter[1];
+    for (const Dims& tap : Positions(Shape({filter[1], filter[2], filter[3]}))) {
+      const int64_t row = at[2] * strides[0] + tap[1] * dilations[0] - pads[0];
+      const int64_t column = at[3] * strides[1] + tap[2] * dilations[1] - pads[2];
+      const bool inside = row >= 0 && row < x[2] && column >= 0 && column < x[3];
+      const int64_t pixel =
+          inside ? image.as<int8_t>()[Index(x, {at[0], first + tap[0], row, column})] : offset_x;
+      sum += pixel * weights.as<int8_t>()[Index(filter, {at[1], tap[0], tap[1], tap[2]})];
+    }
+    return sum;
+  }
+};
+
+Tensor Bytes(std::mt19937& random, const Shape& shape) {
+  std::vector<int8_t> values(static_cast<size_t>(shape.elements()));
+  for (int8_t& value : values) value = static_cast<int8_t>(random());
+  return Make<int8_t>(DataType::kInt8, shape, values);
+}
+
+// Scales as they are fed: floats, or their bits with the mark of TransQuantParamV2.
+Tensor FedScales(DataType dtype, const std::vector<float>& scales) {
+  const Shape shape({static_cast<int64_t>(scales.size())});
+  if (dtype == DataType::kFloat) return Make<float>(dtype, shape, scales);
+  std::vector<uint64_t> packed;
+  for (const float scale : scales) {
+    packed.push_back(uint64_t{1} << 46 | std::bit_cast<uint32_t>(scale));
+  }
+  return Make<uint64_t>(dtype, shape, packed);
+}
+
+// OIHW to HWIO.
+Tensor ImageBeforeChannels(const Tensor& filter) {
+  const Shape& from = filter.shape();
+  const Shape shape({from[2], from[3], from[1], from[0]});
+  std::vector<int8_t> values;
+  for (const Dims& at : Positions(shape)) {
+    values.push_back(filter.as<int8_t>()[Index(from, {at[3], at[2], at[0], at[1]})]);
+  }
+  return Make<int8_t>(DataType::kInt8, shape, values);
+}
+
+AttrValue OfImage(const Dims& numbers, bool last) {
+  return AttrValue::Ints(last ? Dims{1, numbers[0], numbers[1], 1}
+                              : Dims{1, 1, numbers[0], numbers[1]});
+}
+
+OpCall QuantConvCall(const DrawnConvolution& drawn, const Tensor& x, const Tensor& filter,
+                     bool last, DataType y) {
+  return {.type = "QuantConv2D",
+          .inputs = {{"x", last ? ChannelsBehind(x) : x},
+                     {"filter", last ? ImageBeforeChannels(filter) : filter}},
+          .attrs = {{"dtype", AttrValue::Int(static_cast<int64_t>(y))},
+                    {"strides", OfImage(drawn.strides, last)},
+                    {"dilations", OfImage(drawn.dilations, last)},
+                    {"pads", AttrValue::Ints(drawn.pads)},
+                    {"groups", AttrValue::Int(drawn.groups)},
+                    {"data_format", AttrValue::String(last ? "NHWC" : "NCHW")},
+                    {"offset_x", AttrValue::Int(drawn.offset_x)}}};
+}
+
+TEST(QuantConv2D, GivesTheExactSums) {
+  std::mt19937 random(7);
+  constexpr DataType kTo[] = {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
+  constexpr DataType kScales[] = {DataType::kUint64, DataType::kInt64, DataType::kFloat};
+  for (int i = 0; i < 80; ++i) {
+    SCOPED_TRACE(i);
+    const DrawnConvolution drawn(random);
+    const Tensor x = Bytes(random, drawn.x), filter = Bytes(random, drawn.filter);
+    const bool last = random() % 2 == 0, biased = random() % 2 == 0;
+    const DataType to = kTo[random() % 3];
+    const auto channels = static_cast<size_t>(drawn.filter[0]);
+    std::vector<float> scales(random() % 4 == 0 ? 1 : channels);
+    for (float& scale : scales) scale = static_cast<float>(random() % 1000) * 0x1p-14f;
+    std::vector<int32_t> bias(channels);
+    for (int32_t& value : bias)
+      value = biased ? static_cast<int32_t>(random() % 100001) - 50000 : 0;
+    OpCall call = QuantConvCall(drawn, x, filter, last, to);
+    call.inputs.push_back({"scale", FedScales(kScales[random() % 3], scales)});
+    if (biased) {
+      call.inputs.push_back({"bias", Make<int32_t>(DataType::kInt32, {drawn.filter[0]}, bias)});
+    }
+    std::vector<double> want;
+    for (const Dims& at : Positions(drawn.y())) {
+      const auto channel = static_cast<size_t>(at[1]);
+      const auto sum = static_cast<float>(drawn.Sum(at, x, filter) + bias[channel]);
+      want.push_back(static_cast<double>(sum * scales[scales.size() == 1 ? 0 : channel]));
+    }
+    const Tensor expected = FromDoubles(to, drawn.y(), want);
+    EXPECT_TRUE(SameBytes(Results(call)[0], last ? ChannelsBehind(expected) : expected))
+        << drawn.x.ToString() << " " << drawn.filter.ToString();
+    if (HasFailure()) return;
+  }
+}
+
+TEST(QuantConv2D, RefusesByName) {
+  std::mt19937 random(1);
+  const DrawnConvolution drawn(random);
+  const Tensor x = Bytes(random, drawn.x), filter = Bytes(random, drawn.filter);
+  OpCall call = QuantConvCall(drawn, x, filter, false, DataType::kFloat16);
+  call.inputs.push_back({"scale", FedScales(DataType::kFloat, {1.0f})});
+  OpCall wrong = call;
+  wrong.inputs.push_back({"offset", FedScales(DataType::kFloat, {1.0f})});
+  Fails(wrong, Code::kUnsupported, {"\"offset\" is fed"});
+  wrong = call;
+  wrong.attrs.back() = {"offset_x", AttrValue::Int(128)};
+  Fails(wrong, Code::kInvalidArgument, {"offset_x is 128"});
+  wrong = call;
+  wrong.attrs.emplace_back("round_mode", AttrValue::String("floor"));
+  Fails(wrong, Code::kInvalidArgument, {"round_mode", "floor"});
+  wrong = call;
+  wrong.attrs[0] = {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt8))};
+  Fails(wrong, Code::kInvalidArgument, {"dtype is int8"});
+  wrong = call;
+  wrong.inputs[0].value = FromDoubles(DataType::kFloat, drawn.x, ToDoubles(x));
+  Fails(wrong, Code::kUnsupported, {"\"x\"", "float32"});
+  wrong = call;
+  wrong.inputs[2].value = FedScales(DataType::kFloat, std::vector<float>(100, 1.0f));
+  Fails(wrong, Code::kInvalidArgument, {"scale", "100"});
+}
+
+}  // namespace
+}  // namespace npumesh
