@@ -11,18 +11,25 @@
 
 #include "graph/ops/attention/family.h"
 #include "graph/ops/attention/query_keys.h"
+#include "graph/ops/toolbox/product/float_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
 namespace {
 
+// Keys that are multiplied at once.
+constexpr int64_t kKeys = 256;
+
 struct IndexerPlan : QueryKeys {
   Factors weights;
   Factors query_scale, key_scale;  // of the quantised form
   int64_t count = 0;
   bool gives_values = false;
-  Workspace<float> query, weight, key, scores, values;  // query and weight: of all heads
+  int threads = 1;
+  Workspace<float> query, weight;      // of all heads
+  Workspace<float> keys_of, products;  // of a block of keys: [keys, width], [heads, keys]
+  Workspace<float> scores, values;
   Workspace<int32_t> order;
 };
 
@@ -57,7 +64,9 @@ IndexerPlan PlanIndexer(const OpContext& op, Check& check) {
   }
   plan.query = plan.scratch.Floats(plan.heads * plan.width);
   plan.weight = plan.scratch.Floats(plan.heads);
-  plan.key = plan.scratch.Floats(plan.width);
+  plan.keys_of = plan.scratch.Floats(kKeys * plan.width);
+  plan.products = plan.scratch.Floats(plan.heads * kKeys);
+  plan.threads = op.threads();
   plan.scores = plan.scratch.Floats(plan.keys.most());
   plan.values = plan.scratch.Floats(plan.count);
   plan.order = plan.scratch.Take<int32_t>(plan.keys.most());
@@ -75,17 +84,29 @@ void LoadQuery(const IndexerPlan& plan, const KernelArgs& args, int64_t row) {
   }
 }
 
-// The score of a key. Its scale is above zero and may follow the sum, because ReLU keeps it.
-float Score(const IndexerPlan& plan, const KernelArgs& args, int64_t row) {
-  float *key = plan.key(args), *weights = plan.weight(args);
-  LoadNumbers(plan.dtype, args.in[1], row * plan.width, plan.width, key);
-  const float* query = plan.query(args);
-  float score = 0;
-  for (int64_t h = 0; h < plan.heads; ++h, query += plan.width) {
-    const auto product = static_cast<float>(SumOfProducts(query, key, plan.width));
-    score += weights[h] * std::max(product, 0.0f);
+// The scores of the keys [first, first + count) of a sequence. A key's scale is above zero and may
+// follow the sum, because ReLU keeps it.
+Status Score(const IndexerPlan& plan, const KernelArgs& args, int64_t b, int64_t first,
+             int64_t count) {
+  const int64_t width = plan.width;
+  float *keys = plan.keys_of(args), *products = plan.products(args);
+  float* scores = plan.scores(args) + first;
+  for (int64_t s = 0; s < count; ++s) {
+    NPUMESH_ASSIGN_OR_RETURN(const int64_t row, plan.keys.Row(args, b, first + s));
+    LoadNumbers(plan.dtype, args.in[1], row * width, width, keys + s * width);
+    scores[s] = plan.key_scale.For(args, row, 1.0f);
   }
-  return score * plan.key_scale.For(args, row, 1.0f);
+  NPUMESH_RETURN_IF_ERROR(Multiply(plan.heads, count, width, {plan.query(args), width},
+                                   {keys, width, true}, false, products, count));
+  const float* weights = plan.weight(args);
+  for (int64_t s = 0; s < count; ++s) {
+    float score = 0;
+    for (int64_t h = 0; h < plan.heads; ++h) {
+      score += weights[h] * std::max(products[h * count + s], 0.0f);
+    }
+    scores[s] *= score;
+  }
+  return Status();
 }
 
 // Writes the positions, and the values, of the highest of `seen` scores.
@@ -105,14 +126,14 @@ void Choose(const IndexerPlan& plan, const KernelArgs& args, int64_t row, int64_
 }
 
 Status RunIndexer(const IndexerPlan& plan, const KernelArgs& args) {
+  const ThreadCount threads(plan.threads);
   std::fill_n(static_cast<int32_t*>(args.out[0]), plan.queries.rows() * plan.count, -1);
   if (plan.gives_values) ClearOutput(plan, args, 1);
   return plan.ForEach(args, [&](int64_t b, int64_t t, int64_t seen) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const int64_t row, plan.queries.Row(args, b, t));
     LoadQuery(plan, args, row);
-    for (int64_t s = 0; s < seen; ++s) {
-      NPUMESH_ASSIGN_OR_RETURN(const int64_t key, plan.keys.Row(args, b, s));
-      plan.scores(args)[s] = Score(plan, args, key);
+    for (int64_t first = 0; first < seen; first += kKeys) {
+      NPUMESH_RETURN_IF_ERROR(Score(plan, args, b, first, std::min(kKeys, seen - first)));
     }
     Choose(plan, args, row, seen);
     return Status();

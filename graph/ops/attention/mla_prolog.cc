@@ -195,8 +195,8 @@ void Round(DataType dtype, const float* from, int64_t count, float* room, float*
 }
 
 // to[rows, n] = left w[k, n], rounded.
-Status Multiply(const MlaPlan& plan, const KernelArgs& args, int64_t rows, int64_t n, int64_t k,
-                const StoredMatrix& left, MlaSlot weight, float* to) {
+Status Project(const MlaPlan& plan, const KernelArgs& args, int64_t rows, int64_t n, int64_t k,
+               const StoredMatrix& left, MlaSlot weight, float* to) {
   const StoredMatrix w{plan.dtype, args.in[weight], 0, false};
   return BlockedProduct(k, false).Run(args, rows, n, left, w, {}, [&](const SumSegment& segment) {
     float room[kBlockColumns];
@@ -260,19 +260,19 @@ Status RunChunk(const MlaPlan& plan, const KernelArgs& args, int64_t first, int6
   const int64_t latent_q = plan.latent_q, width = plan.latent_kv + plan.rope;
   float *queries = plan.queries(args), *keys = plan.keys(args);
   const StoredMatrix x{plan.dtype, args.in[kX], first * plan.model, false};
-  NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, rows, latent_q, plan.model, x, kDq, queries));
+  NPUMESH_RETURN_IF_ERROR(Project(plan, args, rows, latent_q, plan.model, x, kDq, queries));
   for (int64_t r = 0; r < rows; ++r) {
     float* row = queries + r * latent_q;
     Normalise(plan, args, plan.norm_q, latent_q, row);
     if (plan.gives_norm) StoreRow(plan.dtype, row, args.out[5], (first + r) * latent_q, latent_q);
   }
   const StoredMatrix left{DataType::kFloat, queries, 0, false};
-  NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, rows, plan.heads * plan.head_both(), latent_q, left,
-                                   kUq, plan.heads_of_queries(args)));
+  NPUMESH_RETURN_IF_ERROR(Project(plan, args, rows, plan.heads * plan.head_both(), latent_q, left,
+                                  kUq, plan.heads_of_queries(args)));
   for (int64_t h = 0; h < plan.heads; ++h) {
     NPUMESH_RETURN_IF_ERROR(RunHead(plan, args, first, rows, h));
   }
-  NPUMESH_RETURN_IF_ERROR(Multiply(plan, args, rows, width, plan.model, x, kDkv, keys));
+  NPUMESH_RETURN_IF_ERROR(Project(plan, args, rows, width, plan.model, x, kDkv, keys));
   for (int64_t r = 0; r < rows; ++r) {
     NPUMESH_RETURN_IF_ERROR(WriteCaches(plan, args, first + r, keys + r * width));
   }

@@ -18,6 +18,7 @@
 
 #include "graph/ops/attention/family.h"
 #include "graph/ops/attention/query_keys.h"
+#include "graph/ops/toolbox/product/float_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/row_io.h"
@@ -35,10 +36,11 @@ struct SparsePlan : QueryKeys {  // width: without the rotated part
   int query_rope = -1, key_rope = -1;
   int64_t tile = 0;  // 0: not quantised
   bool packed = false, gives_lse = false;
-  Workspace<int64_t> chosen;  // the rows of the positions in a list
-  Workspace<float> query, result, scores;
-  Workspace<float> keys_of, values_of;  // of those rows
-  Workspace<std::byte> narrow;          // a key in the type of the query
+  int threads = 1;
+  Workspace<int64_t> chosen;                     // the rows of the positions in a list
+  Workspace<float> query, result, scores, sums;  // of a group of heads
+  Workspace<float> keys_of, values_of;           // of those rows
+  Workspace<std::byte> narrow;                   // a key in the type of the query
 
   int64_t whole() const { return width + rope; }
 };
@@ -87,11 +89,13 @@ void TakeRoom(const OpContext& op, SparsePlan& plan) {
     return plan.scratch.Floats(fits ? elements : std::numeric_limits<int64_t>::max());
   };
   plan.chosen = plan.scratch.Take<int64_t>(plan.positions);
-  plan.scores = rows_of(1);
+  plan.scores = rows_of(plan.group);
   plan.keys_of = rows_of(plan.whole());
   plan.values_of = plan.tile > 0 ? plan.keys_of : rows_of(plan.width);
-  plan.query = plan.scratch.Floats(plan.whole());
-  plan.result = plan.scratch.Floats(plan.width);
+  plan.query = plan.scratch.Floats(plan.group * plan.whole());
+  plan.result = plan.scratch.Floats(plan.group * plan.width);
+  plan.sums = plan.scratch.Floats(plan.group);
+  plan.threads = op.threads();
 }
 
 // softmax_max and softmax_sum are [B, Nkv, S, group] or [Nkv, T, group], empty when not asked for.
@@ -211,38 +215,66 @@ void Gather(const SparsePlan& plan, const KernelArgs& args, int64_t n, int64_t c
   }
 }
 
+// The query heads [first, first + group).
+void LoadQueries(const SparsePlan& plan, const KernelArgs& args, int64_t first) {
+  const int64_t whole = plan.whole();
+  float* query = plan.query(args);
+  if (plan.tile > 0) {
+    LoadNumbers(plan.dtype, args.in[0], first * whole, plan.group * whole, query);
+    return;
+  }
+  for (int64_t g = 0; g < plan.group; ++g) {
+    Load(plan, args, 0, plan.query_rope, first + g, query + g * whole);
+  }
+}
+
 struct Statistics {
   float most = -std::numeric_limits<float>::infinity();
   float sum = 0;
 };
 
-// The output of one head of a query, from what its list names.
-Statistics Attend(const SparsePlan& plan, const KernelArgs& args, int64_t head, int64_t chosen) {
-  const int64_t width = plan.width, whole = plan.whole();
-  const int64_t between = plan.tile > 0 ? whole : width;  // from value to value
-  const float *key = plan.keys_of(args), *value = plan.values_of(args);
-  float *query = plan.query(args), *scores = plan.scores(args), *result = plan.result(args);
+// Turns products into exp(scale * product - most).
+Statistics Weigh(float scale, int64_t count, float* scores) {
   Statistics statistics;
-  if (plan.tile > 0) {
-    LoadNumbers(plan.dtype, args.in[0], head * whole, whole, query);
-  } else {
-    Load(plan, args, 0, plan.query_rope, head, query);
-  }
-  for (int64_t i = 0; i < chosen; ++i, key += whole) {
-    scores[i] = plan.scale * static_cast<float>(SumOfProducts(query, key, whole));
+  for (int64_t i = 0; i < count; ++i) {
+    scores[i] *= scale;
     statistics.most = std::max(statistics.most, scores[i]);
   }
   double sum = 0;
-  std::fill_n(result, width, 0.0f);
-  for (int64_t i = 0; i < chosen; ++i, value += between) {
-    const float p = std::exp(scores[i] - statistics.most);
-    sum += static_cast<double>(p);
-    for (int64_t d = 0; d < width; ++d) result[d] += p * value[d];
+  for (int64_t i = 0; i < count; ++i) {
+    scores[i] = std::exp(scores[i] - statistics.most);
+    sum += static_cast<double>(scores[i]);
   }
   statistics.sum = static_cast<float>(sum);
-  for (int64_t d = 0; d < width; ++d) result[d] /= statistics.sum;
-  StoreRow(plan.dtype, result, args.out[0], head * width, width);
   return statistics;
+}
+
+// A query and head `n` of the keys, from the `chosen` rows that Gather has left; `line`: of the
+// statistics.
+Status Attend(const SparsePlan& plan, const KernelArgs& args, int64_t row, int64_t n, int64_t line,
+              int64_t chosen) {
+  const int64_t width = plan.width, whole = plan.whole(), group = plan.group;
+  const int64_t first = row * plan.heads + n * group;
+  float *query = plan.query(args), *scores = plan.scores(args), *result = plan.result(args);
+  float* sums = plan.sums(args);
+  LoadQueries(plan, args, first);
+  NPUMESH_RETURN_IF_ERROR(Multiply(group, chosen, whole, {query, whole},
+                                   {plan.keys_of(args), whole, true}, false, scores, chosen));
+  for (int64_t g = 0; g < group; ++g) {
+    const Statistics statistics = Weigh(plan.scale, chosen, scores + g * chosen);
+    sums[g] = statistics.sum;
+    if (!plan.gives_lse) continue;
+    static_cast<float*>(args.out[1])[line * group + g] = statistics.most;
+    static_cast<float*>(args.out[2])[line * group + g] = statistics.sum;
+  }
+  const FloatMatrix values = {plan.values_of(args), plan.tile > 0 ? whole : width};
+  NPUMESH_RETURN_IF_ERROR(
+      Multiply(group, width, chosen, {scores, chosen}, values, false, result, width));
+  for (int64_t g = 0; g < group; ++g) {
+    for (int64_t d = 0; d < width; ++d) result[g * width + d] /= sums[g];
+  }
+  StoreRow(plan.dtype, result, args.out[0], first * width, group * width);
+  return Status();
 }
 
 Status RunQuery(const SparsePlan& plan, const KernelArgs& args, int64_t b, int64_t t, int64_t n,
@@ -253,17 +285,11 @@ Status RunQuery(const SparsePlan& plan, const KernelArgs& args, int64_t b, int64
   Gather(plan, args, n, chosen);
   const int64_t line = plan.packed ? n * plan.queries.rows() + row
                                    : (b * plan.key_heads + n) * plan.queries.most() + t;
-  for (int64_t g = 0; g < plan.group; ++g) {
-    const int64_t head = row * plan.heads + n * plan.group + g;
-    const Statistics statistics = Attend(plan, args, head, chosen);
-    if (!plan.gives_lse) continue;
-    static_cast<float*>(args.out[1])[line * plan.group + g] = statistics.most;
-    static_cast<float*>(args.out[2])[line * plan.group + g] = statistics.sum;
-  }
-  return Status();
+  return Attend(plan, args, row, n, line, chosen);
 }
 
 Status RunSparse(const SparsePlan& plan, const KernelArgs& args) {
+  const ThreadCount threads(plan.threads);
   ClearOutputs(plan, args);
   return plan.ForEach(args, [&](int64_t b, int64_t t, int64_t seen) -> Status {
     for (int64_t n = 0; n < plan.key_heads; ++n) {

@@ -257,8 +257,7 @@ AttrValue TypeAttr(DataType dtype) {
 }
 
 class StaticQuantTest : public StaticBitsTest, public testing::WithParamInterface<int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Columns, StaticQuantTest,
-                         testing::Values(1, 15, 17, 64, 2056));
+INSTANTIATE_TEST_SUITE_P(Columns, StaticQuantTest, testing::Values(1, 15, 17, 64, 2056));
 
 TEST_P(StaticQuantTest, StaticScales) {
   const int64_t n = GetParam();
