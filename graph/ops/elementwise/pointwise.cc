@@ -3,13 +3,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
@@ -151,6 +155,7 @@ struct PointwisePlan : Planned {
   size_t results = 0;
   std::vector<Destination> destinations;
   std::optional<double> divisor_of_sum;
+  int threads = 1;
 };
 
 Result<PointwisePlan> PlanPointwise(const OpContext& op, const PointwiseSpec& spec) {
@@ -166,6 +171,7 @@ Result<PointwisePlan> PlanPointwise(const OpContext& op, const PointwiseSpec& sp
     NPUMESH_ASSIGN_OR_RETURN(const double value, ConstantOf(op, attr, traits));
     plan.constants.attr.push_back(value);
   }
+  plan.threads = op.threads();
   plan.constants.bits = types.bits;
   plan.constants.slots = op.slots();
   plan.constants.elements = plan.shape.elements();
@@ -194,43 +200,33 @@ class PointwiseKernel final : public Kernel {
  public:
   explicit PointwiseKernel(PointwisePlan plan)
       : plan_(std::move(plan)),
-        blocks_(plan_.fed.size()),
-        results_(plan_.results),
-        addresses_(plan_.fed.size()),
-        reals_(static_cast<size_t>(plan_.constants.slots) + plan_.results, plan_.absent),
-        integers_(reals_.size(), static_cast<WideInt>(plan_.absent)) {
+        parts_(static_cast<size_t>(WorthThreads(
+            kElementWork * static_cast<double>(plan_.constants.elements), plan_.threads))) {
     for (const TensorType& stored : plan_.operands) {
       operands_.emplace_back(stored, plan_.compute, plan_.shape);
+    }
+    const auto slots = static_cast<size_t>(plan_.constants.slots);
+    if (plan_.fed.size() < slots) FillAbsent();
+    for (Part& part : parts_) {
+      part.blocks.resize(plan_.fed.size());
+      part.results.resize(plan_.results);
+      part.in.assign(slots, absent_.bytes);
+      for (BlockBuffer& result : part.results) part.out.push_back(result.bytes);
+    }
+    if (plan_.divisor_of_sum) {
+      sums_.resize(static_cast<size_t>(CeilDiv(plan_.constants.elements, kBlock)));
     }
   }
 
   Status Run(const KernelArgs& args) override {
-    const std::vector<int>& fed = plan_.fed;
-    for (size_t i = 0; i < fed.size(); ++i) operands_[i].Start(args.in[fed[i]], blocks_[i]);
-    double sum = 0;
-    for (int64_t begin = 0; begin < plan_.constants.elements; begin += kBlock) {
-      const auto count = static_cast<size_t>(std::min(kBlock, plan_.constants.elements - begin));
-      for (size_t i = 0; i < fed.size(); ++i) {
-        addresses_[i] = operands_[i].Block(args.in[fed[i]], begin, count, blocks_[i]);
-      }
-      if (plan_.divisor >= 0) {
-        const void* divisors = addresses_[static_cast<size_t>(plan_.divisor)];
-        NPUMESH_RETURN_IF_ERROR(RefuseZeros(plan_.who, divisors, begin, count));
-      }
-      if (plan_.compute == DataType::kDouble) {
-        Evaluate<double>(plan_.real, reals_, count);
-      } else if (plan_.compute == DataType::kInt64) {
-        Evaluate<int64_t>(plan_.integer, integers_, count);
-      } else {
-        Evaluate<uint64_t>(plan_.integer, integers_, count);
-      }
-      if (plan_.divisor_of_sum) {
-        sum += SumOfBlock(count);
-      } else {
-        StoreBlock(args, begin, count);
-      }
-    }
+    RunRanges(static_cast<int>(parts_.size()), plan_.constants.elements, kBlock,
+              [&](int part, int64_t begin, int64_t end) {
+                Part& own = parts_[static_cast<size_t>(part)];
+                own.status = RunRange(args, own, begin, end);
+              });
+    for (const Part& part : parts_) NPUMESH_RETURN_IF_ERROR(part.status);
     if (plan_.divisor_of_sum) {
+      const double sum = std::accumulate(sums_.begin(), sums_.end(), 0.0);
       const double result = sum / *plan_.divisor_of_sum;
       plan_.destinations[0].convert(&result, args.out[0], 1);
     }
@@ -240,48 +236,82 @@ class PointwiseKernel final : public Kernel {
  private:
   static constexpr int64_t kBlock = kBlockElements;
 
-  // Calls the formula for each element of a block. `Stored` is what operands are delivered as,
-  // `Wide` what the formula computes in; `in` has one element of every input, then of every result.
-  template <typename Stored, typename Wide>
-  void Evaluate(const PointwiseFormula<Wide>& formula, std::vector<Wide>& in, size_t count) {
-    Wide* out = in.data() + plan_.constants.slots;
-    for (size_t i = 0; i < count; ++i) {
-      for (size_t operand = 0; operand < plan_.fed.size(); ++operand) {
-        in[static_cast<size_t>(plan_.fed[operand])] =
-            static_cast<const Stored*>(addresses_[operand])[i];
-      }
-      formula(in.data(), plan_.constants, out);
-      for (size_t result = 0; result < results_.size(); ++result) {
-        reinterpret_cast<Stored*>(results_[result].bytes)[i] = static_cast<Stored>(out[result]);
-      }
+  // What one thread works in.
+  struct Part {
+    std::vector<BlockBuffer> blocks, results;
+    std::vector<const void*> in;  // of the current block, by slot
+    std::vector<void*> out;       // the results
+    Status status;
+  };
+
+  // A block of the value of slots that are not fed.
+  void FillAbsent() {
+    const ConvertFn convert = FindConvert(DataType::kDouble, plan_.compute);
+    const std::vector<double> values(kBlockElements, plan_.absent);
+    if (convert == nullptr) {
+      std::memcpy(absent_.bytes, values.data(), values.size() * sizeof(double));
+    } else {
+      convert(values.data(), absent_.bytes, values.size());
     }
   }
 
-  double SumOfBlock(size_t count) const {
-    const auto* values = reinterpret_cast<const double*>(results_[0].bytes);
-    double sum = 0;
-    for (size_t i = 0; i < count; ++i) sum += values[i];
-    return sum;
+  Status RunRange(const KernelArgs& args, Part& part, int64_t first, int64_t last) {
+    const std::vector<int>& fed = plan_.fed;
+    for (size_t i = 0; i < fed.size(); ++i) operands_[i].Start(args.in[fed[i]], part.blocks[i]);
+    for (int64_t begin = first; begin < last; begin += kBlock) {
+      const auto count = static_cast<size_t>(std::min(kBlock, last - begin));
+      for (size_t i = 0; i < fed.size(); ++i) {
+        part.in[static_cast<size_t>(fed[i])] =
+            operands_[i].Block(args.in[fed[i]], begin, count, part.blocks[i]);
+      }
+      if (plan_.divisor >= 0) {
+        const void* divisors = part.in[static_cast<size_t>(plan_.divisor)];
+        NPUMESH_RETURN_IF_ERROR(RefuseZeros(plan_.who, divisors, begin, count));
+      }
+      Evaluate(part, count);
+      if (plan_.divisor_of_sum) {
+        sums_[static_cast<size_t>(begin / kBlock)] = SumOfBlock(part, count);
+      } else {
+        StoreBlock(args, part, begin, count);
+      }
+    }
+    return Status();
   }
 
-  void StoreBlock(const KernelArgs& args, int64_t begin, size_t count) const {
+  void Evaluate(const Part& part, size_t count) const {
+    const void* const* in = part.in.data();
+    void* const* out = part.out.data();
+    if (plan_.compute == DataType::kDouble) {
+      plan_.real.operator()<double>(in, plan_.constants, out, count);
+    } else if (plan_.compute == DataType::kInt64) {
+      plan_.integer.operator()<int64_t>(in, plan_.constants, out, count);
+    } else {
+      plan_.integer.operator()<uint64_t>(in, plan_.constants, out, count);
+    }
+  }
+
+  static double SumOfBlock(const Part& part, size_t count) {
+    const auto* values = reinterpret_cast<const double*>(part.results[0].bytes);
+    return std::accumulate(values, values + count, 0.0);
+  }
+
+  void StoreBlock(const KernelArgs& args, const Part& part, int64_t begin, size_t count) const {
     for (const Destination& to : plan_.destinations) {
       const auto port = static_cast<size_t>(to.port);
       // An operator that updates an input owns its storage while it runs (Operator::in_place).
       void* const data = port < plan_.outputs.size()
                              ? args.out[port]
                              : const_cast<void*>(args.in[to.slot]);  // NOLINT
-      to.convert(results_[port].bytes,
+      to.convert(part.results[port].bytes,
                  static_cast<std::byte*>(data) + static_cast<size_t>(begin) * to.width, count);
     }
   }
 
   const PointwisePlan plan_;
   std::vector<Operand> operands_;
-  std::vector<BlockBuffer> blocks_, results_;
-  std::vector<const void*> addresses_;  // of the operands' current block
-  std::vector<double> reals_;
-  std::vector<WideInt> integers_;
+  BlockBuffer absent_;
+  std::vector<Part> parts_;
+  std::vector<double> sums_;  // of the blocks, where they are summed up
 };
 
 Operator PointwiseOf(const PointwiseSpec& spec) {

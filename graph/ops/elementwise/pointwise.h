@@ -39,50 +39,82 @@ struct PointwiseConstants {
 
 // A formula on one element of each input: a function object without state that takes (a), (a, b),
 // (a, b, c) ..., with or without the constants behind, or (in, constants), `in` by slot. It gives
-// the result, or a std::array of several.
+// the result, or a std::array of several. Called for a block of elements at once, so that the
+// compiler sees the loop.
 template <typename Number>
 class PointwiseFormula {
  public:
   constexpr PointwiseFormula() = default;  // none
   template <typename F, typename = std::enable_if_t<std::is_class_v<F>>>
-  constexpr PointwiseFormula(F) : function_(Evaluate<F>) {}  // NOLINT: implicit
+  constexpr PointwiseFormula(F)  // NOLINT: implicit
+      : first_(Evaluate<F, First>), second_(Evaluate<F, Second>) {}
 
-  bool given() const { return function_ != nullptr; }
-  void operator()(const Number* in, const PointwiseConstants& constants, Number* out) const {
-    function_(in, constants, out);
+  bool given() const { return first_ != nullptr; }
+  // Computes `count` elements that are stored as `Stored`: double for real formulas, int64_t or
+  // uint64_t for those on integers. `in` has the address of each slot's, `out` of each result's.
+  template <typename Stored>
+  void operator()(const void* const* in, const PointwiseConstants& constants, void* const* out,
+                  size_t count) const {
+    static_assert(std::is_same_v<Stored, First> || std::is_same_v<Stored, Second>);
+    (std::is_same_v<Stored, First> ? first_ : second_)(in, constants, out, count);
   }
 
  private:
+  static constexpr bool kReal = std::is_same_v<Number, double>;
+  using First = std::conditional_t<kReal, double, int64_t>;
+  using Second = std::conditional_t<kReal, double, uint64_t>;
+  using Function = void (*)(const void* const* in, const PointwiseConstants& constants,
+                            void* const* out, size_t count);
   template <size_t>
   using NumberAt = Number;
 
-  template <typename F>
-  static void Evaluate(const Number* in, const PointwiseConstants& constants, Number* out) {
+  template <typename F, typename Stored>
+  static void Evaluate(const void* const* in, const PointwiseConstants& constants, void* const* out,
+                       size_t count) {
     if constexpr (std::is_invocable_v<F, const Number*, const PointwiseConstants&>) {
-      out[0] = F()(in, constants);
+      std::vector<Number> row(static_cast<size_t>(constants.slots));
+      for (size_t i = 0; i < count; ++i) {
+        for (size_t slot = 0; slot < row.size(); ++slot) {
+          row[slot] = static_cast<const Stored*>(in[slot])[i];
+        }
+        Put<Stored>(F()(row.data(), constants), out, i);
+      }
     } else {
-      Spread<F>(in, constants, out, std::index_sequence<0>());
+      Spread<F, Stored>(in, constants, out, count, std::index_sequence<0>());
     }
   }
-  // With the first elements as arguments, as many as it takes.
-  template <typename F, size_t... kSlots>
-  static void Spread(const Number* in, const PointwiseConstants& constants, Number* out,
-                     std::index_sequence<kSlots...>) {
-    if constexpr (std::is_invocable_v<F, NumberAt<kSlots>...>) {
-      Put(F()(in[kSlots]...), out);
-    } else if constexpr (std::is_invocable_v<F, NumberAt<kSlots>..., const PointwiseConstants&>) {
-      Put(F()(in[kSlots]..., constants), out);
+  // With the first slots as arguments, as many as it takes.
+  template <typename F, typename Stored, size_t... kSlots>
+  static void Spread(const void* const* in, const PointwiseConstants& constants, void* const* out,
+                     size_t count, std::index_sequence<kSlots...>) {
+    constexpr bool kPlain = std::is_invocable_v<F, NumberAt<kSlots>...>;
+    if constexpr (kPlain ||
+                  std::is_invocable_v<F, NumberAt<kSlots>..., const PointwiseConstants&>) {
+      const Stored* const x[] = {static_cast<const Stored*>(in[kSlots])...};
+      for (size_t i = 0; i < count; ++i) {
+        if constexpr (kPlain) {
+          Put<Stored>(F()(static_cast<Number>(x[kSlots][i])...), out, i);
+        } else {
+          Put<Stored>(F()(static_cast<Number>(x[kSlots][i])..., constants), out, i);
+        }
+      }
     } else {
-      Spread<F>(in, constants, out, std::make_index_sequence<sizeof...(kSlots) + 1>());
+      Spread<F, Stored>(in, constants, out, count,
+                        std::make_index_sequence<sizeof...(kSlots) + 1>());
     }
   }
-  static void Put(Number result, Number* out) { out[0] = result; }
-  template <size_t kResults>
-  static void Put(const std::array<Number, kResults>& results, Number* out) {
-    for (size_t i = 0; i < kResults; ++i) out[i] = results[i];
+  template <typename Stored>
+  static void Put(Number result, void* const* out, size_t i) {
+    static_cast<Stored*>(out[0])[i] = static_cast<Stored>(result);
+  }
+  template <typename Stored, size_t kResults>
+  static void Put(const std::array<Number, kResults>& results, void* const* out, size_t i) {
+    for (size_t r = 0; r < kResults; ++r) {
+      static_cast<Stored*>(out[r])[i] = static_cast<Stored>(results[r]);
+    }
   }
 
-  void (*function_)(const Number* in, const PointwiseConstants& constants, Number* out) = nullptr;
+  Function first_ = nullptr, second_ = nullptr;
 };
 using RealFormula = PointwiseFormula<double>;
 using IntegerFormula = PointwiseFormula<WideInt>;

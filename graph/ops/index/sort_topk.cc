@@ -62,6 +62,29 @@ void Arrange(const Wide* x, int64_t count, bool descending, std::vector<int64_t>
   });
 }
 
+// The first `taken` of them, which are few: the worst of those that are kept is at the front of a
+// heap, and most elements are only compared with it.
+template <typename Wide>
+void ArrangeFirst(const Wide* x, int64_t count, int64_t taken, bool descending,
+                  std::vector<int64_t>& order) {
+  const auto before = [x, descending](int64_t a, int64_t b) {
+    const bool better = descending ? Less(x[b], x[a]) : Less(x[a], x[b]);
+    const bool worse = descending ? Less(x[a], x[b]) : Less(x[b], x[a]);
+    return better || (!worse && a < b);
+  };
+  order.resize(static_cast<size_t>(taken));
+  std::iota(order.begin(), order.end(), 0);
+  if (taken == 0) return;
+  std::make_heap(order.begin(), order.end(), before);
+  for (int64_t i = taken; i < count; ++i) {
+    if (!before(i, order.front())) continue;
+    std::pop_heap(order.begin(), order.end(), before);
+    order.back() = i;
+    std::push_heap(order.begin(), order.end(), before);
+  }
+  std::sort_heap(order.begin(), order.end(), before);
+}
+
 // ---- Sort, TopKV2 ----
 
 AlongPlan PlanSort(const OpContext& op, Check& check) {
@@ -91,8 +114,13 @@ AlongPlan PlanTopK(const OpContext& op, Check& check) {
 constexpr auto kSorted = [](const AlongPlan& plan, auto wide) {
   using Wide = decltype(wide);
   return [columns = plan.columns, taken = plan.taken, descending = plan.descending,
-          order = std::vector<int64_t>()](const Wide* x, Wide* values, int64_t* indices) mutable {
-    Arrange(x, columns, descending, order);
+          order = std::vector<int64_t>(static_cast<size_t>(plan.columns))](
+             const Wide* x, Wide* values, int64_t* indices) mutable {
+    if (taken < columns / 4) {
+      ArrangeFirst(x, columns, taken, descending, order);
+    } else {
+      Arrange(x, columns, descending, order);
+    }
     for (int64_t i = 0; i < taken; ++i) {
       indices[i] = order[static_cast<size_t>(i)];
       values[i] = x[indices[i]];

@@ -17,7 +17,8 @@ Body LogSoftmax(const OpContext&, int64_t n) {
     const double most = n > 0 ? *std::max_element(x, x + n) : 0;
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - most);
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i] - most - std::log(sum);
+    const double logarithm = std::log(sum);
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] - most - logarithm;
   };
 }
 

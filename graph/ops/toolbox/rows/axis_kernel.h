@@ -19,6 +19,7 @@
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/core/operator.h"
 #include "graph/ops/toolbox/values/cast.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 
@@ -96,7 +97,8 @@ Wide Wrapped(F f, Wide a, Wide b) {
 }
 
 // What a row becomes. `x` holds the rows of all inputs, one after the other; `values` has room for
-// the rows of all outputs in the same way.
+// the rows of all outputs in the same way. Every thread has a copy: a body keeps nothing from row
+// to row but room to work in.
 template <typename Wide>
 using RowBody = std::function<void(const Wide* x, Wide* values, int64_t* indices)>;
 
@@ -113,7 +115,7 @@ class RowKernel final : public Kernel {
   // REQUIRES: `slots` have the same shape and Wide as wide type; outputs are inferred.
   RowKernel(const OpContext& op, const std::vector<int>& slots, const std::vector<bool>& chosen,
             const RowOutputs& outputs, RowBody<Wide> body)
-      : from_(op.in(slots[0]).shape, chosen), to_(outputs.shape, chosen), body_(std::move(body)) {
+      : from_(op.in(slots[0]).shape, chosen), to_(outputs.shape, chosen) {
     for (const int slot : slots) {
       const DataType dtype = op.in(slot).dtype;
       in_.push_back({slot, WidthOf(dtype), FindConvert(dtype, WideTypeOf(dtype))});
@@ -127,37 +129,54 @@ class RowKernel final : public Kernel {
       const DataType dtype = op.out(outputs.indices).dtype;
       index_ = {outputs.indices, WidthOf(dtype), FindConvert(DataType::kInt64, dtype)};
     }
-    x_.resize(slots.size() * static_cast<size_t>(from_.columns()));
-    // Bodies of operators without outputs of values write one all the same.
-    y_.resize(std::max<size_t>(out_.size(), 1) * static_cast<size_t>(to_.columns()));
-    i_.resize(static_cast<size_t>(to_.columns()));
+    const auto elements = static_cast<double>(op.in(slots[0]).shape.elements());
+    const int threads = WorthThreads(kElementWork * elements, op.threads());
+    const int64_t parts = std::clamp<int64_t>(to_.rows(), 1, threads);
+    const Part part = {
+        std::move(body), std::vector<Wide>(slots.size() * static_cast<size_t>(from_.columns())),
+        // Bodies of operators without outputs of values write one all the same.
+        std::vector<Wide>(std::max<size_t>(out_.size(), 1) * static_cast<size_t>(to_.columns())),
+        std::vector<int64_t>(static_cast<size_t>(to_.columns()))};
+    parts_.assign(static_cast<size_t>(parts), part);
   }
 
   Status Run(const KernelArgs& args) override {
-    for (int64_t row = 0; row < to_.rows(); ++row) {
-      Wide* x = x_.data();
-      for (const RowSide& in : in_) {
-        from_.Load(in, args.in[in.place], row, x);
-        x += from_.columns();
-      }
-      body_(x_.data(), y_.data(), i_.data());
-      const Wide* y = y_.data();
-      for (const RowSide& out : out_) {
-        to_.Store(out, y, args.out[out.place], row);
-        y += to_.columns();
-      }
-      if (index_.place >= 0) to_.Store(index_, i_.data(), args.out[index_.place], row);
-    }
+    RunRanges(static_cast<int>(parts_.size()), to_.rows(), 1,
+              [&](int part, int64_t begin, int64_t end) {
+                for (int64_t row = begin; row < end; ++row) {
+                  RunRow(args, row, parts_[static_cast<size_t>(part)]);
+                }
+              });
     return Status();
   }
 
  private:
+  // What a thread works with.
+  struct Part {
+    RowBody<Wide> body;
+    std::vector<Wide> x, y;
+    std::vector<int64_t> i;
+  };
+
+  void RunRow(const KernelArgs& args, int64_t row, Part& part) const {
+    Wide* x = part.x.data();
+    for (const RowSide& in : in_) {
+      from_.Load(in, args.in[in.place], row, x);
+      x += from_.columns();
+    }
+    part.body(part.x.data(), part.y.data(), part.i.data());
+    const Wide* y = part.y.data();
+    for (const RowSide& out : out_) {
+      to_.Store(out, y, args.out[out.place], row);
+      y += to_.columns();
+    }
+    if (index_.place >= 0) to_.Store(index_, part.i.data(), args.out[index_.place], row);
+  }
+
   AxisRows from_, to_;
-  RowBody<Wide> body_;
   std::vector<RowSide> in_, out_;
   RowSide index_;
-  std::vector<Wide> x_, y_;
-  std::vector<int64_t> i_;
+  std::vector<Part> parts_;
 };
 
 template <typename Wide>

@@ -1,4 +1,6 @@
 // Sort, TopKV2, ArgMax and their like, against a selection by counting.
+#include <random>
+
 #include "tests/unit/op_values.h"
 #include "tests/unit/ops/index/index_registry.h"
 
@@ -133,6 +135,29 @@ TEST(TopK, TakesTheFirstOfTheOrder) {
         }
       }
     }
+  }
+}
+
+// Long rows of few values, so that many are equal, with NaN and both zeros among them.
+TEST(TopK, OfLongRowsIsTheBeginningOfTheOrder) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 60; ++i) {
+    SCOPED_TRACE(i);
+    const int64_t columns = 2 + static_cast<int64_t>(random() % 300);
+    const auto k = static_cast<int64_t>(random() % static_cast<unsigned>(columns)) / (1 + i % 20);
+    const auto kinds = static_cast<int>(1 + random() % 40);
+    const bool largest = i % 2 == 0;
+    std::vector<double> row(static_cast<size_t>(columns));
+    for (double& value : row) {
+      const int drawn = static_cast<int>(random() % 40);
+      value = drawn == 0 ? std::nan("") : drawn == 1 ? -0.0 : drawn % kinds - kinds / 2;
+    }
+    const Tensor x = FromDoubles(DataType::kFloat, {1, columns}, row);
+    const Result<std::vector<Tensor>> out = RunOp(IndexOps(), TopK(x, k, -1, largest));
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    const std::vector<size_t> order = Ranked(row, largest);
+    EXPECT_EQ(ToDoubles((*out)[1]),
+              std::vector<double>(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k)));
   }
 }
 
