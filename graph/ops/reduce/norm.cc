@@ -6,6 +6,7 @@
 // it is multiplied by gamma.
 #include "graph/ops/reduce/norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "graph/ops/core/check.h"
@@ -16,6 +17,7 @@
 #include "graph/ops/toolbox/values/rms_row.h"
 #include "graph/ops/toolbox/values/row_io.h"
 #include "graph/ops/toolbox/values/row_math.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
@@ -28,11 +30,18 @@ const float* LoadColumns(const ColumnInput& input, const KernelArgs& args, int64
   return LoadRow(input.dtype, args.in[*input.slot], 0, columns, input.row(args));
 }
 
+// How many threads share `rows` of `columns` elements out.
+int PartsOf(const RowParts& parts, int64_t rows, int64_t columns) {
+  const double work = kElementWork * static_cast<double>(rows) * static_cast<double>(columns);
+  return static_cast<int>(std::clamp<int64_t>(rows, 1, WorthThreads(work, parts.threads)));
+}
+
 void TakeRows(LayerNormPlan& plan) {
   for (ColumnInput* vector : {&plan.gamma, &plan.beta}) {
     if (vector->slot) vector->row = plan.scratch.Floats(plan.columns);
   }
-  plan.scratch.Take(plan.columns, {&plan.x_row, &plan.y_row});
+  plan.parts.count = PartsOf(plan.parts, plan.rows, plan.columns);
+  plan.scratch.Take(plan.parts.count * plan.columns, {&plan.x_row, &plan.y_row});
 }
 
 ColumnInput ColumnsOf(const OpContext& op, std::string_view port, const Shape& normalized,
@@ -56,6 +65,7 @@ LayerNormPlan PlanLayerNorm(const OpContext& op, Check& check) {
   LayerNormPlan plan;
   plan.rows = ElementsBetween(x.shape, 0, axis);
   plan.columns = normalized.elements();
+  plan.parts.threads = op.threads();
   plan.x_dtype = plan.y_dtype = x.dtype;
   plan.gamma = ColumnsOf(op, "gamma", normalized, check);
   plan.beta = ColumnsOf(op, "beta", normalized, check);
@@ -82,30 +92,37 @@ Moments CentreAndScale(const float* x, int64_t count, double epsilon, float* y) 
   return moments;
 }
 
-Status RunLayerNorm(const LayerNormPlan& plan, const KernelArgs& args) {
+// Row `r` on a thread; the vectors may be null.
+void RunLayerNormRow(const LayerNormPlan& plan, const KernelArgs& args, int part, int64_t r,
+                     const float* gamma, const float* beta) {
   const int64_t n = plan.columns;
-  const float* gamma = LoadColumns(plan.gamma, args, n);
-  const float* beta = LoadColumns(plan.beta, args, n);
-  float* y = plan.y_row(args);
-  for (int64_t r = 0; r < plan.rows; ++r) {
-    const float* x = LoadRow(plan.x_dtype, args.in[0], r * n, n, plan.x_row(args));
-    const Moments moments = CentreAndScale(x, n, plan.epsilon, y);
-    if (gamma != nullptr) MultiplyRow(y, gamma, n, y);
-    if (beta != nullptr) AddRow(y, beta, n, y);
-    StoreRow(plan.y_dtype, y, args.out[0], r * n, n);
-    if (!plan.gives_statistics) continue;
-    static_cast<float*>(args.out[1])[r] = moments.mean;
-    static_cast<float*>(args.out[2])[r] = moments.rstd;
-  }
+  float *room = plan.x_row(args) + part * n, *y = plan.y_row(args) + part * n;
+  const float* x = LoadRow(plan.x_dtype, args.in[0], r * n, n, room);
+  const Moments moments = CentreAndScale(x, n, plan.epsilon, y);
+  if (gamma != nullptr) MultiplyRow(y, gamma, n, y);
+  if (beta != nullptr) AddRow(y, beta, n, y);
+  StoreRow(plan.y_dtype, y, args.out[0], r * n, n);
+  if (!plan.gives_statistics) return;
+  static_cast<float*>(args.out[1])[r] = moments.mean;
+  static_cast<float*>(args.out[2])[r] = moments.rstd;
+}
+
+Status RunLayerNorm(const LayerNormPlan& plan, const KernelArgs& args) {
+  const float* gamma = LoadColumns(plan.gamma, args, plan.columns);
+  const float* beta = LoadColumns(plan.beta, args, plan.columns);
+  RunRanges(plan.parts.count, plan.rows, 1, [&](int part, int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) RunLayerNormRow(plan, args, part, r, gamma, beta);
+  });
   return Status();
 }
 
 // ---- RmsNorm, AddRmsNorm ----
 
 void TakeRows(RmsNormPlan& plan) {
-  plan.x_row = plan.scratch.Floats(plan.columns);
-  if (plan.x2_slot) plan.x2_row = plan.scratch.Floats(plan.columns);
-  plan.scratch.Take(plan.columns, {&plan.gamma_row, &plan.y_row});
+  plan.parts.count = PartsOf(plan.parts, plan.rows, plan.columns);
+  plan.gamma_row = plan.scratch.Floats(plan.columns);
+  plan.scratch.Take(plan.parts.count * plan.columns, {&plan.x_row, &plan.y_row});
+  if (plan.x2_slot) plan.x2_row = plan.scratch.Floats(plan.parts.count * plan.columns);
 }
 
 // Outputs of RmsNorm: y, rstd; of AddRmsNorm: y, rstd, x.
@@ -125,6 +142,7 @@ RmsNormPlan PlanRmsNorm(const OpContext& op, Check& check) {
   plan.rows = ElementsBetween(x.shape, 0, axis);
   plan.columns = gamma.shape.elements();
   if (kAdds) plan.x2_slot = op.slot("x2");
+  plan.parts.threads = op.threads();
   plan.gamma_slot = op.slot("gamma");
   plan.x_dtype = plan.y_dtype = x.dtype;
   plan.gamma_dtype = gamma.dtype;
@@ -137,28 +155,33 @@ RmsNormPlan PlanRmsNorm(const OpContext& op, Check& check) {
 }
 
 // Output x = x1 + x2, rounded to its type.
-void StoreSum(const RmsNormPlan& plan, const KernelArgs& args, int64_t r) {
+void StoreSum(const RmsNormPlan& plan, const KernelArgs& args, int part, int64_t r) {
   const int64_t n = plan.columns;
-  float *sum = plan.x_row(args), *room = plan.x2_row(args);
+  float *sum = plan.x_row(args) + part * n, *room = plan.x2_row(args) + part * n;
   const float* a = LoadRow(plan.x_dtype, args.in[plan.x_slot], r * n, n, sum);
   const float* b = LoadRow(plan.x_dtype, args.in[*plan.x2_slot], r * n, n, room);
   for (int64_t i = 0; i < n; ++i) sum[i] = a[i] + b[i];
   StoreRow(plan.x_dtype, sum, args.out[2], r * n, n);
 }
 
-Status RunRmsNorm(const RmsNormPlan& plan, const KernelArgs& args) {
+void RunRmsNormRow(const RmsNormPlan& plan, const KernelArgs& args, int part, int64_t r,
+                   const float* gamma) {
   const int64_t n = plan.columns;
   const bool adds = plan.x2_slot.has_value();
-  const float* gamma =
-      LoadRow(plan.gamma_dtype, args.in[plan.gamma_slot], 0, n, plan.gamma_row(args));
+  if (adds) StoreSum(plan, args, part, r);
   const void* source = adds ? args.out[2] : args.in[plan.x_slot];
-  for (int64_t r = 0; r < plan.rows; ++r) {
-    if (adds) StoreSum(plan, args, r);
-    const float* x = LoadRow(plan.x_dtype, source, r * n, n, plan.x_row(args));
-    const float rstd = NormaliseRow(plan.y_dtype, x, gamma, n, plan.epsilon, plan.rounds,
-                                    plan.y_row(args), args.out[0], r * n);
-    if (plan.gives_rstd) static_cast<float*>(args.out[1])[r] = rstd;
-  }
+  const float* x = LoadRow(plan.x_dtype, source, r * n, n, plan.x_row(args) + part * n);
+  const float rstd = NormaliseRow(plan.y_dtype, x, gamma, n, plan.epsilon, plan.rounds,
+                                  plan.y_row(args) + part * n, args.out[0], r * n);
+  if (plan.gives_rstd) static_cast<float*>(args.out[1])[r] = rstd;
+}
+
+Status RunRmsNorm(const RmsNormPlan& plan, const KernelArgs& args) {
+  const float* gamma =
+      LoadRow(plan.gamma_dtype, args.in[plan.gamma_slot], 0, plan.columns, plan.gamma_row(args));
+  RunRanges(plan.parts.count, plan.rows, 1, [&](int part, int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) RunRmsNormRow(plan, args, part, r, gamma);
+  });
   return Status();
 }
 

@@ -12,6 +12,12 @@
 
 namespace npumesh {
 
+// Threads that share rows out.
+struct RowParts {
+  int threads = 1;  // that there are
+  int count = 1;    // that are worth it; found with the memory
+};
+
 // y = x / sqrt(mean(x^2) + epsilon) * gamma for `rows` rows of `columns` elements, statistics in
 // float32. Types are float16, bfloat16 or float32.
 struct RmsNormPlan : Planned {
@@ -24,7 +30,9 @@ struct RmsNormPlan : Planned {
   double epsilon = 0;
   bool rounds = false;     // the quotient is rounded to y_dtype before it is multiplied by gamma
   bool gives_rstd = true;  // output 1: the reciprocal roots, float32
-  Workspace<float> x_row, x2_row, gamma_row, y_row;
+  RowParts parts;
+  Workspace<float> gamma_row;
+  Workspace<float> x_row, x2_row, y_row;  // of each part
 };
 
 // A vector over the columns, or none.
@@ -42,7 +50,8 @@ struct LayerNormPlan : Planned {
   ColumnInput gamma, beta;
   double epsilon = 0;
   bool gives_statistics = true;  // outputs 1 and 2: means and reciprocal roots, float32
-  Workspace<float> x_row, y_row;
+  RowParts parts;
+  Workspace<float> x_row, y_row;  // of each part
 };
 
 // These take the memory that the plan needs.

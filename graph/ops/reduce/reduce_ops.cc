@@ -20,6 +20,8 @@
 #include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 #include "graph/ops/toolbox/values/cast.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
@@ -57,6 +59,7 @@ struct ReducePlan : Planned {
   Fold fold = {};
   std::vector<Pass> passes;
   int64_t count = 1;  // elements folded into one, for the mean
+  int threads = 1;
   size_t in_width = 0, out_width = 0;
   size_t width = 0;  // of the fold's type
   ConvertFn load = nullptr, store = nullptr;
@@ -88,6 +91,7 @@ ReducePlan PlanReduce(const OpContext& op, Check& check) {
   const DataType out = flags ? DataType::kBool : folded;
   ReducePlan plan;
   plan.elements = x.shape.elements();
+  plan.threads = op.threads();
   plan.fold = *fold;
   if (!mode.empty() && IsFloating(folded)) {
     const std::string why = fmt::format("op_select_implmode={}", mode);
@@ -154,25 +158,34 @@ void Finish(const ReducePlan& plan, BlockBuffer& total, size_t columns, std::byt
   plan.store(total.bytes, to, columns);
 }
 
-// A pass may write over its own source: what it writes lies before what it has yet to read.
+// Block `index` of the results of a pass: of one outer position, up to kStep inner ones.
+void RunBlock(const ReducePlan& plan, const Pass& pass, const Source& source, int64_t index,
+              std::byte* to, bool last) {
+  const size_t step = last ? plan.out_width : plan.width;
+  const int64_t blocks = CeilDiv(pass.inner, kStep), outer = index / blocks;
+  const int64_t begin = index % blocks * kStep;
+  const auto columns = static_cast<size_t>(std::min(kStep, pass.inner - begin));
+  BlockBuffer total;
+  plan.fold.fill(plan.fold.identity, total.bytes, columns);
+  const int64_t start = outer * pass.size * pass.inner + begin;
+  if (pass.inner == 1) {
+    FoldRow(plan.fold, source, start, pass.size, total);
+  } else {
+    FoldColumns(plan.fold, source, start, pass, columns, total);
+  }
+  Finish(plan, total, columns, to + static_cast<size_t>(outer * pass.inner + begin) * step, last);
+}
+
+// A pass may write over its own source, block by block: what it writes lies before what it has yet
+// to read. Others are shared out among threads.
 void RunPass(const ReducePlan& plan, const Pass& pass, const Source& source, std::byte* to,
              bool last) {
-  const size_t step = last ? plan.out_width : plan.width;
-  for (int64_t outer = 0; outer < pass.outer; ++outer) {
-    for (int64_t begin = 0; begin < pass.inner; begin += kStep) {
-      const auto columns = static_cast<size_t>(std::min(kStep, pass.inner - begin));
-      BlockBuffer total;
-      plan.fold.fill(plan.fold.identity, total.bytes, columns);
-      const int64_t start = outer * pass.size * pass.inner + begin;
-      if (pass.inner == 1) {
-        FoldRow(plan.fold, source, start, pass.size, total);
-      } else {
-        FoldColumns(plan.fold, source, start, pass, columns, total);
-      }
-      Finish(plan, total, columns, to + static_cast<size_t>(outer * pass.inner + begin) * step,
-             last);
-    }
-  }
+  const int64_t blocks = pass.outer * CeilDiv(pass.inner, kStep);
+  const double work = kElementWork * static_cast<double>(pass.outer * pass.size * pass.inner);
+  const int parts = source.data == to ? 1 : WorthThreads(work, plan.threads);
+  RunRanges(parts, blocks, 1, [&](int, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) RunBlock(plan, pass, source, i, to, last);
+  });
 }
 
 Status RunReduce(const ReducePlan& plan, const KernelArgs& args) {

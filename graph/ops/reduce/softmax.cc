@@ -15,6 +15,7 @@
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/row_io.h"
 #include "graph/ops/toolbox/values/row_math.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
@@ -32,10 +33,11 @@ void SoftmaxOfDoubles(const double* x, int64_t count, double* y) {
 struct SoftmaxPlan : Planned {
   DataType from = DataType::kFloat, to = DataType::kFloat;
   int64_t rows = 1, columns = 1;
+  int parts = 1;       // threads that share the rows out
   bool moved = false;  // the axes are not the last ones
   StridedCopy gather, scatter;
-  Workspace<float> x_row, y_row;
-  Workspace<std::byte> x, y;  // with the axes last
+  Workspace<float> x_row, y_row;  // of each part
+  Workspace<std::byte> x, y;      // with the axes last
 };
 
 // The copy from x to its transposition, or back.
@@ -73,7 +75,10 @@ SoftmaxPlan PlanSoftmax(const OpContext& op, Check& check) {
     }
   }
   plan.moved = !std::is_sorted(order.begin(), order.end());
-  plan.scratch.Take(plan.columns, {&plan.x_row, &plan.y_row});
+  const auto elements = static_cast<double>(x.shape.elements());
+  const int threads = WorthThreads(kElementWork * elements, op.threads());
+  plan.parts = static_cast<int>(std::clamp<int64_t>(plan.rows, 1, threads));
+  plan.scratch.Take(plan.parts * plan.columns, {&plan.x_row, &plan.y_row});
   if (plan.moved) {
     const int64_t from_bytes = BitsOf(plan.from) / 8, to_bytes = BitsOf(plan.to) / 8;
     plan.gather = Transposition(x.shape, order, static_cast<size_t>(from_bytes), true);
@@ -85,16 +90,23 @@ SoftmaxPlan PlanSoftmax(const OpContext& op, Check& check) {
   return plan;
 }
 
-void RunRows(const SoftmaxPlan& plan, const KernelArgs& args, const void* x, void* y) {
-  const int64_t n = plan.columns;
-  for (int64_t r = 0; n > 0 && r < plan.rows; ++r) {
-    if (plan.from == DataType::kDouble) {
-      SoftmaxOfDoubles(static_cast<const double*>(x) + r * n, n, static_cast<double*>(y) + r * n);
-      continue;
-    }
-    SoftmaxRow(LoadRow(plan.from, x, r * n, n, plan.x_row(args)), n, plan.y_row(args));
-    StoreRow(plan.to, plan.y_row(args), y, r * n, n);
+void RunRow(const SoftmaxPlan& plan, const KernelArgs& args, int part, int64_t row, const void* x,
+            void* y) {
+  const int64_t n = plan.columns, first = row * n;
+  if (plan.from == DataType::kDouble) {
+    return SoftmaxOfDoubles(static_cast<const double*>(x) + first, n,
+                            static_cast<double*>(y) + first);
   }
+  float *x_row = plan.x_row(args) + part * n, *y_row = plan.y_row(args) + part * n;
+  SoftmaxRow(LoadRow(plan.from, x, first, n, x_row), n, y_row);
+  StoreRow(plan.to, y_row, y, first, n);
+}
+
+void RunRows(const SoftmaxPlan& plan, const KernelArgs& args, const void* x, void* y) {
+  if (plan.columns == 0) return;
+  RunRanges(plan.parts, plan.rows, 1, [&](int part, int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) RunRow(plan, args, part, row, x, y);
+  });
 }
 
 Status RunSoftmax(const SoftmaxPlan& plan, const KernelArgs& args) {

@@ -53,6 +53,7 @@ class NormPattern {
   double epsilon() const { return epsilon_; }
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
+  int threads() const { return view_.context(root_).threads(); }
   const TensorType& end_type() const { return out(end_); }
 
  private:
@@ -86,6 +87,7 @@ std::string_view TakeNorm(FusionView& view, NormPattern& pattern, Plan plan,
   plan.rows = pattern.rows();
   plan.columns = pattern.columns();
   plan.epsilon = pattern.epsilon();
+  plan.parts.threads = pattern.threads();
   return pattern.TakeStep(view, vectors, [plan = std::move(plan), make] {
     return Result<std::unique_ptr<Kernel>>(make(plan));
   });
