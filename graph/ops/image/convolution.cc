@@ -13,12 +13,19 @@ using dnnl::memory;
 
 constexpr std::string_view kWhat = "the convolution";
 
-// A tensor as the primitive sees it: where it is, or widened in scratch.
+// A tensor as the primitive sees it: where it is, or widened in scratch, and in the layout that it
+// has or, where oneDNN computes those only by its reference, in one that oneDNN likes.
 struct Side {
   ConvolutionTensor tensor;
   memory bound;
   ConvertFn convert = nullptr;  // null for float32
   Workspace<float> wide;
+  // As the primitive wants it, and how it becomes so, or comes back; empty: as it is.
+  memory arranged;
+  dnnl::reorder rearrange;
+  Workspace<std::byte> place;
+
+  const memory& operand() const { return arranged ? arranged : bound; }
 };
 
 Side DescribeSide(const ConvolutionTensor& tensor, const dnnl::engine& engine, bool input,
@@ -99,9 +106,17 @@ class ConvolutionKernel final : public Kernel {
     const ThreadCount threads(plan_.threads);
     for (Side* input : inputs_) BindInput(*input, args);
     BindOutput(*output_, args);
+    for (Side* side : {&x_, &filter_, &y_}) {
+      if (side->arranged) side->arranged.set_data_handle(side->place(args));
+    }
     scratchpad_.set_data_handle(scratchpad_at_(args));
     NPUMESH_RETURN_IF_ERROR(Guarded(plan_.who, kWhat, [&] {
+      for (Side* side : {&x_, &filter_}) {
+        if (side->arranged) side->rearrange.execute(stream_, side->bound, side->arranged);
+      }
       ExecuteAndWait(primitive_, stream_, arguments_);
+      if (y_.arranged) y_.rearrange.execute(stream_, y_.arranged, y_.bound);
+      stream_.wait();
       return Status();
     }));
     StoreOutput(*output_, args);
@@ -112,21 +127,46 @@ class ConvolutionKernel final : public Kernel {
   // `Forward` is oneDNN's convolution or deconvolution, which take the same arguments.
   template <typename Forward>
   void MakeForward(dnnl::algorithm direct) {
-    constexpr auto kKind = dnnl::prop_kind::forward_inference;
-    const memory::desc x = x_.bound.get_desc(), w = filter_.bound.get_desc(),
-                       y = y_.bound.get_desc();
-    const memory::dims gaps = Gaps(plan_);
-    const auto describe = [&](const auto&... tensors) {
-      return DescribePrimitive<Forward>(engine_, OurAttributes(), /*allow_empty=*/false, kKind,
-                                        direct, tensors..., plan_.strides, gaps, plan_.before,
-                                        plan_.behind);
+    const auto as_it_is = [](const Side& side) { return side.bound.get_desc(); };
+    const auto as_it_likes = [](const Side& side) {
+      return memory::desc(side.tensor.dims, memory::data_type::f32, memory::format_tag::any);
     };
-    Take<Forward>(
-        [&] { return plan_.bias ? describe(x, w, bias_.bound.get_desc(), y) : describe(x, w, y); });
-    Bind(DNNL_ARG_SRC, x_.bound);
-    Bind(DNNL_ARG_WEIGHTS, filter_.bound);
-    Bind(DNNL_ARG_DST, y_.bound);
+    const auto plain = [&] { return Describe<Forward>(direct, as_it_is); };
+    const auto arranged = [&] { return Describe<Forward>(direct, as_it_likes); };
+    const bool arranges =
+        IsReference(FirstImplementation(plain)) && !IsReference(FirstImplementation(arranged));
+    if (arranges) {
+      const auto chosen = Take<Forward>(arranged);
+      Arrange(x_, chosen.src_desc(), true);
+      Arrange(filter_, chosen.weights_desc(), true);
+      Arrange(y_, chosen.dst_desc(), false);
+    } else {
+      Take<Forward>(plain);
+    }
+    Bind(DNNL_ARG_SRC, x_.operand());
+    Bind(DNNL_ARG_WEIGHTS, filter_.operand());
+    Bind(DNNL_ARG_DST, y_.operand());
     if (plan_.bias) Bind(DNNL_ARG_BIAS, bias_.bound);
+  }
+
+  // The primitive for tensors as `desc` has them.
+  template <typename Forward, typename Desc>
+  auto Describe(dnnl::algorithm direct, Desc desc) const {
+    const auto describe = [&](const auto&... tensors) {
+      return DescribePrimitive<Forward>(engine_, OurAttributes(), /*allow_empty=*/false,
+                                        dnnl::prop_kind::forward_inference, direct, tensors...,
+                                        plan_.strides, Gaps(plan_), plan_.before, plan_.behind);
+    };
+    const memory::desc x = desc(x_), filter = desc(filter_), y = desc(y_);
+    return plan_.bias ? describe(x, filter, bias_.bound.get_desc(), y) : describe(x, filter, y);
+  }
+
+  void Arrange(Side& side, const memory::desc& wanted, bool input) {
+    if (wanted == side.bound.get_desc()) return;
+    side.arranged = memory(wanted, engine_, nullptr);
+    side.place = scratch_.Take<std::byte>(static_cast<int64_t>(wanted.get_size()));
+    side.rearrange =
+        input ? dnnl::reorder(side.bound, side.arranged) : dnnl::reorder(side.arranged, side.bound);
   }
 
   void MakeFilterGradient() {
@@ -149,7 +189,7 @@ class ConvolutionKernel final : public Kernel {
   }
 
   template <typename Primitive, typename Make>
-  void Take(Make make) {
+  typename Primitive::primitive_desc Take(Make make) {
     const typename Primitive::primitive_desc chosen = TunedImplementation(plan_.tuning, make);
     KernelChoice all = choice();
     all.Decide(fmt::format("oneDNN {}", chosen.impl_info_str()), "");
@@ -159,6 +199,7 @@ class ConvolutionKernel final : public Kernel {
     scratchpad_ = memory(scratchpad, engine_, nullptr);
     scratchpad_at_ = scratch_.Take<std::byte>(static_cast<int64_t>(scratchpad.get_size()));
     Bind(DNNL_ARG_SCRATCHPAD, scratchpad_);
+    return chosen;
   }
 
   void Bind(int argument, const memory& value) { arguments_.push_back({argument, value.get()}); }
