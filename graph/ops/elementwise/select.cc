@@ -7,6 +7,7 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/elementwise/family.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
+#include "graph/ops/toolbox/values/copy_element.h"
 
 namespace npumesh {
 namespace {
@@ -88,7 +89,7 @@ Status RunMasked(const MaskedPlan& plan, const KernelArgs& args) {
                    "{}: \"updates\" has {} elements, the mask asks for more", plan.who, plan.given);
     }
     const std::byte* source = masked ? updates + used++ * plan.element : from + i * plan.element;
-    std::memcpy(y + i * plan.element, source, plan.element);
+    CopyElement(source, plan.element, y + i * plan.element);
   }
   return Status();
 }

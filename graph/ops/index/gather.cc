@@ -117,7 +117,7 @@ Status RunElements(const ElementsPlan& plan, const KernelArgs& args) {
   for (int64_t i = 0; i < plan.count; ++i, y += plan.element) {
     const int64_t index = indices.At(i);
     if (index == kOutside) return plan.index.OutsideError(args, i);
-    std::memcpy(y, x + offset + index * plan.stride, plan.element);
+    CopyElement(x + offset + index * plan.stride, plan.element, y);
     offset = plan.walk.Next(position, offset);
   }
   return Status();
@@ -148,7 +148,7 @@ Status RunRows(const RowsPlan& plan, const KernelArgs& args) {
   const auto* x = static_cast<const std::byte*>(args.in[0]);
   auto* y = static_cast<std::byte*>(args.out[0]);
   for (int64_t i = 0; i < plan.rows.count && plan.row > 0; ++i, y += plan.row) {
-    std::memcpy(y, x + static_cast<size_t>(found[i]) * plan.row, plan.row);
+    CopyElement(x + static_cast<size_t>(found[i]) * plan.row, plan.row, y);
   }
   return Status();
 }

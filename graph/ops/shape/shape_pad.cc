@@ -87,7 +87,7 @@ MappedPlan PlanPadding(const OpContext& op, PadMode mode, bool pairs, Check& che
   check.Keep(ElementBytes(op, op.in("x").dtype).status());
   const std::vector<Padding> paddings = PaddingsOf(op, pairs, check);
   Shape y = PaddedShape(plan.x, mode, paddings, check);
-  if (check.ok()) check.Keep(AskForLists(op, SumOfDims(y)));
+  if (check.ok()) check.Keep(AskForLists(op, SumOfDims(y), MappedCopy::kListBytes));
   if (!check.ok()) return plan;
   for (size_t d = 0; d < paddings.size(); ++d) {
     std::vector<int64_t>& list = plan.sources.emplace_back();
@@ -166,7 +166,7 @@ PadGradPlan PlanPadGrad(const OpContext& op, Check& check) {
   const std::vector<Padding> paddings = PaddingsOf(op, op.attr_bool("paddings_contiguous"), check);
   Shape y = UnpaddedShape(x, mode, paddings, check);
   check.Keep(y.Check().WithContext(op.Who()));
-  check.Keep(AskForLists(op, SumOfDims(x)));
+  check.Keep(AskForLists(op, SumOfDims(x), MappedCopy::kListBytes));
   if (!check.ok()) return {};
   PadGradPlan plan;
   for (size_t d = 0; d < paddings.size(); ++d) {

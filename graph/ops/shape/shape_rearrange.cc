@@ -15,7 +15,7 @@ namespace {
 // (kOutOfMemory) when the host has no room for the lists; they are missing after an objection.
 MappedPlan InPlaceOrder(const OpContext& op, Shape x, Check& check, int64_t more = 0) {
   check.Keep(ElementBytes(op, op.in("x").dtype).status());
-  check.Keep(AskForLists(op, SumOfDims({SumOfDims(x), more})));
+  check.Keep(AskForLists(op, SumOfDims({SumOfDims(x), more}), MappedCopy::kListBytes));
   MappedPlan plan;
   if (!check.ok()) return plan;
   for (const int64_t extent : x.dims()) {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "graph/ops/core/infer_checks.h"
+#include "graph/ops/toolbox/values/copy_element.h"
 
 namespace npumesh {
 
@@ -10,6 +11,18 @@ MappedCopy::MappedCopy(const Shape& x, std::vector<std::vector<int64_t>> sources
                        size_t element_bytes)
     : sources_(std::move(sources)), from_(ByteStrides(x, element_bytes)), element_(element_bytes) {
   to_ = ByteStrides(shape(), element_bytes);
+  if (sources_.empty()) return;
+  for (const int64_t source : sources_.back()) {
+    const bool first = runs_.empty();
+    const bool filled = !first && source == kFilled && runs_.back().source == kFilled;
+    const bool next = !first && source != kFilled && runs_.back().source != kFilled &&
+                      source == runs_.back().source + static_cast<int64_t>(runs_.back().count);
+    if (filled || next) {
+      ++runs_.back().count;
+    } else {
+      runs_.push_back({source, 1});
+    }
+  }
 }
 
 Shape MappedCopy::shape() const {
@@ -44,25 +57,20 @@ void MappedCopy::Walk(size_t dim, const std::byte* x, const std::byte* fill, std
   }
 }
 
-// Neighbours of x that stay neighbours are copied at once.
 void MappedCopy::CopyRow(const std::byte* x, const std::byte* fill, std::byte* y) const {
-  const std::vector<int64_t>& list = sources_.back();
-  for (size_t i = 0; i < list.size();) {
-    size_t run = 1;
-    if (list[i] == kFilled) {
-      while (i + run < list.size() && list[i + run] == kFilled) ++run;
-      Fill(fill, y, run * element_);
+  for (const Stretch& run : runs_) {
+    const size_t bytes = run.count * element_;
+    if (run.source == kFilled) {
+      Fill(fill, y, bytes);
     } else {
-      while (i + run < list.size() && list[i + run] == list[i] + static_cast<int64_t>(run)) ++run;
-      std::memcpy(y, x + static_cast<size_t>(list[i]) * element_, run * element_);
+      CopyElement(x + static_cast<size_t>(run.source) * element_, bytes, y);
     }
-    y += run * element_;
-    i += run;
+    y += bytes;
   }
 }
 
 void MappedCopy::Fill(const std::byte* fill, std::byte* y, size_t bytes) const {
-  for (size_t at = 0; at < bytes; at += element_) std::memcpy(y + at, fill, element_);
+  FillElements(fill, element_, y, bytes);
 }
 
 }  // namespace npumesh

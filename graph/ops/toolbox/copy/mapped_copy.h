@@ -17,6 +17,9 @@ inline constexpr int64_t kFilled = -1;
 // Immutable after construction; `Run` may be called from several threads at once.
 class MappedCopy {
  public:
+  // What an entry of the lists takes in memory, at most.
+  static constexpr size_t kListBytes = 3 * sizeof(int64_t);
+
   MappedCopy() = default;
   // REQUIRES: sources[d][i] is kFilled or a position of dimension d of x, one list a dimension.
   MappedCopy(const Shape& x, std::vector<std::vector<int64_t>> sources, size_t element_bytes);
@@ -31,7 +34,14 @@ class MappedCopy {
   void CopyRow(const std::byte* x, const std::byte* fill, std::byte* y) const;
   void Fill(const std::byte* fill, std::byte* y, size_t bytes) const;
 
+  // Neighbours of x that stay neighbours, or elements that are filled: copied at once.
+  struct Stretch {
+    int64_t source;
+    size_t count;
+  };
+
   std::vector<std::vector<int64_t>> sources_;
+  std::vector<Stretch> runs_;  // of the last dimension
   std::vector<int64_t> from_;  // bytes between neighbours in x
   std::vector<int64_t> to_;    // and in y
   size_t element_ = 0;

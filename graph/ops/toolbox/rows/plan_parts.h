@@ -12,6 +12,7 @@
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
+#include "graph/ops/toolbox/values/copy_element.h"
 #include "graph/ops/toolbox/values/element_io.h"
 #include "graph/ops/toolbox/values/row_math.h"
 
@@ -116,17 +117,6 @@ inline double SumOfProducts(const float* x, const float* y, int64_t count) {
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += static_cast<double>(x[i] * y[i]);
   return sum;
-}
-
-// Copies an element or a row; the usual widths of one number need no call.
-inline void CopyElement(const std::byte* from, size_t bytes, std::byte* to) {
-  if (bytes == 4) {
-    std::memcpy(to, from, 4);
-  } else if (bytes == 2) {
-    std::memcpy(to, from, 2);
-  } else if (bytes > 0) {
-    std::memcpy(to, from, bytes);
-  }
 }
 
 // Error (kInvalidArgument) unless a cache has the slot of a token.
