@@ -8,7 +8,8 @@
 //
 // formula.h is the fast sibling for the operators that every model is full of.
 //
-// Thread-safety: formulas are pure functions; a kernel runs on one thread at a time.
+// Thread-safety: formulas are pure functions; a kernel runs once at a time, on the threads of its
+// session.
 #ifndef NPUMESH_GRAPH_OPS_ELEMENTWISE_POINTWISE_H_
 #define NPUMESH_GRAPH_OPS_ELEMENTWISE_POINTWISE_H_
 
