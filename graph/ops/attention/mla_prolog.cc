@@ -188,19 +188,13 @@ MlaPlan PlanMla(const OpContext& op, Check& check) {
 
 // ---- the computation: chunks of tokens, one product after the other ----
 
-// `count` floats rounded to the type of the tokens; `room` holds as many.
-void Round(DataType dtype, const float* from, int64_t count, float* room, float* to) {
-  StoreRow(dtype, from, room, 0, count);
-  LoadNumbers(dtype, room, 0, count, to);
-}
-
 // to[rows, n] = left w[k, n], rounded.
 Status Project(const MlaPlan& plan, const KernelArgs& args, int64_t rows, int64_t n, int64_t k,
                const StoredMatrix& left, MlaSlot weight, float* to) {
   const StoredMatrix w{plan.dtype, args.in[weight], 0, false};
   return BlockedProduct(k, false).Run(args, rows, n, left, w, {}, [&](const SumSegment& segment) {
     float room[kBlockColumns];
-    Round(plan.dtype, segment.floats, segment.count, room, to + segment.row * n + segment.first);
+    RoundRow(plan.dtype, segment.floats, segment.count, room, to + segment.row * n + segment.first);
   });
 }
 
@@ -210,7 +204,7 @@ void Normalise(const MlaPlan& plan, const KernelArgs& args, const LatentNorm& no
   const float* gamma = LoadRow(norm.dtype, args.in[norm.gamma], 0, width, room);
   RmsNormalise(row, gamma, norm.epsilon, width);
   ScaleRow(row, norm.scale, width, row);
-  Round(plan.dtype, row, width, room, row);
+  RoundRow(plan.dtype, row, width, room, row);
 }
 
 // Query `h` of the tokens and its rotated part.

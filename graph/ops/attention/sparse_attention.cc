@@ -195,8 +195,7 @@ void LoadQuantised(const SparsePlan& plan, const KernelArgs& args, int64_t row, 
     std::memcpy(&scale, scales, sizeof(scale));
     for (int64_t d = begin; d < begin + plan.tile; ++d) to[d] *= scale;
   }
-  StoreRow(plan.dtype, to, plan.narrow(args), 0, width);
-  LoadNumbers(plan.dtype, plan.narrow(args), 0, width, to);
+  RoundRow(plan.dtype, to, width, plan.narrow(args), to);
   LoadNumbers(plan.dtype, rotated, 0, plan.rope, to + width);
 }
 

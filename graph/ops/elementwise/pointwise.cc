@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -246,13 +245,8 @@ class PointwiseKernel final : public Kernel {
 
   // A block of the value of slots that are not fed.
   void FillAbsent() {
-    const ConvertFn convert = FindConvert(DataType::kDouble, plan_.compute);
     const std::vector<double> values(kBlockElements, plan_.absent);
-    if (convert == nullptr) {
-      std::memcpy(absent_.bytes, values.data(), values.size() * sizeof(double));
-    } else {
-      convert(values.data(), absent_.bytes, values.size());
-    }
+    FindConvert(DataType::kDouble, plan_.compute)(values.data(), absent_.bytes, values.size());
   }
 
   Status RunRange(const KernelArgs& args, Part& part, int64_t first, int64_t last) {

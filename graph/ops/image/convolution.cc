@@ -115,8 +115,10 @@ class ConvolutionKernel final : public Kernel {
         if (side->arranged) side->rearrange.execute(stream_, side->bound, side->arranged);
       }
       ExecuteAndWait(primitive_, stream_, arguments_);
-      if (y_.arranged) y_.rearrange.execute(stream_, y_.arranged, y_.bound);
-      stream_.wait();
+      if (y_.arranged) {
+        y_.rearrange.execute(stream_, y_.arranged, y_.bound);
+        stream_.wait();
+      }
       return Status();
     }));
     StoreOutput(*output_, args);

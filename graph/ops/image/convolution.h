@@ -41,7 +41,6 @@ Result<std::unique_ptr<Kernel>> MakeConvolution(Convolution plan);
 
 // QuantConv2D: where its tensors lie, without the bias. The type of the output is that of x.
 Result<Convolution> PlanQuantConvolution(const OpContext& op);
-std::string_view QuantConvolutionSignature();
 
 }  // namespace npumesh
 

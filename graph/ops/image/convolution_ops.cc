@@ -152,10 +152,9 @@ std::vector<int64_t> Reach(const Convolution& plan) {
 }
 
 // Padding before and after each dimension, from "pads" or from "padding" SAME or VALID.
-void SetPads(const OpContext& op, const ConvolutionRow& row, const std::vector<int64_t>& x,
-             Convolution& plan, Check& check) {
+void SetPads(const OpContext& op, const std::vector<int64_t>& x, Convolution& plan, Check& check) {
   const std::vector<int64_t> pads = op.attr_ints("pads"), reach = Reach(plan);
-  const std::string padding = row.kind == kQuantised ? "" : op.attr_string("padding");
+  const std::string padding = op.node().StringAttr("padding", "");  // not all have it
   const bool computed = std::count(pads.begin(), pads.end(), -1) > 0;
   check.That(pads.size() == 2 * x.size() && (!computed || padding == "SAME" || padding == "VALID"),
              "\"pads\" are {}, expected {} numbers", Shape(pads), 2 * x.size());
@@ -207,7 +206,7 @@ Shape SpreadShape(const OpContext& op, const ConvolutionRow& row, bool last, int
   std::vector<int64_t> spread;
   if (y.rank() == row.image + 2) {
     spread.assign(y.dims().begin() + (last ? 1 : 2), y.dims().end() - (last ? 1 : 0));
-    SetPads(op, row, spread, plan, check);
+    SetPads(op, spread, plan, check);
     if (!check.ok()) return y;
   }
   check.That(!spread.empty() && y == ShapeOf(plan.x.dims[0], outputs, spread, last) &&
@@ -229,7 +228,7 @@ Shape OutputShape(const OpContext& op, const ConvolutionRow& row, const TensorTy
   check.That(plan.x.dims[1] == inputs, "\"{}\" {} has {} channels, the filter {} takes {}", row.x(),
              op.in(row.x()), plan.x.dims[1], filter, inputs);
   if (row.transposed()) return SpreadShape(op, row, last, outputs, filter, plan, check);
-  SetPads(op, row, ImageOf(plan.x), plan, check);
+  SetPads(op, ImageOf(plan.x), plan, check);
   if (!check.ok()) return {};
   return ShapeOf(plan.x.dims[0], outputs, Gathered(plan, ImageOf(plan.x)), last);
 }
@@ -289,19 +288,10 @@ Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& r
   return check.Done(std::move(plan));
 }
 
-constexpr ConvolutionRow kQuantisedRow = {
-    "QuantConv2D(x, filter, scale, bias?, offset?; dtype:int, strides:ints, pads:ints, "
-    "dilations=[1,1,1,1], groups=1, data_format=\"NHWC\", offset_x=0, round_mode=\"rint\") -> y",
-    2, kQuantised};
-
 }  // namespace
 
-std::string_view QuantConvolutionSignature() {
-  return kQuantisedRow.signature;
-}
-
 Result<Convolution> PlanQuantConvolution(const OpContext& op) {
-  return PlanConvolution(op, kQuantisedRow);
+  return PlanConvolution(op, {.image = 2, .kind = ConvolutionKind::kQuantised});
 }
 
 void RegisterConvolutionOps(OpRegistry& registry) {

@@ -8,6 +8,7 @@
 
 #include "graph/ops/image/convolution.h"
 #include "graph/ops/image/family.h"
+#include "graph/ops/toolbox/copy/strided_copy.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
@@ -24,12 +25,25 @@ struct QuantConvPlan : ProductPlan {
   int8_t beyond = 0;  // what the padding holds
   DataType y = DataType::kUndefined;
   int64_t window = 0;  // products of a sum
+  StridedCopy arrange;
   Workspace<int8_t> windows, filters;
 
   int64_t groups() const { return shape.filter.dims[0]; }
   int64_t channels() const { return shape.filter.dims[1]; }  // of y in a group
   int64_t inputs() const { return shape.filter.dims[2]; }    // of x in a group
 };
+
+// Brings the filters of all groups into the order of their windows: [groups, channels, inputs,
+// height, width].
+StridedCopy ArrangementOf(const ConvolutionTensor& filter) {
+  std::vector<CopyAxis> axes(filter.dims.size());
+  int64_t packed = 1;
+  for (size_t i = axes.size(); i-- > 0;) {
+    axes[i] = {filter.dims[i], filter.strides[i], packed};
+    packed *= filter.dims[i];
+  }
+  return StridedCopy(axes, 1);
+}
 
 QuantConvPlan PlanQuantConv(const OpContext& op, Check& check) {
   QuantConvPlan plan;
@@ -48,28 +62,12 @@ QuantConvPlan PlanQuantConv(const OpContext& op, Check& check) {
   if (!check.ok()) return plan;
   const std::vector<int64_t>& filter = plan.shape.filter.dims;
   plan.window = plan.inputs() * filter[3] * filter[4];
+  plan.arrange = ArrangementOf(plan.shape.filter);
   plan.TakeProduct(op, plan.window, true);
   plan.windows = plan.scratch.Take<int8_t>(kWindows * plan.window);
   plan.filters = plan.scratch.Take<int8_t>(plan.shape.filter.elements);
   plan.outputs = {{plan.y, plan.shape.outputs[0].shape}};
   return plan;
-}
-
-// The filters of all groups, each as its window is: [groups, channels, inputs, height, width].
-void LoadFilters(const QuantConvPlan& plan, const KernelArgs& args) {
-  const ConvolutionTensor& filter = plan.shape.filter;
-  const auto* from = static_cast<const int8_t*>(args.in[*filter.slot]);
-  const std::vector<int64_t>&dims = filter.dims, &strides = filter.strides;
-  int8_t* to = plan.filters(args);
-  for (int64_t o = 0; o < dims[0] * dims[1]; ++o) {
-    const int8_t* of = from + o / dims[1] * strides[0] + o % dims[1] * strides[1];
-    for (int64_t i = 0; i < dims[2]; ++i) {
-      for (int64_t h = 0; h < dims[3]; ++h) {
-        const int8_t* line = of + i * strides[2] + h * strides[3];
-        for (int64_t w = 0; w < dims[4]; ++w) *to++ = line[w * strides[4]];
-      }
-    }
-  }
 }
 
 // The window of group `g` at a position of y.
@@ -132,7 +130,7 @@ Status RunBlock(const QuantConvPlan& plan, const KernelArgs& args, int64_t batch
 Status RunQuantConv(const QuantConvPlan& plan, const KernelArgs& args) {
   const ThreadCount threads(plan.threads);
   if (plan.outputs[0].shape.elements() == 0) return Status();
-  LoadFilters(plan, args);
+  plan.arrange.Run(args.in[*plan.shape.filter.slot], plan.filters(args));
   const std::vector<int64_t>& y = plan.shape.y.dims;
   const int64_t positions = y[2] * y[3];
   for (int64_t b = 0; b < y[0]; ++b) {
@@ -149,8 +147,10 @@ Status RunQuantConv(const QuantConvPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterQuantConvolutionOps(OpRegistry& registry) {
-  registry.Add(Define<PlanQuantConv, RunQuantConv>(QuantConvolutionSignature(),
-                                                   {.precision = PrecisionClass::kKept}));
+  registry.Add(Define<PlanQuantConv, RunQuantConv>(
+      "QuantConv2D(x, filter, scale, bias?, offset?; dtype:int, strides:ints, pads:ints, "
+      "dilations=[1,1,1,1], groups=1, data_format=\"NHWC\", offset_x=0, round_mode=\"rint\") -> y",
+      {.precision = PrecisionClass::kKept}));
 }
 
 }  // namespace npumesh

@@ -12,7 +12,6 @@
 #include "graph/ops/quant/family.h"
 #include "graph/ops/quant/mx_block.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
-#include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {
 namespace {
@@ -54,12 +53,6 @@ DualPlan PlanDual(const OpContext& op, Check& check) {
   return plan;
 }
 
-// To the type of x and back.
-void RoundRow(const DualPlan& plan, const KernelArgs& args, int64_t count, float* row) {
-  StoreRow(plan.x.dtype, row, plan.narrow(args), 0, count);
-  LoadNumbers(plan.x.dtype, plan.narrow(args), 0, count, row);
-}
-
 // Divides a block by its scale, which it returns.
 float ScaleBlock(const DualPlan& plan, const KernelArgs& args, int64_t count, float* values) {
   float most = 0;
@@ -71,7 +64,7 @@ float ScaleBlock(const DualPlan& plan, const KernelArgs& args, int64_t count, fl
   for (int64_t i = 0; i < count; ++i) {
     if (values[i] != 0) values[i] /= scale;
   }
-  RoundRow(plan, args, count, values);
+  RoundRow(plan.x.dtype, values, count, plan.narrow(args), values);
   return scale;
 }
 
@@ -85,7 +78,7 @@ Status RunDual(const DualPlan& plan, const KernelArgs& args) {
     plan.x.Load(args, r, row);
     if (plan.smooth.given()) {
       MultiplyRow(row, factors, width, row);
-      RoundRow(plan, args, width, row);
+      RoundRow(plan.x.dtype, row, width, plan.narrow(args), row);
     }
     for (int64_t begin = 0; begin < width; begin += kLevel0) {
       *level0++ = ScaleBlock(plan, args, std::min(kLevel0, width - begin), row + begin);

@@ -6,7 +6,6 @@
 // it is multiplied by gamma.
 #include "graph/ops/reduce/norm.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "graph/ops/core/check.h"
@@ -30,17 +29,11 @@ const float* LoadColumns(const ColumnInput& input, const KernelArgs& args, int64
   return LoadRow(input.dtype, args.in[*input.slot], 0, columns, input.row(args));
 }
 
-// How many threads share `rows` of `columns` elements out.
-int PartsOf(const RowParts& parts, int64_t rows, int64_t columns) {
-  const double work = kElementWork * static_cast<double>(rows) * static_cast<double>(columns);
-  return static_cast<int>(std::clamp<int64_t>(rows, 1, WorthThreads(work, parts.threads)));
-}
-
 void TakeRows(LayerNormPlan& plan) {
   for (ColumnInput* vector : {&plan.gamma, &plan.beta}) {
     if (vector->slot) vector->row = plan.scratch.Floats(plan.columns);
   }
-  plan.parts.count = PartsOf(plan.parts, plan.rows, plan.columns);
+  plan.parts.count = WorthThreadsForRows(plan.rows, plan.rows * plan.columns, plan.parts.threads);
   plan.scratch.Take(plan.parts.count * plan.columns, {&plan.x_row, &plan.y_row});
 }
 
@@ -119,7 +112,7 @@ Status RunLayerNorm(const LayerNormPlan& plan, const KernelArgs& args) {
 // ---- RmsNorm, AddRmsNorm ----
 
 void TakeRows(RmsNormPlan& plan) {
-  plan.parts.count = PartsOf(plan.parts, plan.rows, plan.columns);
+  plan.parts.count = WorthThreadsForRows(plan.rows, plan.rows * plan.columns, plan.parts.threads);
   plan.gamma_row = plan.scratch.Floats(plan.columns);
   plan.scratch.Take(plan.parts.count * plan.columns, {&plan.x_row, &plan.y_row});
   if (plan.x2_slot) plan.x2_row = plan.scratch.Floats(plan.parts.count * plan.columns);

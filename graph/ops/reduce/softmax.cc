@@ -75,9 +75,7 @@ SoftmaxPlan PlanSoftmax(const OpContext& op, Check& check) {
     }
   }
   plan.moved = !std::is_sorted(order.begin(), order.end());
-  const auto elements = static_cast<double>(x.shape.elements());
-  const int threads = WorthThreads(kElementWork * elements, op.threads());
-  plan.parts = static_cast<int>(std::clamp<int64_t>(plan.rows, 1, threads));
+  plan.parts = WorthThreadsForRows(plan.rows, x.shape.elements(), op.threads());
   plan.scratch.Take(plan.parts * plan.columns, {&plan.x_row, &plan.y_row});
   if (plan.moved) {
     const int64_t from_bytes = BitsOf(plan.from) / 8, to_bytes = BitsOf(plan.to) / 8;

@@ -49,7 +49,7 @@ void MappedCopy::Walk(size_t dim, const std::byte* x, const std::byte* fill, std
   if (dim + 1 == sources_.size()) return CopyRow(x, fill, y);
   for (const int64_t source : sources_[dim]) {
     if (source == kFilled) {
-      Fill(fill, y, static_cast<size_t>(to_[dim]));
+      FillElements(fill, element_, y, static_cast<size_t>(to_[dim]));
     } else {
       Walk(dim + 1, x + source * from_[dim], fill, y);
     }
@@ -61,16 +61,12 @@ void MappedCopy::CopyRow(const std::byte* x, const std::byte* fill, std::byte* y
   for (const Stretch& run : runs_) {
     const size_t bytes = run.count * element_;
     if (run.source == kFilled) {
-      Fill(fill, y, bytes);
+      FillElements(fill, element_, y, bytes);
     } else {
       CopyElement(x + static_cast<size_t>(run.source) * element_, bytes, y);
     }
     y += bytes;
   }
-}
-
-void MappedCopy::Fill(const std::byte* fill, std::byte* y, size_t bytes) const {
-  FillElements(fill, element_, y, bytes);
 }
 
 }  // namespace npumesh

@@ -32,7 +32,6 @@ class MappedCopy {
  private:
   void Walk(size_t dim, const std::byte* x, const std::byte* fill, std::byte* y) const;
   void CopyRow(const std::byte* x, const std::byte* fill, std::byte* y) const;
-  void Fill(const std::byte* fill, std::byte* y, size_t bytes) const;
 
   // Neighbours of x that stay neighbours, or elements that are filled: copied at once.
   struct Stretch {

@@ -129,9 +129,8 @@ class RowKernel final : public Kernel {
       const DataType dtype = op.out(outputs.indices).dtype;
       index_ = {outputs.indices, WidthOf(dtype), FindConvert(DataType::kInt64, dtype)};
     }
-    const auto elements = static_cast<double>(op.in(slots[0]).shape.elements());
-    const int threads = WorthThreads(kElementWork * elements, op.threads());
-    const int64_t parts = std::clamp<int64_t>(to_.rows(), 1, threads);
+    const int parts =
+        WorthThreadsForRows(to_.rows(), op.in(slots[0]).shape.elements(), op.threads());
     const Part part = {
         std::move(body), std::vector<Wide>(slots.size() * static_cast<size_t>(from_.columns())),
         // Bodies of operators without outputs of values write one all the same.

@@ -14,6 +14,7 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/values/copy_element.h"
 #include "graph/ops/toolbox/values/element_io.h"
+#include "graph/ops/toolbox/values/row_io.h"
 #include "graph/ops/toolbox/values/row_math.h"
 
 namespace npumesh {
@@ -117,6 +118,13 @@ inline double SumOfProducts(const float* x, const float* y, int64_t count) {
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += static_cast<double>(x[i] * y[i]);
   return sum;
+}
+
+// `count` floats rounded to a floating type of at most their width; `room` holds as many of those,
+// `to` may be `from`.
+inline void RoundRow(DataType dtype, const float* from, int64_t count, void* room, float* to) {
+  StoreRow(dtype, from, room, 0, count);
+  LoadNumbers(dtype, room, 0, count, to);
 }
 
 // Error (kInvalidArgument) unless a cache has the slot of a token.

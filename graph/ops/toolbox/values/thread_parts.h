@@ -2,6 +2,7 @@
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_THREAD_PARTS_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_THREAD_PARTS_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "graph/ops/toolbox/values/ceil_div.h"
@@ -13,6 +14,11 @@ namespace npumesh {
 // element that goes through a formula counts kElementWork.
 int WorthThreads(double work, int threads);
 inline constexpr double kElementWork = 8;
+// The same for rows of elements that go through a formula, of which one thread takes at least one.
+inline int WorthThreadsForRows(int64_t rows, int64_t elements, int threads) {
+  const int worth = WorthThreads(kElementWork * static_cast<double>(elements), threads);
+  return static_cast<int>(std::clamp<int64_t>(rows, 1, worth));
+}
 // From so much work on, instead of what has been measured. For tests, whose tensors are small; not
 // while kernels run.
 void SetWorthThreads(double work);
