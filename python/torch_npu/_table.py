@@ -211,6 +211,12 @@ def bits(tensor: Optional[torch.Tensor], of: Any) -> Any:
     return _engine.Bits(tensor, name, (*tensor.shape[:-1], tensor.shape[-1] * packed))
 
 
+def typed(a: Arguments, *names: str) -> None:
+    """Arguments whose elements are of the type that `<name>_dtype` says, which is taken away."""
+    for name in names:
+        a[name] = bits(a[name], a.pop(f"{name}_dtype"))
+
+
 def int4(tensor: Optional[torch.Tensor]) -> Any:
     """int32 holds eight int4; other tensors are what they are."""
     if tensor is None or tensor.dtype != torch.int32:

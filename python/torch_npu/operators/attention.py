@@ -6,7 +6,7 @@ from typing import Any, List
 
 import torch
 
-from .._table import Arguments, bits, int4, like, made, row
+from .._table import Arguments, bits, int4, like, made, row, typed
 from .._types import held_dtype, number
 
 # ---- training ----
@@ -272,8 +272,7 @@ _TYPED = ("query", "key", "value", "query_rope", "key_rope", "dequant_scale_quer
 
 
 def _fused_2(a: Arguments) -> None:
-    for name in _TYPED:
-        a[name] = bits(a[name], a.pop(f"{name}_dtype"))
+    typed(a, *_TYPED)
     a.pop("key_shared_prefix_dtype")
     a.pop("value_shared_prefix_dtype")
     if a.out_dtype is not None:
@@ -466,8 +465,7 @@ _MLA_3 = (_MLA + "%s kv_cache, %s kr_cache, *, Tensor? cache_index=None, " + _ML
 
 
 def _mla_types(a: Arguments) -> None:
-    for name in ("token_x", "weight_dq", "weight_uq_qr", "weight_dkv_kr", "kv_cache"):
-        a[name] = bits(a[name], a.pop(f"{name}_dtype"))
+    typed(a, "token_x", "weight_dq", "weight_uq_qr", "weight_dkv_kr", "kv_cache")
 
 
 def _mla_norm(a: Arguments) -> tuple:
@@ -516,8 +514,7 @@ row("npu_lightning_indexer(Tensor query, Tensor key, Tensor weights, *, " + _IND
 
 
 def _indexer_types(a: Arguments) -> None:
-    for name in ("query", "key"):
-        a[name] = bits(a[name], a.pop(f"{name}_dtype"))
+    typed(a, "query", "key")
 
 
 row("npu_quant_lightning_indexer(Tensor query, Tensor key, Tensor weights, "
@@ -550,8 +547,7 @@ row("npu_sparse_flash_attention(Tensor query, Tensor key, Tensor value, Tensor s
 
 
 def _quantised_keys(a: Arguments) -> None:
-    for name in ("key", "value"):
-        a[name] = bits(a[name], a.pop(f"{name}_dtype"))
+    typed(a, "key", "value")
 
 
 row("npu_kv_quant_sparse_flash_attention(Tensor query, Tensor key, Tensor value, "

@@ -7,15 +7,10 @@ from typing import Any
 import torch
 
 from .. import _engine
-from .._table import Arguments, bits, group_size, like, made, row
+from .._table import Arguments, bits, group_size, like, made, row, typed
 from .._types import held_dtype, named, number
 
 _HCOM = {"hcom": "group"}
-
-
-def _typed(a: Arguments, *names: str) -> None:
-    for name in names:
-        a[name] = bits(a[name], a.pop(f"{name}_dtype"))
 
 
 def _comm_mode(a: Arguments) -> None:
@@ -33,7 +28,7 @@ def _mm_all_reduce(a: Arguments) -> None:
     if a.y_dtype is None and a.dequant_scale is not None:
         wanted = a.dequant_scale.dtype == torch.bfloat16
         a.y_dtype = number(torch.bfloat16 if wanted else torch.float16)
-    _typed(a, "x1", "x2", "dequant_scale", "pertoken_scale")
+    typed(a, "x1", "x2", "dequant_scale", "pertoken_scale")
     if a.dequant_scale is not None and getattr(a.dequant_scale, "dtype", "") == torch.int64:
         a.dequant_scale = a.dequant_scale.view(torch.uint64)
 
@@ -92,7 +87,7 @@ def _quantised(a: Arguments) -> None:
     a.group_size = group_size(a.pop("group_sizes"))
     a.y_dtype = number(a.self.dtype if a.y_dtype is None else a.y_dtype)
     a.x1 = bits(a.pop("self"), a.pop("x1_dtype"))
-    _typed(a, "x2", "x1_scale", "x2_scale")
+    typed(a, "x2", "x1_scale", "x2_scale")
 
 
 row("npu_all_gather_quant_mm(Tensor self, Tensor x2, str hcom, int world_size, *, "
@@ -197,7 +192,7 @@ def _few_bits(a: Arguments, axes: list, left_mode: int) -> None:
     a.y_dtype = number(a.y_dtype, "float32")
     if a.by_block:
         a.x2, a.transpose_x2 = a.x2.t(), True
-    _typed(a, "x2", "x2_scale")
+    typed(a, "x2", "x2_scale")
 
 
 def _quantise_rows(a: Arguments) -> None:
@@ -227,7 +222,7 @@ def _exchange_first(a: Arguments) -> None:
     _expect(columns % 64 == 0, "columns of x1", "a multiple of 64", columns)
     if a.x1_scale is not None:
         a.x1_scale = _joined(a.x1_scale.flatten(1), a).unflatten(1, (-1, 2))
-    _typed(a, "x1", "x1_scale")
+    typed(a, "x1", "x1_scale")
 
 
 _FEW_BITS = ("Tensor? bias=None, Tensor? x1_scale=None, Tensor? x2_scale=None, "
@@ -258,7 +253,7 @@ def _multiply_first(a: Arguments) -> None:
     _few_bits(a, [-1, -2], _BY_ROW)
     _expect(a.x1_scale is not None, "x1_scale", "a tensor", None)
     _expect(columns % a.world_size == 0, "columns of x2", f"a multiple of {a.world_size}", columns)
-    _typed(a, "x1", "x1_scale")
+    typed(a, "x1", "x1_scale")
 
 
 row("npu_quant_matmul_all_to_all(Tensor x1, Tensor x2, str hcom, int world_size, "
@@ -325,7 +320,7 @@ def _quant_send_lists(a: Arguments) -> None:
     for each in ("mm_x_quant_mode", "mm_weight_quant_mode"):
         _expect(a["g" + each] is not None, "g" + each, 1, None)
         a[each] = a["g" + each] if a[each] is None else a[each]
-    _typed(a, *_OPERANDS, *(f"{each}_scale" for each in _OPERANDS))
+    typed(a, *_OPERANDS, *(f"{each}_scale" for each in _OPERANDS))
 
 
 def _quant_gmm_meta(a: Arguments) -> tuple:
@@ -356,7 +351,7 @@ _REDUCED = ("(Tensor x, Tensor scales, str hcom, int world_size, str reduce_op='
 
 def _quant_reduce(a: Arguments) -> None:
     a.output_dtype = number(a.output_dtype, "bfloat16")
-    _typed(a, "x", "scales")
+    typed(a, "x", "scales")
 
 
 row("npu_quant_all_reduce" + _REDUCED, "QuantAllReduce",

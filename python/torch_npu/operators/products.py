@@ -6,7 +6,7 @@ from typing import Any, List
 
 import torch
 
-from .._table import Arguments, bits, group_size, int4, like, made, row
+from .._table import Arguments, bits, group_size, int4, like, made, row, typed
 from .._types import held_dtype, named, number
 
 
@@ -84,23 +84,12 @@ row("npu_batch_gather_matmul_" + _LORA % ("Tensor(a!)", "Tensor(a!)"),
 # ---- quantised ----
 
 
-def _typed(*names: str) -> Any:
-    """An adapt: inputs whose elements `<name>_dtype` names."""
-
-    def adapt(a: Arguments) -> None:
-        for name in names:
-            a[name] = bits(a[name], a.pop(f"{name}_dtype"))
-
-    return adapt
-
-
 def _quant_matmul(a: Arguments) -> None:
     a.dtype = number(a.pop("output_dtype"), "int8")
     sizes = a.pop("group_sizes")
     if sizes:
         a.group_size = group_size(sizes)
-    for name in ("x1", "x2", "pertoken_scale", "scale"):
-        a[name] = bits(a[name], a.pop(f"{name}_dtype"))
+    typed(a, "x1", "x2", "pertoken_scale", "scale")
     for name in ("x1", "x2"):
         if isinstance(a[name], torch.Tensor):
             a[name] = int4(a[name])
@@ -193,7 +182,7 @@ _ADD_GMM = ("(%s self, Tensor x1, Tensor x2, Tensor x2_scale, Tensor group_list,
 
 def _add(a: Arguments) -> None:
     a.group_size = group_size(a.pop("group_sizes"))
-    _typed("x1", "x2", "x1_scale", "x2_scale")(a)
+    typed(a, "x1", "x2", "x1_scale", "x2_scale")
 
 
 def _added(kind: str, schema: str, name: str, names: dict) -> None:
@@ -312,8 +301,7 @@ def _finalize(a: Arguments) -> None:
                          f"seen {a.dtype}")
     a.dtype = number(torch.float32)
     a.output_bs = a.output_bs or a.x.shape[0]
-    for name in ("x", "w", "scale", "pertoken_scale"):
-        a[name] = bits(a[name], a.pop(f"{name}_dtype"))
+    typed(a, "x", "w", "scale", "pertoken_scale")
     if isinstance(a.w, torch.Tensor):
         a.w = int4(a.w)
     a.tuning_config = list(a.tuning_config) if a.tuning_config else None
@@ -337,8 +325,7 @@ def _swiglu_quant(a: Arguments) -> None:
     for name in ("weight", "weight_scale"):
         wanted = a.pop(f"{name}_dtype")
         a[name] = [bits(each, wanted) for each in a[name]]
-    for name in ("x", "x_scale"):
-        a[name] = bits(a[name], a.pop(f"{name}_dtype"))
+    typed(a, "x", "x_scale")
     a.tuning_config = list(a.tuning_config or [0])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .. import _types
-from .._table import Arguments, bits, int4, like, made, row
+from .._table import Arguments, bits, int4, like, made, row, typed
 from .._types import held_dtype, held_shape, named, number
 from .norms import mx_scales, mx_values
 
@@ -193,7 +193,6 @@ row("npu_dynamic_block_mx_quant(Tensor input, *, " + _ROUND + "int dst_type=296,
     names={"input": "x"}, adapt=_mx_adapt)
 
 
-
 def _dual_meta(a: Arguments) -> tuple:
     first = list(a.input.shape)
     first[-1] = _blocks(first[-1], 512)
@@ -348,8 +347,7 @@ def _quant_conv(a: Arguments) -> None:
     above, left = _pair(a.pads)
     a.pads = [above, above, left, left]
     a.output_dtype = number(a.output_dtype, "float16")
-    a.input = bits(a.input, a.pop("input_dtype"))
-    a.weight = bits(a.weight, a.pop("weight_dtype"))
+    typed(a, "input", "weight")
     a.data_format = "NCHW"
 
 
