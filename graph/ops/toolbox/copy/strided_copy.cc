@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "graph/ops/toolbox/values/cast.h"
 
@@ -52,10 +53,15 @@ void StridedCopy::ChooseInner() {
     return;
   }
   // A transposition: lines that are contiguous in `to` are columns of `from`.
-  const auto column = std::find_if(axes_.begin(), axes_.end() - 1,
+  const auto line = std::find_if(axes_.begin(), axes_.end(),
+                                 [item](const CopyAxis& axis) { return axis.to == item; });
+  const auto column = std::find_if(axes_.begin(), axes_.end(),
                                    [item](const CopyAxis& axis) { return axis.from == item; });
-  if (axes_.back().to == item && column != axes_.end() - 1) {
-    std::rotate(column, column + 1, axes_.end() - 1);
+  if (line != axes_.end() && column != axes_.end() && line != column) {
+    const CopyAxis inner[] = {*column, *line};
+    axes_.erase(std::max(line, column));
+    axes_.erase(std::min(line, column));
+    axes_.insert(axes_.end(), std::begin(inner), std::end(inner));
     outer_ = axes_.size() - 2;
     inner_ = ByWidth(item_, [](auto item) -> Inner { return InnerBlock<sizeof(item)>; });
     return;
@@ -92,15 +98,22 @@ void StridedCopy::InnerBlock(const StridedCopy& copy, const std::byte* from, std
   const CopyAxis column = copy.axes_[copy.outer_];
   const CopyAxis line = copy.axes_[copy.outer_ + 1];
   constexpr auto kStep = static_cast<int64_t>(kItem);
+  // Lines of `from` are often a multiple of 4 KiB apart and push each other out of the cache, so
+  // each is read in one go.
+  std::byte block[kBlock * kBlock * kItem];
   for (int64_t c0 = 0; c0 < column.extent; c0 += kBlock) {
     const int64_t c1 = std::min(c0 + kBlock, column.extent);
     for (int64_t l0 = 0; l0 < line.extent; l0 += kBlock) {
       const int64_t l1 = std::min(l0 + kBlock, line.extent);
+      for (int64_t l = l0; l < l1; ++l) {
+        std::memcpy(block + (l - l0) * kBlock * kStep, from + l * line.from + c0 * kStep,
+                    static_cast<size_t>(c1 - c0) * kItem);
+      }
       for (int64_t c = c0; c < c1; ++c) {
-        const std::byte* source = from + c * kStep;
-        std::byte* target = to + c * column.to;
-        for (int64_t l = l0; l < l1; ++l) {
-          std::memcpy(target + l * kStep, source + l * line.from, kItem);
+        const std::byte* source = block + (c - c0) * kStep;
+        std::byte* target = to + c * column.to + l0 * kStep;
+        for (int64_t l = 0; l < l1 - l0; ++l) {
+          std::memcpy(target + l * kStep, source + l * kBlock * kStep, kItem);
         }
       }
     }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <random>
 
 namespace npumesh {
 namespace {
@@ -68,6 +70,64 @@ TEST(StridedCopy, TransposesEveryOrderAndElementSize) {
       }
     }
   } while (std::next_permutation(order.begin(), order.end()));
+}
+
+// A copy of up to four axes in any order: `to` is written without overlaps, perhaps with gaps;
+// `from` may repeat, overlap and run backwards.
+struct DrawnCopy {
+  explicit DrawnCopy(uint32_t seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](int64_t bound) {
+      return static_cast<int64_t>(random() % static_cast<uint64_t>(bound));
+    };
+    constexpr size_t kElements[] = {1, 2, 3, 4, 8, 16};
+    element = kElements[random() % std::size(kElements)];
+    const auto item = static_cast<int64_t>(element);
+    axes.resize(1 + random() % 4);
+    int64_t to = item, from = item;
+    for (CopyAxis& axis : axes) {
+      axis.extent = 1 + below(axes.size() < 3 ? 90 : 12);
+      axis.to = to;
+      to *= axis.extent + below(2);
+    }
+    std::shuffle(axes.begin(), axes.end(), random);
+    for (CopyAxis& axis : axes) {
+      const int64_t kind = below(8);
+      axis.from = kind == 0 ? 0 : kind == 1 ? item : kind == 2 ? -from : from;
+      from *= axis.extent;
+      first += axis.from < 0 ? -axis.from * (axis.extent - 1) : 0;
+      reads += std::abs(axis.from) * (axis.extent - 1);
+    }
+    std::shuffle(axes.begin(), axes.end(), random);
+    writes = to;
+  }
+
+  void Plainly(size_t depth, const unsigned char* x, unsigned char* y) const {
+    if (depth == axes.size()) {
+      std::copy_n(x, element, y);
+      return;
+    }
+    const CopyAxis& axis = axes[depth];
+    for (int64_t i = 0; i < axis.extent; ++i) {
+      Plainly(depth + 1, x + i * axis.from, y + i * axis.to);
+    }
+  }
+
+  size_t element = 1;
+  std::vector<CopyAxis> axes;
+  int64_t first = 0, reads = 0, writes = 0;  // bytes: before the first element, and at most
+};
+
+TEST(StridedCopy, DrawnCopiesAreThoseOfAPlainWalk) {
+  for (uint32_t seed = 0; seed < 3000; ++seed) {
+    const DrawnCopy drawn(seed);
+    std::vector<unsigned char> x(static_cast<size_t>(drawn.reads) + drawn.element);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<unsigned char>(i * 31 + i / 256);
+    std::vector<unsigned char> y(static_cast<size_t>(drawn.writes), 0xee), expected = y;
+    StridedCopy(drawn.axes, drawn.element).Run(x.data() + drawn.first, y.data());
+    drawn.Plainly(0, x.data() + drawn.first, expected.data());
+    ASSERT_EQ(y, expected) << "seed " << seed;
+  }
 }
 
 }  // namespace
