@@ -11,6 +11,7 @@
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
 #include "graph/ops/toolbox/values/cast.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
@@ -39,7 +40,13 @@ double LinearSource(double at, double in, double out, CoordinateRule rule) {
 struct ResizePlan : Planned {
   int64_t outer = 1, inner = 1, height = 0, width = 0;
   std::vector<Tap> rows, columns;
+  int threads = 1;
 };
+
+// Rows of the larger image in all channels or images.
+int64_t LinesOf(const ResizePlan& plan) {
+  return plan.outer * static_cast<int64_t>(plan.rows.size());
+}
 
 enum class ResizeKind : uint8_t { kNearest, kLinear, kNearestGrad };
 
@@ -102,50 +109,63 @@ ResizePlan PlanResize(const OpContext& op, Check& check) {
   plan.rows = TapsAlong(kKind, plan.height, to[row], rule);
   plan.columns = TapsAlong(kKind, plan.width, to[row + 1], rule);
   plan.outputs = {{dtype, resized}};
+  plan.threads = WorthThreadsForRows(LinesOf(plan), resized.elements(), op.threads());
   return plan;
 }
 
-// Calls visit(large, {four elements of the small image}, {their weights}) for every element that
-// the taps make, in C order; `large` counts them.
+// Calls visit(large, {four elements of the small image}, {their weights}) for every element of
+// lines [first, end) that the taps make, in C order; `large` counts the elements of all lines.
 template <typename Visit>
-void ForTaps(const ResizePlan& plan, Visit visit) {
-  int64_t next = 0;
-  for (int64_t outer = 0; outer < plan.outer; ++outer) {
-    const int64_t image = outer * plan.height * plan.width;
-    for (const Tap& r : plan.rows) {
-      for (const Tap& c : plan.columns) {
-        const std::array<double, 4> weights = {(1 - r.weight) * (1 - c.weight),
-                                               (1 - r.weight) * c.weight, r.weight * (1 - c.weight),
-                                               r.weight * c.weight};
-        for (int64_t inner = 0; inner < plan.inner; ++inner) {
-          const auto at = [&](int64_t row, int64_t column) {
-            return static_cast<size_t>((image + row * plan.width + column) * plan.inner + inner);
-          };
-          const std::array<size_t, 4> sources = {at(r.low, c.low), at(r.low, c.high),
-                                                 at(r.high, c.low), at(r.high, c.high)};
-          visit(static_cast<size_t>(next++), sources, weights);
-        }
+void ForTaps(const ResizePlan& plan, int64_t first, int64_t end, Visit visit) {
+  const auto rows = static_cast<int64_t>(plan.rows.size());
+  int64_t next = first * static_cast<int64_t>(plan.columns.size()) * plan.inner;
+  for (int64_t line = first; line < end; ++line) {
+    const int64_t image = line / rows * plan.height * plan.width;
+    const Tap& r = plan.rows[static_cast<size_t>(line % rows)];
+    for (const Tap& c : plan.columns) {
+      const std::array<double, 4> weights = {(1 - r.weight) * (1 - c.weight),
+                                             (1 - r.weight) * c.weight, r.weight * (1 - c.weight),
+                                             r.weight * c.weight};
+      for (int64_t inner = 0; inner < plan.inner; ++inner) {
+        const auto at = [&](int64_t row, int64_t column) {
+          return static_cast<size_t>((image + row * plan.width + column) * plan.inner + inner);
+        };
+        const std::array<size_t, 4> sources = {at(r.low, c.low), at(r.low, c.high),
+                                               at(r.high, c.low), at(r.high, c.high)};
+        visit(static_cast<size_t>(next++), sources, weights);
       }
     }
   }
 }
 
+// The same for all lines, which threads share.
+template <typename Visit>
+void ForTapsOnThreads(const ResizePlan& plan, Visit visit) {
+  RunRanges(plan.threads, LinesOf(plan), 1,
+            [&](int, int64_t first, int64_t end) { ForTaps(plan, first, end, visit); });
+}
+
 Status RunNearest(const ResizePlan& plan, RealTensors& t) {
-  ForTaps(plan, [&](size_t next, const std::array<size_t, 4>& sources,
-                    const std::array<double, 4>&) { t.out[0][next] = t.in[0][sources[0]]; });
+  ForTapsOnThreads(
+      plan, [&](size_t next, const std::array<size_t, 4>& sources, const std::array<double, 4>&) {
+        t.out[0][next] = t.in[0][sources[0]];
+      });
   return Status();
 }
 
+// Several elements may go into one.
 Status RunNearestGrad(const ResizePlan& plan, RealTensors& t) {
-  ForTaps(plan, [&](size_t next, const std::array<size_t, 4>& sources,
-                    const std::array<double, 4>&) { t.out[0][sources[0]] += t.in[0][next]; });
+  ForTaps(plan, 0, LinesOf(plan),
+          [&](size_t next, const std::array<size_t, 4>& sources, const std::array<double, 4>&) {
+            t.out[0][sources[0]] += t.in[0][next];
+          });
   return Status();
 }
 
 Status RunLinear(const ResizePlan& plan, RealTensors& t) {
   const std::vector<double>& x = t.in[0];
-  ForTaps(plan, [&](size_t next, const std::array<size_t, 4>& sources,
-                    const std::array<double, 4>& weights) {
+  ForTapsOnThreads(plan, [&](size_t next, const std::array<size_t, 4>& sources,
+                             const std::array<double, 4>& weights) {
     double sum = 0;
     for (size_t i = 0; i < 4; ++i) sum += weights[i] == 0 ? 0 : weights[i] * x[sources[i]];
     t.out[0][next] = sum;

@@ -53,6 +53,21 @@ std::vector<Pass> PassesOf(const Shape& shape, const std::vector<bool>& reduced)
 
 constexpr int64_t kStep = kBlockElements;
 
+// Rows so long, and so few, that threads share one.
+bool HasLongRows(const Pass& pass) {
+  constexpr int64_t kLong = 64 * kStep, kFew = 16;
+  return pass.inner == 1 && pass.size >= kLong && pass.outer <= kFew;
+}
+
+// The whole blocks of the longest one.
+int64_t BlocksOfLongRows(const std::vector<Pass>& passes) {
+  int64_t most = 0;
+  for (const Pass& pass : passes) {
+    if (HasLongRows(pass)) most = std::max(most, pass.size / kStep);
+  }
+  return most;
+}
+
 struct ReducePlan : Planned {
   int64_t elements = 0;      // of x
   ConvertFn copy = nullptr;  // not null: nothing is folded, x is converted
@@ -64,6 +79,7 @@ struct ReducePlan : Planned {
   size_t width = 0;  // of the fold's type
   ConvertFn load = nullptr, store = nullptr;
   Workspace<std::byte> between;  // results of a pass that is not the last
+  Workspace<std::byte> totals;   // of the blocks of a long row
 };
 
 // What grows with the number of elements, beyond float16.
@@ -113,6 +129,8 @@ ReducePlan PlanReduce(const OpContext& op, Check& check) {
     plan.between =
         plan.scratch.Take<std::byte>(first.outer * first.inner * static_cast<int64_t>(plan.width));
   }
+  plan.totals = plan.scratch.Take<std::byte>(BlocksOfLongRows(plan.passes) *
+                                             static_cast<int64_t>(plan.width));
   plan.outputs = {{out, Reduced(x.shape, reduced, op.attr_bool("keep_dims"))}};
   return plan;
 }
@@ -176,13 +194,48 @@ void RunBlock(const ReducePlan& plan, const Pass& pass, const Source& source, in
   Finish(plan, total, columns, to + static_cast<size_t>(outer * pass.inner + begin) * step, last);
 }
 
+// Threads fold the whole blocks of a row, each into a total of its own, which are then folded in
+// the order of the blocks, as FoldRow does: the bits are the same.
+void FoldLongRow(const ReducePlan& plan, const Source& source, int64_t start, int64_t size,
+                 int parts, std::byte* totals, BlockBuffer& total) {
+  const Fold& fold = plan.fold;
+  const int64_t whole = size / kStep;
+  fold.fill(fold.identity, totals, static_cast<size_t>(whole));
+  RunRanges(parts, whole, 1, [&](int, int64_t first, int64_t end) {
+    BlockBuffer block;
+    for (int64_t i = first; i < end; ++i) {
+      fold.row(source.Read(start + i * kStep, kStep, block), kStep,
+               totals + static_cast<size_t>(i) * plan.width);
+    }
+  });
+  for (int64_t i = 0; i < whole; ++i) {
+    fold.columns(totals + static_cast<size_t>(i) * plan.width, 1, total.bytes);
+  }
+  FoldRow(fold, source, start + whole * kStep, size % kStep, total);
+}
+
+void RunLongRows(const ReducePlan& plan, const Pass& pass, const Source& source, int parts,
+                 std::byte* totals, std::byte* to, bool last) {
+  const size_t step = last ? plan.out_width : plan.width;
+  for (int64_t row = 0; row < pass.outer; ++row, to += step) {
+    BlockBuffer total;
+    plan.fold.fill(plan.fold.identity, total.bytes, 1);
+    FoldLongRow(plan, source, row * pass.size, pass.size, parts, totals, total);
+    Finish(plan, total, 1, to, last);
+  }
+}
+
 // A pass may write over its own source, block by block: what it writes lies before what it has yet
 // to read. Others are shared out among threads.
-void RunPass(const ReducePlan& plan, const Pass& pass, const Source& source, std::byte* to,
-             bool last) {
+void RunPass(const ReducePlan& plan, const Pass& pass, const Source& source, std::byte* totals,
+             std::byte* to, bool last) {
   const int64_t blocks = pass.outer * CeilDiv(pass.inner, kStep);
   const double work = kElementWork * static_cast<double>(pass.outer * pass.size * pass.inner);
-  const int parts = source.data == to ? 1 : WorthThreads(work, plan.threads);
+  const int worth = WorthThreads(work, plan.threads);
+  if (worth > 1 && HasLongRows(pass)) {
+    return RunLongRows(plan, pass, source, worth, totals, to, last);
+  }
+  const int parts = source.data == to ? 1 : worth;
   RunRanges(parts, blocks, 1, [&](int, int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) RunBlock(plan, pass, source, i, to, last);
   });
@@ -197,7 +250,7 @@ Status RunReduce(const ReducePlan& plan, const KernelArgs& args) {
   for (size_t i = 0; i < plan.passes.size(); ++i) {
     const bool last = i + 1 == plan.passes.size();
     std::byte* to = last ? static_cast<std::byte*>(args.out[0]) : plan.between(args);
-    RunPass(plan, plan.passes[i], source, to, last);
+    RunPass(plan, plan.passes[i], source, plan.totals(args), to, last);
     source = {to, plan.width, nullptr};
   }
   return Status();

@@ -57,11 +57,17 @@ bool EndsWith(const Shape& x, const Shape& tail) {
 void FindMoments(const NormView& view, const Reals& x, Reals* mean, Reals* variance) {
   mean->assign(static_cast<size_t>(view.statistics), 0.0);
   variance->assign(static_cast<size_t>(view.statistics), 0.0);
-  view.ForEach([&](size_t e, size_t s, size_t) { (*mean)[s] += x[e]; });
+  view.ForEachRun([&](size_t begin, size_t end, size_t s, size_t) {
+    double sum = (*mean)[s];
+    for (size_t e = begin; e < end; ++e) sum += x[e];
+    (*mean)[s] = sum;
+  });
   for (double& value : *mean) value /= view.count();
-  view.ForEach([&](size_t e, size_t s, size_t) {
-    const double centred = x[e] - (*mean)[s];
-    (*variance)[s] += centred * centred;
+  view.ForEachRun([&](size_t begin, size_t end, size_t s, size_t) {
+    const double middle = (*mean)[s];
+    double sum = (*variance)[s];
+    for (size_t e = begin; e < end; ++e) sum += (x[e] - middle) * (x[e] - middle);
+    (*variance)[s] = sum;
   });
   for (double& value : *variance) value /= view.count();
 }
@@ -73,11 +79,13 @@ void FindRstd(const Reals& variance, double epsilon, Reals* rstd) {
 
 void Normalise(const NormView& view, const Reals& x, const Reals& mean, const Reals& rstd,
                const Reals& gamma, const Reals& beta, Reals* y) {
-  view.ForEach([&](size_t e, size_t s, size_t p) {
-    double value = (x[e] - (mean.empty() ? 0.0 : mean[s])) * rstd[s];
-    if (!gamma.empty()) value *= gamma[p];
-    if (!beta.empty()) value += beta[p];
-    (*y)[e] = value;
+  double* const to = y->data();
+  view.ForEachRun([&](size_t begin, size_t end, size_t s, size_t p) {
+    const double middle = mean.empty() ? 0.0 : mean[s], factor = rstd[s];
+    const double slope = gamma.empty() ? 1.0 : gamma[p];
+    // -0 changes nothing; 0 would change -0.
+    const double shift = beta.empty() ? -0.0 : beta[p];
+    for (size_t e = begin; e < end; ++e) to[e] = (x[e] - middle) * factor * slope + shift;
   });
 }
 

@@ -31,12 +31,17 @@ struct NormView {
   // Calls visit(element, statistic, parameter) in C order.
   template <typename Visit>
   void ForEach(Visit visit) const {
+    ForEachRun([&](size_t begin, size_t end, size_t statistic, size_t param) {
+      for (size_t e = begin; e < end; ++e) visit(e, statistic, param);
+    });
+  }
+  // The same for runs of param_step elements: visit(begin, end, statistic, parameter).
+  template <typename Visit>
+  void ForEachRun(Visit visit) const {
     int64_t param = 0, shared = 0, group = 0, left = outer_step, base = 0;
     for (int64_t run = 0; run < elements; run += param_step) {
-      const auto statistic = static_cast<size_t>(base + group);
-      for (int64_t e = run; e < run + param_step; ++e) {
-        visit(static_cast<size_t>(e), statistic, static_cast<size_t>(param));
-      }
+      visit(static_cast<size_t>(run), static_cast<size_t>(run + param_step),
+            static_cast<size_t>(base + group), static_cast<size_t>(param));
       if (++shared == share) {
         shared = 0;
         ++group;

@@ -270,5 +270,40 @@ TEST_F(ReduceTest, Errors) {
   EXPECT_EQ(FailOf(registry_, Call("ReduceMax", complex, {0})).code(), Code::kUnsupported);
 }
 
+// Rows that threads share (the harness runs everything on one thread and on three): bits are those
+// of blocks of 512, each summed in eight lanes, added up in order.
+TEST_F(ReduceTest, LongRowsHaveTheBitsOfTheirBlocks) {
+  constexpr int64_t kBlock = 512, kLanes = 8;
+  for (const int64_t columns : {64 * kBlock, 67 * kBlock + 13, 200 * kBlock - 1}) {
+    const Shape shape = {3, columns};
+    std::vector<float> values(static_cast<size_t>(shape.elements()));
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = std::ldexp(static_cast<float>(i * 2654435761u % 2001) - 1000.0f,
+                             static_cast<int>(i % 41) - 20);
+    }
+    std::vector<double> sums;
+    for (size_t row = 0; row < 3; ++row) {
+      const float* x = values.data() + row * static_cast<size_t>(columns);
+      double sum = 0;
+      int64_t i = 0;
+      while (i < columns) {
+        const int64_t end = std::min(i + kBlock, columns);
+        double lanes[kLanes] = {};
+        for (; i + kLanes <= end; i += kLanes) {
+          for (int64_t k = 0; k < kLanes; ++k) lanes[k] += double{x[i + k]};
+        }
+        sum += ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+               ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+        for (; i < end; ++i) sum += double{x[i]};
+      }
+      sums.push_back(static_cast<float>(sum));
+    }
+    const Tensor x = Make(DataType::kFloat, shape, values);
+    EXPECT_EQ(ToDoubles(Run("ReduceSum", x, {1})), sums) << columns;
+    const Tensor most = Run("ReduceMax", x, {0, 1});
+    EXPECT_EQ(ToDoubles(most)[0], *std::max_element(values.begin(), values.end()));
+  }
+}
+
 }  // namespace
 }  // namespace npumesh
