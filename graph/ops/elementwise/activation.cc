@@ -143,13 +143,19 @@ HalvesPlan PlanGradient(const OpContext& op, Check& check) {
   return plan;
 }
 
-// Calls visit(element of the first half, element of a tensor of one half).
+// Calls visit(element of the first half, element of a tensor of one half), on threads.
 template <typename Visit>
 void ForHalves(const HalvesPlan& plan, Visit visit) {
-  const auto run = static_cast<size_t>(plan.run);
-  for (size_t outer = 0; outer < static_cast<size_t>(plan.outer); ++outer) {
-    for (size_t i = 0; i < run; ++i) visit(2 * outer * run + i, outer * run + i);
-  }
+  const int64_t run = plan.run, halves = plan.outer * run;
+  const int parts = WorthThreads(2 * kElementWork * static_cast<double>(halves), plan.threads);
+  RunRanges(parts, halves, 1, [&](int, int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t outer = begin / run, last = std::min(end, (outer + 1) * run);
+      for (; begin < last; ++begin) {
+        visit(static_cast<size_t>(begin + outer * run), static_cast<size_t>(begin));
+      }
+    }
+  });
 }
 
 Status RunForward(const HalvesPlan& plan, RealTensors& t) {

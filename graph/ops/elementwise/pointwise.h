@@ -92,12 +92,19 @@ class PointwiseFormula {
     if constexpr (kPlain ||
                   std::is_invocable_v<F, NumberAt<kSlots>..., const PointwiseConstants&>) {
       const Stored* const x[] = {static_cast<const Stored*>(in[kSlots])...};
-      for (size_t i = 0; i < count; ++i) {
+      const auto at = [&](size_t i) {
         if constexpr (kPlain) {
-          Put<Stored>(F()(static_cast<Number>(x[kSlots][i])...), out, i);
+          return F()(static_cast<Number>(x[kSlots][i])...);
         } else {
-          Put<Stored>(F()(static_cast<Number>(x[kSlots][i])..., constants), out, i);
+          return F()(static_cast<Number>(x[kSlots][i])..., constants);
         }
+      };
+      if constexpr (std::is_convertible_v<decltype(at(0)), Number>) {
+        // Results lie apart from inputs and constants, which are read once therefore.
+        Stored* __restrict const y = static_cast<Stored*>(out[0]);
+        for (size_t i = 0; i < count; ++i) y[i] = static_cast<Stored>(at(i));
+      } else {
+        for (size_t i = 0; i < count; ++i) Put<Stored>(at(i), out, i);
       }
     } else {
       Spread<F, Stored>(in, constants, out, count,

@@ -1,4 +1,8 @@
 // The mathematics beyond the everyday operators.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
 #include "graph/ops/elementwise/family.h"
 #include "tests/unit/ops/elementwise/pointwise_cases.h"
 
@@ -12,6 +16,36 @@ const OpRegistry& PointwiseMathOps() {
     return made;
   }();
   return registry;
+}
+
+// Of floats of all magnitudes, halves and their neighbours, zeros of both signs, infinities, NaN.
+TEST(PointwiseMath, RoundsAsTheCLibraryToEveryBit) {
+  std::vector<double> values = {0.0,
+                                -0.0,
+                                0x1p52,
+                                -0x1p52,
+                                0x1p52 - 0.5,
+                                0x1p53,
+                                1e300,
+                                std::numeric_limits<double>::denorm_min(),
+                                std::numeric_limits<double>::infinity(),
+                                -std::numeric_limits<double>::infinity(),
+                                std::numeric_limits<double>::quiet_NaN()};
+  for (double whole = 0; whole < 40; ++whole) {
+    for (const double sign : {1.0, -1.0}) {
+      const double half = sign * (whole + 0.5);
+      values.insert(values.end(),
+                    {half, std::nextafter(half, 0.0), std::nextafter(half, 1e9 * sign),
+                     std::ldexp(half, 40), sign * std::ldexp(1.7, -int(whole))});
+    }
+  }
+  std::vector<double> expected;
+  for (const double value : values) expected.push_back(std::nearbyint(value));
+  const Tensor x = Make(DataType::kDouble, {static_cast<int64_t>(values.size())}, values);
+  for (const char* type : {"Rint", "Round"}) {
+    const Tensor y = RunOne(PointwiseMathOps(), {.type = type, .inputs = {{"x", x}}});
+    EXPECT_EQ(std::memcmp(y.data(), expected.data(), expected.size() * sizeof(double)), 0) << type;
+  }
 }
 
 TEST(PointwiseMath, OneOperand) {
