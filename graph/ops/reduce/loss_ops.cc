@@ -151,8 +151,9 @@ double EntropyOfRow(const double* x, int64_t classes, Label label, double* backp
   double most = -INFINITY, sum = 0, loss = 0;
   for (int64_t c = 0; c < classes; ++c) most = std::max(most, x[c]);
   for (int64_t c = 0; c < classes; ++c) sum += std::exp(x[c] - most);
+  const double log_of_sum = std::log(sum);
   for (int64_t c = 0; c < classes; ++c) {
-    const double log_softmax = x[c] - most - std::log(sum);
+    const double log_softmax = x[c] - most - log_of_sum;
     if (label(c) != 0) loss -= label(c) * log_softmax;
     backprop[c] = std::exp(log_softmax) - label(c);
   }
