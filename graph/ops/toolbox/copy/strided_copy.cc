@@ -11,6 +11,11 @@ namespace {
 
 // Side of a transposition block: 32 x 32 items of 4 bytes on both sides fit the first-level cache.
 constexpr int64_t kBlock = 32;
+// Lines of the source so far apart, or a multiple of it, push each other out of the first cache:
+// they are read in one go.
+constexpr int64_t kColliding = 2048;
+// Lines that are shorter are not worth another order of the axes.
+constexpr int64_t kShortLine = 8;
 
 // Without unit axes, and with neighbours that form one longer axis on both sides joined.
 std::vector<CopyAxis> Merged(const std::vector<CopyAxis>& axes) {
@@ -57,13 +62,17 @@ void StridedCopy::ChooseInner() {
                                  [item](const CopyAxis& axis) { return axis.to == item; });
   const auto column = std::find_if(axes_.begin(), axes_.end(),
                                    [item](const CopyAxis& axis) { return axis.from == item; });
-  if (line != axes_.end() && column != axes_.end() && line != column) {
+  const auto worth = [&] { return line == axes_.end() - 1 || line->extent >= kShortLine; };
+  if (line != axes_.end() && column != axes_.end() && line != column && worth()) {
     const CopyAxis inner[] = {*column, *line};
     axes_.erase(std::max(line, column));
     axes_.erase(std::min(line, column));
     axes_.insert(axes_.end(), std::begin(inner), std::end(inner));
     outer_ = axes_.size() - 2;
-    inner_ = ByWidth(item_, [](auto item) -> Inner { return InnerBlock<sizeof(item)>; });
+    const bool staged = axes_.back().from % kColliding == 0;
+    inner_ = ByWidth(item_, [staged](auto item) -> Inner {
+      return staged ? InnerStagedBlock<sizeof(item)> : InnerBlock<sizeof(item)>;
+    });
     return;
   }
   inner_ = ByWidth(item_, [](auto item) -> Inner { return InnerLine<sizeof(item)>; });
@@ -93,31 +102,50 @@ void StridedCopy::InnerLine(const StridedCopy& copy, const std::byte* from, std:
   }
 }
 
-template <size_t kItem>
-void StridedCopy::InnerBlock(const StridedCopy& copy, const std::byte* from, std::byte* to) {
-  const CopyAxis column = copy.axes_[copy.outer_];
-  const CopyAxis line = copy.axes_[copy.outer_ + 1];
-  constexpr auto kStep = static_cast<int64_t>(kItem);
-  // Lines of `from` are often a multiple of 4 KiB apart and push each other out of the cache, so
-  // each is read in one go.
-  std::byte block[kBlock * kBlock * kItem];
-  for (int64_t c0 = 0; c0 < column.extent; c0 += kBlock) {
-    const int64_t c1 = std::min(c0 + kBlock, column.extent);
-    for (int64_t l0 = 0; l0 < line.extent; l0 += kBlock) {
-      const int64_t l1 = std::min(l0 + kBlock, line.extent);
-      for (int64_t l = l0; l < l1; ++l) {
-        std::memcpy(block + (l - l0) * kBlock * kStep, from + l * line.from + c0 * kStep,
-                    static_cast<size_t>(c1 - c0) * kItem);
-      }
-      for (int64_t c = c0; c < c1; ++c) {
-        const std::byte* source = block + (c - c0) * kStep;
-        std::byte* target = to + c * column.to + l0 * kStep;
-        for (int64_t l = 0; l < l1 - l0; ++l) {
-          std::memcpy(target + l * kStep, source + l * kBlock * kStep, kItem);
-        }
-      }
+// Calls visit(c0, c1, l0, l1) for blocks of columns and lines.
+template <typename Visit>
+void ForBlocks(int64_t columns, int64_t lines, const Visit& visit) {
+  for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
+    const int64_t c1 = std::min(c0 + kBlock, columns);
+    for (int64_t l0 = 0; l0 < lines; l0 += kBlock) {
+      visit(c0, c1, l0, std::min(l0 + kBlock, lines));
     }
   }
+}
+
+template <size_t kItem>
+void StridedCopy::InnerBlock(const StridedCopy& copy, const std::byte* from, std::byte* to) {
+  const CopyAxis column = copy.axes_[copy.outer_], line = copy.axes_[copy.outer_ + 1];
+  constexpr auto kStep = static_cast<int64_t>(kItem);
+  ForBlocks(column.extent, line.extent, [&](int64_t c0, int64_t c1, int64_t l0, int64_t l1) {
+    for (int64_t c = c0; c < c1; ++c) {
+      const std::byte* source = from + c * kStep;
+      std::byte* target = to + c * column.to;
+      for (int64_t l = l0; l < l1; ++l) {
+        std::memcpy(target + l * kStep, source + l * line.from, kItem);
+      }
+    }
+  });
+}
+
+template <size_t kItem>
+void StridedCopy::InnerStagedBlock(const StridedCopy& copy, const std::byte* from, std::byte* to) {
+  const CopyAxis column = copy.axes_[copy.outer_], line = copy.axes_[copy.outer_ + 1];
+  constexpr auto kStep = static_cast<int64_t>(kItem);
+  std::byte block[kBlock * kBlock * kItem];
+  ForBlocks(column.extent, line.extent, [&](int64_t c0, int64_t c1, int64_t l0, int64_t l1) {
+    for (int64_t l = l0; l < l1; ++l) {
+      std::memcpy(block + (l - l0) * kBlock * kStep, from + l * line.from + c0 * kStep,
+                  static_cast<size_t>(c1 - c0) * kItem);
+    }
+    for (int64_t c = c0; c < c1; ++c) {
+      const std::byte* source = block + (c - c0) * kStep;
+      std::byte* target = to + c * column.to + l0 * kStep;
+      for (int64_t l = 0; l < l1 - l0; ++l) {
+        std::memcpy(target + l * kStep, source + l * kBlock * kStep, kItem);
+      }
+    }
+  });
 }
 
 void StridedCopy::InnerRuns(const StridedCopy& copy, const std::byte* from, std::byte* to) {

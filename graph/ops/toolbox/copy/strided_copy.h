@@ -37,6 +37,8 @@ class StridedCopy {
   static void InnerLine(const StridedCopy& copy, const std::byte* from, std::byte* to);
   template <size_t kItem>
   static void InnerBlock(const StridedCopy& copy, const std::byte* from, std::byte* to);
+  template <size_t kItem>
+  static void InnerStagedBlock(const StridedCopy& copy, const std::byte* from, std::byte* to);
   static void InnerRuns(const StridedCopy& copy, const std::byte* from, std::byte* to);
 
   std::vector<CopyAxis> axes_;  // each extent >= 2
