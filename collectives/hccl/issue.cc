@@ -6,11 +6,11 @@
 namespace npumesh {
 
 Verdict Enqueue(aclrtStream stream, Task&& task) {
-  const Result<Stream*> queue = StreamOf(stream);
-  if (!queue.ok()) {
-    return Refuse(HCCL_E_PARA, "EI0003: stream: {}", queue.status().message());
+  Stream* const queue = FindStream(stream);
+  if (queue == nullptr) {
+    return Refuse(HCCL_E_PARA, "EI0003: stream: {}", StreamOf(stream).status().message());
   }
-  (*queue)->Enqueue(std::move(task));
+  queue->Enqueue(std::move(task));
   return {};
 }
 
@@ -18,7 +18,7 @@ void WriteEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream
   constexpr std::string_view kPrefix = "Hccl";
   const std::string name = comm ? comm->name() : "";
   int32_t id = -1;  // of no stream
-  if (StreamOf(stream).ok()) aclrtStreamGetId(stream, &id);
+  if (FindStream(stream) != nullptr) aclrtStreamGetId(stream, &id);
   // Written whatever the level is: the program has asked for it.
   WriteLog(LogLevel::kInfo, {__FILE__, __LINE__},
            fmt::format("Entry-{}: tag[{}_{}], {}{}localRank[{}], streamId[{}], comm[{}]",

@@ -24,15 +24,22 @@ Result<AclDevice*> SelectDevice(int32_t device_id) {
   return CurrentDevice();
 }
 
-Result<Stream*> StreamOf(aclrtStream stream) {
-  if (stream == nullptr) {
-    const auto context = AclProcess::CurrentContext();
-    if (context != nullptr) return &context->default_stream->stream;
-    return Error(Code::kNotFound,
-                 "this thread has no default stream; call aclrtSetDevice in it first");
+Stream* FindStream(aclrtStream stream) {
+  if (stream != nullptr) {
+    AclStream* const found = StreamUse::Find(stream);
+    return found == nullptr ? nullptr : &found->stream;
   }
-  if (AclStream* const found = StreamUse::Find(stream)) return &found->stream;
-  return Error(Code::kInvalidArgument, "{} is not a stream", fmt::ptr(stream));
+  const auto context = AclProcess::CurrentContext();
+  return context == nullptr ? nullptr : &context->default_stream->stream;
+}
+
+Result<Stream*> StreamOf(aclrtStream stream) {
+  if (Stream* const found = FindStream(stream)) return found;
+  if (stream != nullptr) {
+    return Error(Code::kInvalidArgument, "{} is not a stream", fmt::ptr(stream));
+  }
+  return Error(Code::kNotFound,
+               "this thread has no default stream; call aclrtSetDevice in it first");
 }
 
 void AtFinalize(std::function<void()> end) {

@@ -43,6 +43,8 @@ Result<AclDevice*> SelectDevice(int32_t device_id);
 // the client destroys the stream. kInvalidArgument for a handle that is no live stream, kNotFound
 // for null without a current context.
 Result<Stream*> StreamOf(aclrtStream stream);
+// The same, null instead of an error.
+Stream* FindStream(aclrtStream stream);
 
 // Adds a line to what aclGetRecentErrMsg returns next on this thread.
 void RecordRecentError(std::string text);

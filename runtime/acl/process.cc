@@ -373,20 +373,26 @@ uint64_t StreamUse::Version() {
 StreamUse::StreamUse(aclrtStream handle) {
   HandleTable<AclStream>& streams = AclProcess::Get().streams;
   Last& last = OfThisThread();
-  const uint64_t version = streams.version();  // before the look-up: a later death is noticed
-  if (last.stream.get() == handle && last.version == version) {
-    last_ = std::move(last);
-  } else {
-    last_ = {streams.Find(handle), version};
+  if (last.in_use) {
+    from_table_ = streams.Find(handle);
+    stream_ = from_table_.get();
+    return;
   }
-}
-
-StreamUse::~StreamUse() {
-  if (last_.stream != nullptr) OfThisThread() = std::move(last_);
+  const uint64_t version = streams.version();  // before the look-up: a later death is noticed
+  if (last.stream.get() != handle || last.version != version) {
+    last.stream = streams.Find(handle);
+    last.version = version;
+  }
+  stream_ = last.stream.get();
+  if (stream_ == nullptr) return;
+  last.in_use = true;
+  last_ = &last;
 }
 
 void StreamUse::ForgetLast() {
-  OfThisThread() = {};
+  Last& last = OfThisThread();
+  last.forgotten = last.in_use;
+  if (!last.in_use) last.stream.reset();
 }
 
 }  // namespace npumesh

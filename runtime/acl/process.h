@@ -122,17 +122,19 @@ class AclProcess {
 // again costs neither a lock nor a count; it goes when the thread uses or destroys another, or
 // ends.
 //
-// Thread-safety: one thread; a local variable.
+// Thread-safety: one thread; a local variable. A use may be nested in another.
 class StreamUse {
  public:
   // REQUIRES: `handle` is not null.
   explicit StreamUse(aclrtStream handle);
-  ~StreamUse();
+  ~StreamUse() {
+    if (last_ != nullptr) GiveBack(*last_);
+  }
   StreamUse(const StreamUse&) = delete;
   StreamUse& operator=(const StreamUse&) = delete;
 
   // Null for a handle that is no live stream.
-  AclStream* stream() const { return last_.stream.get(); }
+  AclStream* stream() const { return stream_; }
 
   // The stream alone, valid until the client destroys it; null as above. REQUIRES: as above.
   static AclStream* Find(aclrtStream handle) {
@@ -147,13 +149,21 @@ class StreamUse {
  private:
   struct Last {
     std::shared_ptr<AclStream> stream;
-    uint64_t version = 0;  // of the table when it was found
+    uint64_t version = 0;    // of the table when it was found
+    bool in_use = false;     // uses within that use find theirs in the table
+    bool forgotten = false;  // goes when that use ends
   };
   static Last& OfThisThread();
   // Of the table of streams, now.
   static uint64_t Version();
+  static void GiveBack(Last& last) {
+    last.in_use = false;
+    if (last.forgotten) ForgetLast();
+  }
 
-  Last last_;
+  AclStream* stream_ = nullptr;
+  Last* last_ = nullptr;                   // the stream is the thread's last one
+  std::shared_ptr<AclStream> from_table_;  // it is another one
 };
 
 }  // namespace npumesh

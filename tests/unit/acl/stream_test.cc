@@ -56,6 +56,27 @@ TEST_F(AclStreamTest, ATaskMayUseAnotherStream) {
   EXPECT_EQ(aclrtDestroyStream(outer), ACL_SUCCESS);
 }
 
+// And destroy it, which makes the thread forget the one that it is using.
+TEST_F(AclStreamTest, ATaskMayDestroyAnotherStream) {
+  const aclrtStream outer = NewStream();
+  std::vector<int> seen;
+  for (int i = 0; i < 3; ++i) {
+    aclrtStream inner = NewStream();
+    const auto work = [](void* stream) {
+      EXPECT_EQ(aclrtSynchronizeStream(*static_cast<aclrtStream*>(stream)), ACL_SUCCESS);
+      EXPECT_EQ(aclrtDestroyStream(*static_cast<aclrtStream*>(stream)), ACL_SUCCESS);
+      EXPECT_EQ(aclrtSynchronizeStream(*static_cast<aclrtStream*>(stream)),
+                ACL_ERROR_RT_INVALID_HANDLE);
+    };
+    EXPECT_EQ(aclrtLaunchHostFunc(outer, work, &inner), ACL_SUCCESS);
+    EXPECT_EQ(aclrtLaunchHostFunc(outer, Append, &seen), ACL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeStream(outer), ACL_SUCCESS);
+  }
+  EXPECT_THAT(seen, testing::ElementsAre(0, 1, 2));
+  EXPECT_EQ(aclrtDestroyStream(outer), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(outer), ACL_ERROR_RT_INVALID_HANDLE);
+}
+
 TEST_F(AclStreamTest, NullIsTheDefaultStream) {
   aclrtStream stream = nullptr;
   ASSERT_EQ(aclrtCtxGetCurrentDefaultStream(&stream), ACL_SUCCESS);
