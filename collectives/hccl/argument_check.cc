@@ -67,13 +67,6 @@ ArgumentCheck& ArgumentCheck::Moves(HcclDataType dtype) {
 }
 
 ArgumentCheck& ArgumentCheck::Reduces(HcclDataType dtype, HcclReduceOp op) {
-  const ElementType* type = FindElementType(dtype);
-  const bool usual = type != nullptr && type->reduces &&
-                     (op == HCCL_REDUCE_SUM || op == HCCL_REDUCE_MAX || op == HCCL_REDUCE_MIN);
-  return usual && !entry_ ? *this : LooksAtReduction(dtype, op);
-}
-
-ArgumentCheck& ArgumentCheck::LooksAtReduction(HcclDataType dtype, HcclReduceOp op) {
   if (entry_) Note("dataType", TypeText(dtype));
   if (entry_) Note("op", OpText(op));
   if (!ok()) return *this;
@@ -119,10 +112,8 @@ ArgumentCheck& ArgumentCheck::Differ(std::string_view left, const void* a, std::
   return *this;
 }
 
-ArgumentCheck& ArgumentCheck::LooksInHbm(std::string_view name, const void* pointer,
-                                         uint64_t bytes) {
-  if (entry_) Note(name, pointer);
-  if (!ok() || bytes == 0 || comm_->in_hbm(pointer, bytes)) return *this;
+ArgumentCheck& ArgumentCheck::IsOutside(std::string_view name, const void* pointer,
+                                        uint64_t bytes) {
   outside_hbm_ = true;
   return Holds(false, HCCL_E_PARA,
                fmt::format("EI0003: {}: {} bytes at {} are not in the memory of this device; take "

@@ -46,8 +46,9 @@ class ArgumentCheck {
                         const void* b);
   // `bytes` from `pointer` lie in the HBM of the communicator's device. REQUIRES: Live was called.
   ArgumentCheck& InHbm(std::string_view name, const void* pointer, uint64_t bytes) {
-    const bool plain = !entry_ && ok();  // the usual case, in few steps
-    return plain && comm_->in_hbm(pointer, bytes) ? *this : LooksInHbm(name, pointer, bytes);
+    if (entry_) Note(name, pointer);
+    const bool inside = !ok() || bytes == 0 || comm_->in_hbm(pointer, bytes);
+    return inside ? *this : IsOutside(name, pointer, bytes);
   }
   // Any other rule; `why` is said when it does not hold.
   ArgumentCheck& Holds(bool rule, HcclResult result, std::string_view why);
@@ -72,9 +73,8 @@ class ArgumentCheck {
   // Seldom called, so what calls them keeps no registers for them.
   [[gnu::cold]] ArgumentCheck& IsNull(std::string_view name);
   [[gnu::cold]] ArgumentCheck& IsTooMany(std::string_view name, uint64_t count);
-  [[gnu::cold]] ArgumentCheck& LooksInHbm(std::string_view name, const void* pointer,
-                                          uint64_t bytes);
-  [[gnu::cold]] ArgumentCheck& LooksAtReduction(HcclDataType dtype, HcclReduceOp op);
+  [[gnu::cold]] ArgumentCheck& IsOutside(std::string_view name, const void* pointer,
+                                         uint64_t bytes);
 
   [[gnu::cold]] void Note(std::string_view name, uint64_t value);
   [[gnu::cold]] void Note(std::string_view name, const void* pointer);

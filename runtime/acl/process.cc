@@ -375,16 +375,15 @@ StreamUse::StreamUse(aclrtStream handle) {
   Last& last = OfThisThread();
   if (last.in_use) {
     from_table_ = streams.Find(handle);
-    stream_ = from_table_.get();
     return;
   }
   const uint64_t version = streams.version();  // before the look-up: a later death is noticed
+  std::shared_ptr<AclStream> before;  // may end with work that uses streams, so it ends last
   if (last.stream.get() != handle || last.version != version) {
-    last.stream = streams.Find(handle);
+    before = std::exchange(last.stream, streams.Find(handle));
     last.version = version;
   }
-  stream_ = last.stream.get();
-  if (stream_ == nullptr) return;
+  if (last.stream == nullptr) return;
   last.in_use = true;
   last_ = &last;
 }

@@ -134,7 +134,7 @@ class StreamUse {
   StreamUse& operator=(const StreamUse&) = delete;
 
   // Null for a handle that is no live stream.
-  AclStream* stream() const { return stream_; }
+  AclStream* stream() const { return last_ != nullptr ? last_->stream.get() : from_table_.get(); }
 
   // The stream alone, valid until the client destroys it; null as above. REQUIRES: as above.
   static AclStream* Find(aclrtStream handle) {
@@ -161,7 +161,6 @@ class StreamUse {
     if (last.forgotten) ForgetLast();
   }
 
-  AclStream* stream_ = nullptr;
   Last* last_ = nullptr;                   // the stream is the thread's last one
   std::shared_ptr<AclStream> from_table_;  // it is another one
 };

@@ -100,10 +100,13 @@ void SwiGluRuns(const HalvesPlan& plan, const KernelArgs& args, int64_t begin, i
   }
 }
 
+// Threads that share the elements of a half.
+int PartsOf(const HalvesPlan& plan) {
+  return WorthThreads(2 * kElementWork * static_cast<double>(plan.outer * plan.run), plan.threads);
+}
+
 Status RunSwiGlu(const HalvesPlan& plan, const KernelArgs& args) {
-  const auto elements = static_cast<double>(plan.outputs[0].shape.elements());
-  const int parts = WorthThreads(2 * kElementWork * elements, plan.threads);
-  RunRanges(parts, plan.outer, 1,
+  RunRanges(PartsOf(plan), plan.outer, 1,
             [&](int /*part*/, int64_t begin, int64_t end) { SwiGluRuns(plan, args, begin, end); });
   return Status();
 }
@@ -146,9 +149,8 @@ HalvesPlan PlanGradient(const OpContext& op, Check& check) {
 // Calls visit(element of the first half, element of a tensor of one half), on threads.
 template <typename Visit>
 void ForHalves(const HalvesPlan& plan, Visit visit) {
-  const int64_t run = plan.run, halves = plan.outer * run;
-  const int parts = WorthThreads(2 * kElementWork * static_cast<double>(halves), plan.threads);
-  RunRanges(parts, halves, 1, [&](int, int64_t begin, int64_t end) {
+  const int64_t run = plan.run;
+  RunRanges(PartsOf(plan), plan.outer * run, 1, [&](int, int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t outer = begin / run, last = std::min(end, (outer + 1) * run);
       for (; begin < last; ++begin) {

@@ -62,8 +62,8 @@ void StridedCopy::ChooseInner() {
                                  [item](const CopyAxis& axis) { return axis.to == item; });
   const auto column = std::find_if(axes_.begin(), axes_.end(),
                                    [item](const CopyAxis& axis) { return axis.from == item; });
-  const auto worth = [&] { return line == axes_.end() - 1 || line->extent >= kShortLine; };
-  if (line != axes_.end() && column != axes_.end() && line != column && worth()) {
+  if (line != axes_.end() && column != axes_.end() && line != column &&
+      (line == axes_.end() - 1 || line->extent >= kShortLine)) {
     const CopyAxis inner[] = {*column, *line};
     axes_.erase(std::max(line, column));
     axes_.erase(std::min(line, column));
@@ -71,7 +71,7 @@ void StridedCopy::ChooseInner() {
     outer_ = axes_.size() - 2;
     const bool staged = axes_.back().from % kColliding == 0;
     inner_ = ByWidth(item_, [staged](auto item) -> Inner {
-      return staged ? InnerStagedBlock<sizeof(item)> : InnerBlock<sizeof(item)>;
+      return staged ? InnerBlock<sizeof(item), true> : InnerBlock<sizeof(item), false>;
     });
     return;
   }
@@ -102,50 +102,33 @@ void StridedCopy::InnerLine(const StridedCopy& copy, const std::byte* from, std:
   }
 }
 
-// Calls visit(c0, c1, l0, l1) for blocks of columns and lines.
-template <typename Visit>
-void ForBlocks(int64_t columns, int64_t lines, const Visit& visit) {
-  for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
-    const int64_t c1 = std::min(c0 + kBlock, columns);
-    for (int64_t l0 = 0; l0 < lines; l0 += kBlock) {
-      visit(c0, c1, l0, std::min(l0 + kBlock, lines));
-    }
-  }
-}
-
-template <size_t kItem>
+template <size_t kItem, bool kStaged>
 void StridedCopy::InnerBlock(const StridedCopy& copy, const std::byte* from, std::byte* to) {
   const CopyAxis column = copy.axes_[copy.outer_], line = copy.axes_[copy.outer_ + 1];
   constexpr auto kStep = static_cast<int64_t>(kItem);
-  ForBlocks(column.extent, line.extent, [&](int64_t c0, int64_t c1, int64_t l0, int64_t l1) {
-    for (int64_t c = c0; c < c1; ++c) {
-      const std::byte* source = from + c * kStep;
-      std::byte* target = to + c * column.to;
-      for (int64_t l = l0; l < l1; ++l) {
-        std::memcpy(target + l * kStep, source + l * line.from, kItem);
+  std::byte stage[kStaged ? kBlock * kBlock * kItem : 1];
+  const int64_t apart = kStaged ? kBlock * kStep : line.from;  // of lines where they are read
+  for (int64_t c0 = 0; c0 < column.extent; c0 += kBlock) {
+    const int64_t columns = std::min(kBlock, column.extent - c0);
+    for (int64_t l0 = 0; l0 < line.extent; l0 += kBlock) {
+      const int64_t lines = std::min(kBlock, line.extent - l0);
+      const std::byte* block = from + l0 * line.from + c0 * kStep;
+      if constexpr (kStaged) {
+        for (int64_t l = 0; l < lines; ++l) {
+          std::memcpy(stage + l * apart, block + l * line.from,
+                      static_cast<size_t>(columns) * kItem);
+        }
+        block = stage;
+      }
+      for (int64_t c = 0; c < columns; ++c) {
+        const std::byte* source = block + c * kStep;
+        std::byte* target = to + (c0 + c) * column.to + l0 * kStep;
+        for (int64_t l = 0; l < lines; ++l) {
+          std::memcpy(target + l * kStep, source + l * apart, kItem);
+        }
       }
     }
-  });
-}
-
-template <size_t kItem>
-void StridedCopy::InnerStagedBlock(const StridedCopy& copy, const std::byte* from, std::byte* to) {
-  const CopyAxis column = copy.axes_[copy.outer_], line = copy.axes_[copy.outer_ + 1];
-  constexpr auto kStep = static_cast<int64_t>(kItem);
-  std::byte block[kBlock * kBlock * kItem];
-  ForBlocks(column.extent, line.extent, [&](int64_t c0, int64_t c1, int64_t l0, int64_t l1) {
-    for (int64_t l = l0; l < l1; ++l) {
-      std::memcpy(block + (l - l0) * kBlock * kStep, from + l * line.from + c0 * kStep,
-                  static_cast<size_t>(c1 - c0) * kItem);
-    }
-    for (int64_t c = c0; c < c1; ++c) {
-      const std::byte* source = block + (c - c0) * kStep;
-      std::byte* target = to + c * column.to + l0 * kStep;
-      for (int64_t l = 0; l < l1 - l0; ++l) {
-        std::memcpy(target + l * kStep, source + l * kBlock * kStep, kItem);
-      }
-    }
-  });
+  }
 }
 
 void StridedCopy::InnerRuns(const StridedCopy& copy, const std::byte* from, std::byte* to) {

@@ -35,10 +35,8 @@ class StridedCopy {
   void ChooseInner();
   template <size_t kItem>
   static void InnerLine(const StridedCopy& copy, const std::byte* from, std::byte* to);
-  template <size_t kItem>
+  template <size_t kItem, bool kStaged>
   static void InnerBlock(const StridedCopy& copy, const std::byte* from, std::byte* to);
-  template <size_t kItem>
-  static void InnerStagedBlock(const StridedCopy& copy, const std::byte* from, std::byte* to);
   static void InnerRuns(const StridedCopy& copy, const std::byte* from, std::byte* to);
 
   std::vector<CopyAxis> axes_;  // each extent >= 2
