@@ -157,9 +157,9 @@ std::unique_ptr<SegmentFolder> PrepareSegments(const LaunchOptions& options, con
   return SegmentFolder::Make(SegmentBases(), options.ranks, launcher);
 }
 
-// What keeps mpirun's own port at the loopback address (launch/mpirun/loopback). Every program that
-// loads the library takes one entry out of the list, and the mpirun of Open MPI 5 becomes another
-// program.
+// What keeps mpirun's own port at the loopback address (launch/mpirun/loopback): a variable, or
+// none where the library is not there. Every program that loads the library takes one entry out of
+// the list, and the mpirun of Open MPI 5 becomes another program.
 std::vector<std::string> LoopbackEnvironment(const LaunchPlace& place) {
   const std::filesystem::path library =
       std::filesystem::path(place.self).parent_path() / "../lib/npumesh/libnpumesh_loopback.so";
@@ -172,6 +172,16 @@ std::vector<std::string> LoopbackEnvironment(const LaunchPlace& place) {
   const std::string again =
       place.launcher == MpiLauncher::kOpenMpi5 ? fmt::format(":{}", path) : "";
   return {fmt::format("LD_PRELOAD={}{}{}{}", path, again, alone ? "" : ":", alone ? "" : others)};
+}
+
+// What mpirun is given for a job on this host alone. MPI has hwloc look for graphics cards, and its
+// component "gl" asks for ten X displays at "localhost": where /etc/hosts lacks that name, each of
+// them waits for a name server. No rank uses a graphics card. A list that the user gives is left as
+// it is.
+std::vector<std::string> OneHostEnvironment(const LaunchPlace& place) {
+  std::vector<std::string> variables = LoopbackEnvironment(place);
+  if (secure_getenv("HWLOC_COMPONENTS") == nullptr) variables.push_back("HWLOC_COMPONENTS=-gl");
+  return variables;
 }
 
 // The value of an option among the words of a command; empty when it is not there.
@@ -211,7 +221,7 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   const std::unique_ptr<SegmentFolder> segments = PrepareSegments(options, spread, place.launcher);
   if (segments != nullptr) place.segments = segments->path();
   ChildCare care = CareFor(options, place);
-  if (spread.hosts.empty()) care.environment = LoopbackEnvironment(place);
+  if (spread.hosts.empty()) care.environment = OneHostEnvironment(place);
   RankScreen screen(place.launcher, RunsSubCommand(options, place));
   place.variables = screen.Variables();
   NPUMESH_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(MpirunWords(options, place, spread),

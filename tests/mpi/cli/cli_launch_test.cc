@@ -41,6 +41,24 @@ TEST_F(CliSegments, ListensAtLoopbackOnlyAndLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(memory));
 }
 
+// In a container without "localhost" in /etc/hosts each look-up waited for a silent name server.
+TEST(CliLaunch, AsksNoNameServerForAJobOnOneHost) {
+  const TestFolder folder;
+  const std::string names = folder / "names";
+  CommandRun run;
+  const Result<int> code = RunChild(
+      {"/usr/bin/env", "LD_PRELOAD=" NAME_LOOKUPS, "NAME_LOOKUPS=" + names, NPUMESH_COMMAND,
+       "launch", "-n", "2", "--", LISTENERS},
+      [&](std::string_view bytes) { run.out += bytes; },
+      [&](std::string_view bytes) { run.err += bytes; });
+  ASSERT_TRUE(code.ok());
+  EXPECT_EQ(*code, 0) << run.err;
+  std::ifstream file(names);
+  const std::string seen{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(seen, HasSubstr("watches listeners\n"));
+  EXPECT_THAT(seen, Not(HasSubstr("asks for")));
+}
+
 // `npumesh launch` of 8 ranks below a limit of open files, as a shell sets it.
 CommandRun LaunchBelow(const std::string& ulimit) {
   CommandRun run;
