@@ -113,6 +113,11 @@ Value GraphBuilder::Op(std::string type, std::vector<Input> inputs, std::vector<
   return AddNode(std::move(node));
 }
 
+void GraphBuilder::Declare(Value value, DataType dtype) {
+  std::vector<TensorDesc>& descs = model_.graph.node(value.node).output_descs;
+  descs[static_cast<size_t>(value.port)].dtype = dtype;
+}
+
 void GraphBuilder::EnterModule(std::string name, std::string type) {
   modules_.push_back({std::move(name), std::move(type)});
 }

@@ -45,6 +45,9 @@ class GraphBuilder {
            std::string name = {}, int outputs = 1);
   // Output `port` of the node that made `value`.
   Value Port(Value value, int port) const { return {value.node, port}; }
+  // Declares the element type of `value`, for nodes that will read it too. Without it a value is
+  // declared float32.
+  void Declare(Value value, DataType dtype);
   // Gives the node that made `value` its subgraphs: the main graphs of `models`, in this order,
   // whose own subgraphs come along. Names of graphs must be unique in the finished model.
   void Runs(Value value, std::vector<Model> models);

@@ -30,8 +30,16 @@ bool IsFloatingInput(const Node& node) {
 
 bool FinishTranspose(NodeDraft& draft) {
   const auto perm = draft.Known("perm");
-  if (perm) draft.Ints("perm", *perm);
+  if (perm && !perm->empty()) draft.Ints("perm", *perm);
   return perm.has_value();
+}
+
+// A 0 is a size of 0 where x has no elements, and else copies one of x.
+bool FinishReshape(NodeDraft& draft) {
+  const TensorDesc& x = draft.from().input_descs[0];
+  const std::optional<Shape>& shape = x.shape;
+  if (shape && shape->is_static() && shape->elements() == 0) draft.Int("allowzero", 1);
+  return true;
 }
 
 bool FinishConcat(NodeDraft& draft) {
@@ -108,7 +116,7 @@ bool FinishArg(NodeDraft& draft) {
 bool FinishTopK(NodeDraft& draft) {
   // A scalar of ours, a vector there.
   onnx::NodeProto& to = draft.to();
-  const std::string count = draft.CastToInt64(to.input(1));
+  const std::string count = draft.CastBefore(to.input(1), DataType::kInt64);
   to.mutable_input()->RemoveLast();
   draft.Constant("one", {1});
   to.mutable_input()->RemoveLast();
@@ -161,6 +169,45 @@ bool FinishNotEqual(NodeDraft& draft) {
   to.clear_input();
   draft.Operand(equal);
   return true;
+}
+
+// The quotient of integers is rounded down, where that of ONNX loses its fraction: it is one less
+// where the two kinds of remainder differ.
+bool FinishFloorOfIntegers(NodeDraft& draft) {
+  onnx::NodeProto& to = draft.to();
+  const std::vector<std::string> pair = {to.input(0), to.input(1)};
+  const DataType dtype = draft.from().input_descs[0].dtype;
+  const std::string quotient = draft.Before("Div", pair);
+  const std::string floored = draft.Before("Mod", pair);
+  const std::string truncated = draft.Before("Mod", pair, "Mod_1");
+  draft.IntBefore("fmod", 1);
+  const std::string same = draft.Before("Equal", {floored, truncated});
+  const std::string less = draft.CastBefore(draft.Before("Not", {same}), dtype);
+  to.set_op_type("Sub");
+  to.clear_input();
+  draft.Operand(quotient);
+  draft.Operand(less);
+  return OnnxTypeOf(dtype) != 0;
+}
+
+bool FinishDiv(NodeDraft& draft) {
+  const Node& from = draft.from();
+  const DataType dtype = from.input_descs.empty() ? DataType::kFloat : from.input_descs[0].dtype;
+  return !IsInteger(dtype) || IsUnsignedInteger(dtype) || FinishFloorOfIntegers(draft);
+}
+
+bool FinishFloorDiv(NodeDraft& draft) {
+  if (!IsFloatingInput(draft.from())) return FinishDiv(draft);
+  onnx::NodeProto& to = draft.to();
+  const std::string quotient = draft.Before("Div", {to.input(0), to.input(1)});
+  to.set_op_type("Floor");
+  to.clear_input();
+  draft.Operand(quotient);
+  return true;
+}
+
+bool FinishTruncateDiv(NodeDraft& draft) {
+  return !IsFloatingInput(draft.from());
 }
 
 // The remainder with the sign of the divisor is for integers only.
@@ -312,7 +359,7 @@ std::vector<Counterpart> MakeCounterparts() {
       {"Cos", "Cos", x},
       {"Cosh", "Cosh", x},
       {"Cumsum", "CumSum", {"x", "axis"}, FinishCumSum},
-      {"Div", "Div", pair},
+      {"Div", "Div", pair, FinishDiv},
       {"Elu", "Elu", x, FinishElu},
       {"Equal", "Equal", pair},
       {"Erf", "Erf", x},
@@ -321,6 +368,7 @@ std::vector<Counterpart> MakeCounterparts() {
       {"Fill", "Expand", {"value", "dims"}, nullptr, "dims"},
       {"Flatten", "Flatten", x, FinishFlatten},
       {"Floor", "Floor", x},
+      {"FloorDiv", "Div", pair, FinishFloorDiv},
       {"FloorMod", "Mod", pair, FinishFloorMod},
       {"Gather", "Gather", {"x", "indices"}, FinishGather},
       {"GatherElements", "GatherElements", {"x", "index"}, FinishGatherElements},
@@ -369,7 +417,7 @@ std::vector<Counterpart> MakeCounterparts() {
       {"ReduceSum", "ReduceSum", x, FinishReduceSum},
       {"ReduceSumD", "ReduceSum", x, FinishReduceSum},
       {"Relu", "Relu", x},
-      {"Reshape", "Reshape", {"x", "shape"}, nullptr, "shape"},
+      {"Reshape", "Reshape", {"x", "shape"}, FinishReshape, "shape"},
       {"Rint", "Round", x},
       {"ScatterElements", "ScatterElements", {"data", "indices", "updates"}, FinishScatterElements},
       {"SelectV2", "Where", {"condition", "then", "else"}},
@@ -394,6 +442,7 @@ std::vector<Counterpart> MakeCounterparts() {
       {"TopKV2", "TopK", {"x", "k"}, FinishTopK},
       {"Transpose", "Transpose", x, FinishTranspose},
       {"TransposeD", "Transpose", x, FinishTranspose},
+      {"TruncateDiv", "Div", pair, FinishTruncateDiv},
       {"TruncateMod", "Mod", pair, FinishTruncateMod},
       {"UnsqueezeV3", "Unsqueeze", {"x", "axes"}, nullptr, "axes"},
   };
@@ -469,21 +518,26 @@ void NodeDraft::Constant(const std::string& below, const std::vector<int64_t>& v
   Operand(constants_.back().name());
 }
 
-std::string NodeDraft::Before(const std::string& type, const std::vector<std::string>& operands) {
+std::string NodeDraft::Before(const std::string& type, const std::vector<std::string>& operands,
+                              const std::string& below) {
   onnx::NodeProto& node = before_.emplace_back();
-  node.set_name(from_.name + "/onnx/" + type);
+  node.set_name(from_.name + "/onnx/" + (below.empty() ? type : below));
   node.set_op_type(type);
   for (const std::string& operand : operands) node.add_input(operand);
   node.add_output(node.name());
   return node.name();
 }
 
-std::string NodeDraft::CastToInt64(const std::string& operand) {
+void NodeDraft::IntBefore(const std::string& name, int64_t value) {
+  onnx::AttributeProto& attribute = *before_.back().add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::INT);
+  attribute.set_i(value);
+}
+
+std::string NodeDraft::CastBefore(const std::string& operand, DataType dtype) {
   const std::string name = Before("Cast", {operand});
-  onnx::AttributeProto& to = *before_.back().add_attribute();
-  to.set_name("to");
-  to.set_type(onnx::AttributeProto::INT);
-  to.set_i(onnx::TensorProto::INT64);
+  IntBefore("to", OnnxTypeOf(dtype));
   return name;
 }
 

@@ -44,9 +44,13 @@ class NodeDraft {
   void Take(std::string_view port) { taken_.insert(std::string(port)); }
   // An int64 vector as the next operand.
   void Constant(const std::string& below, const std::vector<int64_t>& values);
-  // A node before this one with these operands; gives the name of its result.
-  std::string Before(const std::string& type, const std::vector<std::string>& operands);
-  std::string CastToInt64(const std::string& operand);
+  // A node before this one with these operands; gives the name of its result. `below`: of the node,
+  // where there is another one of this type; empty: the type.
+  std::string Before(const std::string& type, const std::vector<std::string>& operands,
+                     const std::string& below = {});
+  // An attribute of the last one of these nodes.
+  void IntBefore(const std::string& name, int64_t value);
+  std::string CastBefore(const std::string& operand, DataType dtype);
   const std::vector<onnx::TensorProto>& constants() const { return constants_; }
   const std::vector<onnx::NodeProto>& before() const { return before_; }
 

@@ -66,6 +66,7 @@ Value GraphEmitter::Op(const std::string& type, Inputs inputs, Attrs attrs, std:
       builder_.Op(type, std::move(inputs), std::move(attrs), std::move(name), outputs);
   Remember(value, std::vector<TensorType>(static_cast<size_t>(outputs), NothingKnown()));
   Fail(Infer(value));
+  DeclareTypes(value);
   return value;
 }
 
@@ -75,8 +76,17 @@ Value GraphEmitter::Call(const std::string& type, Inputs inputs, std::vector<Mod
   const Value value =
       builder_.Op(type, std::move(inputs), {}, std::move(name), static_cast<int>(types.size()));
   Remember(value, types);
+  DeclareTypes(value);
   builder_.Runs(value, std::move(models));
   return value;
+}
+
+void GraphEmitter::DeclareTypes(Value value) {
+  const std::vector<TensorType>& types = known_[static_cast<size_t>(value.node)].types;
+  for (size_t port = 0; port < types.size(); ++port) {
+    if (types[port].dtype == DataType::kUndefined) continue;
+    builder_.Declare({value.node, static_cast<int>(port)}, types[port].dtype);
+  }
 }
 
 const TensorType& GraphEmitter::type(Value value) const {
@@ -95,7 +105,10 @@ void GraphEmitter::Hint(Value value, const TensorType& type) {
   if (value.node < 0) return;
   TensorType& known =
       known_[static_cast<size_t>(value.node)].types[static_cast<size_t>(value.port)];
-  if (known.dtype == DataType::kUndefined) known.dtype = type.dtype;
+  if (known.dtype == DataType::kUndefined && type.dtype != DataType::kUndefined) {
+    known.dtype = type.dtype;
+    builder_.Declare(value, type.dtype);
+  }
   if (!known.shape.has_rank()) known.shape = type.shape;
   if (known.shape.rank() != type.shape.rank() || !type.shape.has_rank()) return;
   for (int d = 0; d < known.shape.rank(); ++d) {
@@ -124,15 +137,17 @@ Status GraphEmitter::Infer(Value value) {
 
 Status GraphEmitter::InferNode(const Node& node, const Operator& op, Known& known) {
   NPUMESH_ASSIGN_OR_RETURN(OpContext context, OpContext::Bind(node, op.schema));
-  bool asks = op.infer != nullptr;
+  bool asks = op.infer != nullptr, ranked = true;
   for (int slot = 0; slot < context.slots(); ++slot) {
     if (!context.has(slot)) continue;
     const Value input = *node.inputs[static_cast<size_t>(context.input_index(slot))];
     context.set_in(slot, type(input));
     context.set_value(slot, constant(input));
-    asks &= type(input).dtype != DataType::kUndefined && type(input).shape.has_rank();
+    asks &= type(input).dtype != DataType::kUndefined;
+    ranked &= type(input).shape.has_rank();
   }
-  if (!asks) return Status();
+  if (asks && !ranked) InferDtypes(op, context, known);
+  if (!asks || !ranked) return Status();
   const bool all_known =
       std::all_of(op.value_inputs.begin(), op.value_inputs.end(), [&](std::string_view port) {
         return !context.has(port) || context.value(context.slot(port)) != nullptr;
@@ -142,6 +157,26 @@ Status GraphEmitter::InferNode(const Node& node, const Operator& op, Known& know
   if (types->size() == known.types.size()) known.types = *std::move(types);
   Fold(op, std::move(context), known);
   return Status();
+}
+
+void GraphEmitter::InferDtypes(const Operator& op, const OpContext& context, Known& known) const {
+  constexpr int kMostRank = 5;
+  for (int rank = 1; rank <= kMostRank; ++rank) {
+    OpContext trial = context;
+    for (int slot = 0; slot < context.slots(); ++slot) {
+      if (!context.has(slot)) continue;
+      TensorType type = context.in(slot);
+      if (!type.shape.has_rank())
+        type.shape = Shape(std::vector<int64_t>(static_cast<size_t>(rank), -1));
+      for (int64_t& dim : type.shape.mutable_dims()) dim = dim < 0 ? 2 : dim;
+      trial.set_in(slot, std::move(type));
+    }
+    if (!op.infer(trial).ok()) continue;
+    for (size_t port = 0; port < known.types.size(); ++port) {
+      known.types[port].dtype = trial.out(static_cast<int>(port)).dtype;
+    }
+    return;
+  }
 }
 
 void GraphEmitter::Fold(const Operator& op, OpContext context, Known& known) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/onnx/node_form.h"
 #include "graph/onnx/op_table.h"
 #include "runtime/base/printable.h"
 
@@ -67,11 +68,13 @@ GraphScope::GraphScope(GraphScope& host, bool sees_host)
 std::optional<OnnxValue> GraphScope::Find(const std::string& name) {
   const auto found = values_.find(name);
   if (found != values_.end()) return found->second;
+  const auto borrowed = borrowed_.find(name);
+  if (borrowed != borrowed_.end()) return borrowed->second;
   if (outer_ == nullptr) return std::nullopt;
   std::optional<OnnxValue> outer = outer_->Find(name);
   if (!outer || outer_->emitter_ == emitter_) return outer;
   for (Value& item : outer->items) item = CaptureOf(item);
-  values_[name] = *outer;
+  borrowed_[name] = *outer;
   return outer;
 }
 
@@ -169,14 +172,27 @@ void GraphScope::WalkNode(const OnnxNode& node) {
     emitter_->Fail(Error(Code::kUnsupported, "{}: npumesh has no translation of it", node.Who()));
     return;
   }
+  std::vector<DataType> dtypes;
+  for (const std::optional<OnnxValue>& operand : operands) {
+    const bool tensor = operand && operand->kind == OnnxKind::kTensor && !operand->items.empty();
+    dtypes.push_back(tensor ? emitter_->type(operand->items[0]).dtype : DataType::kUndefined);
+  }
+  const Status fits = CheckForm(node, op->form, version, dtypes);
+  if (!fits.ok()) return emitter_->Fail(fits.WithContext(node.Who()));
   Lowering lowering(node, version, *emitter_, std::move(operands), this);
   op->lower(lowering);
   if (!emitter_->ok()) return emitter_->AddContext(node.Who());
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty() || !lowering.results()[i]) continue;
-    Define(node.outputs[i], *lowering.results()[i]);
+    DefineOutput(node, node.outputs[i], *lowering.results()[i]);
     HintType(node.outputs[i]);
   }
+}
+
+void GraphScope::DefineOutput(const OnnxNode& node, const std::string& name, OnnxValue value) {
+  if (values_.emplace(name, std::move(value)).second) return;
+  emitter_->Fail(
+      Error(Code::kCorrupt, "{}: makes \"{}\", which was made before", node.Who(), Quotable(name)));
 }
 
 void GraphScope::Call(const OnnxFunction& function, const OnnxNode& node,
@@ -203,7 +219,7 @@ void GraphScope::Call(const OnnxFunction& function, const OnnxNode& node,
   }
   for (size_t i = 0; i < function.outputs.size() && i < node.outputs.size(); ++i) {
     const std::optional<OnnxValue> value = body.Find(function.outputs[i]);
-    if (value && !node.outputs[i].empty()) Define(node.outputs[i], *value);
+    if (value && !node.outputs[i].empty()) DefineOutput(node, node.outputs[i], *value);
   }
 }
 

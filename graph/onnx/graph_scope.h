@@ -62,6 +62,8 @@ class GraphScope {
   // The graph around this one. REQUIRES: a subgraph.
   GraphEmitter& Around() { return outer_->emitter(); }
   void WalkNode(const OnnxNode& node);
+  // Error: `name` was made before.
+  void DefineOutput(const OnnxNode& node, const std::string& name, OnnxValue value);
   void Call(const OnnxFunction& function, const OnnxNode& node,
             std::vector<std::optional<OnnxValue>> operands);
   const OnnxFunction* FunctionOf(const OnnxNode& node) const;
@@ -76,7 +78,8 @@ class GraphScope {
   std::unique_ptr<GraphEmitter> own_;
   GraphEmitter* emitter_;
   const std::map<std::string, int64_t>* opsets_;
-  std::map<std::string, OnnxValue> values_;
+  std::map<std::string, OnnxValue> values_;    // made here
+  std::map<std::string, OnnxValue> borrowed_;  // of graphs around, as they are called here
   std::map<std::string, const OnnxType*> hints_;
   std::vector<Capture> captures_;
   int depth_ = 0;

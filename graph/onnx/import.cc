@@ -59,7 +59,7 @@ class MissingOps {
 
 // Newer versions may mean something else by the same names.
 Status CheckVersions(const OnnxModel& model) {
-  constexpr int64_t kNewest = 22;
+  constexpr int64_t kNewest = 23;
   const auto standard = model.opsets.find("");
   if (standard == model.opsets.end() || standard->second <= kNewest) return Status();
   return Error(

@@ -1,5 +1,6 @@
 #include "graph/onnx/lowering.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "graph/ops/toolbox/values/cast.h"
@@ -188,6 +189,20 @@ Value Lowering::Cast(Value x, DataType dtype) {
   return Op("Cast", {{"x", x}}, {{"dst_type", AttrValue::Int(static_cast<int64_t>(dtype))}});
 }
 
+Value Lowering::Wide(Value x) {
+  const bool narrow = dtype(x) == DataType::kFloat16 || dtype(x) == DataType::kBfloat16;
+  return narrow ? Cast(x, DataType::kFloat) : x;
+}
+
+std::string Lowering::Quotient(Value a, Value b) {
+  const DataType known = dtype(a) == DataType::kUndefined ? dtype(b) : dtype(a);
+  if (ok() && known == DataType::kUndefined) {
+    Refuse("the type of its operands is not known before the model runs");
+  }
+  const bool real = IsFloating(dtype(a)) || IsFloating(dtype(b));
+  return IsInteger(known) && !real ? "TruncateDiv" : "Div";
+}
+
 Value Lowering::Scalar(double value, DataType dtype) {
   if (!ok()) return {};
   if (FindConvert(DataType::kDouble, dtype) == nullptr) {
@@ -216,6 +231,20 @@ Value Lowering::Reshape(Value x, const std::vector<int64_t>& shape) {
   return ReshapeTo(x, Ints(shape), static_cast<int>(shape.size()));
 }
 
+Value Lowering::ReshapeAfter(Value x, int kept, const std::vector<int64_t>& rest) {
+  if (Rank(x) < kept) Fail(Code::kCorrupt, "an operand has fewer than {} dimensions", kept);
+  if (!ok()) return x;
+  const std::vector<int64_t>& dims = shape(x).dims();
+  std::vector<int64_t> all(dims.begin(), dims.begin() + kept);
+  const bool open = std::any_of(all.begin(), all.end(), [](int64_t dim) { return dim < 0; });
+  all.insert(all.end(), rest.begin(), rest.end());
+  if (!open) return Reshape(x, all);
+  const Value first = Slice(ShapeOf(x), 0, 0, kept);
+  const Value y = ReshapeTo(x, Concat({first, Ints(rest)}, 0), static_cast<int>(all.size()));
+  emitter_.Hint(y, {dtype(x), Shape(all)});
+  return y;
+}
+
 Value Lowering::Along(Value x, int64_t axis, int rank) {
   const int at = Axis(axis, rank);
   if (!ok()) return x;
@@ -233,6 +262,7 @@ Value Lowering::ReshapeTo(Value x, Value shape, int rank) {
 }
 
 Value Lowering::Transpose(Value x, const std::vector<int64_t>& perm) {
+  if (std::is_sorted(perm.begin(), perm.end())) return x;  // as it is
   return Op("TransposeD", {{"x", x}}, {{"perm", AttrValue::Ints(perm)}});
 }
 

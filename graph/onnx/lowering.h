@@ -103,12 +103,18 @@ class Lowering {
   Value Add(Value a, Value b) { return Binary("Add", a, b); }
   Value Sub(Value a, Value b) { return Binary("Sub", a, b); }
   Value Mul(Value a, Value b) { return Binary("Mul", a, b); }
-  Value Div(Value a, Value b) { return Binary("Div", a, b); }
+  // The quotient, without its fraction where both are integers.
+  Value Div(Value a, Value b) { return Binary(Quotient(a, b), a, b); }
   Value Max(Value a, Value b) { return Binary("Maximum", a, b); }
   Value Min(Value a, Value b) { return Binary("Minimum", a, b); }
   Value MatMul(Value a, Value b);
   Value Select(Value condition, Value yes, Value no);
+  // Our operator that divides a by b as ONNX does: our Div rounds integers down.
+  std::string Quotient(Value a, Value b);
   Value Cast(Value x, DataType dtype);  // x itself when it has this type already
+  // x as float32 where it is float16 or bfloat16: what is added up, or rounded in several steps, is
+  // computed so.
+  Value Wide(Value x);
   Value Scalar(double value, DataType dtype);
   // A scalar of the type of `like`.
   Value Like(double value, Value like) { return Scalar(value, dtype(like)); }
@@ -116,6 +122,8 @@ class Lowering {
   Value IntScalar(int64_t value);
   Value Floats(const std::vector<float>& values, Shape shape);
   Value Reshape(Value x, const std::vector<int64_t>& shape);
+  // x with its first `kept` dimensions, also where they are 0, and then `rest`.
+  Value ReshapeAfter(Value x, int kept, const std::vector<int64_t>& rest);
   // The elements of x along `axis` (counted from the end where negative) of `rank` dimensions, the
   // others being 1.
   Value Along(Value x, int64_t axis, int rank);

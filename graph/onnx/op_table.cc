@@ -60,11 +60,11 @@ std::function<void(Lowering&)> OneNode(std::string type, std::vector<std::string
       };
 }
 
-OnnxOp Row(std::string_view name, int since, std::string type, std::vector<std::string> ports,
-           std::vector<AttrRule> attrs) {
+OnnxOp Row(std::string_view name, int since, std::string_view form, std::string type,
+           std::vector<std::string> ports, std::vector<AttrRule> attrs) {
   std::string text = type;
   return {name, since, OneNode(std::move(type), std::move(ports), std::move(attrs)),
-          std::move(text)};
+          std::move(text), form};
 }
 
 const std::vector<OnnxOp>& OnnxOps() {

@@ -22,7 +22,8 @@ struct OnnxOp {
   // The first version of the operator set whose meaning of the operator this is.
   int since = 1;
   std::function<void(Lowering&)> lower;
-  std::string text;  // what becomes of it, for people: "Conv2D", "Cast, ReduceMean"
+  std::string text;       // what becomes of it, for people: "Conv2D", "Cast, ReduceMean"
+  std::string_view form;  // its operands and attributes (node_form.h)
   std::string_view domain = "";
 };
 
@@ -39,8 +40,8 @@ struct AttrRule {
 std::function<void(Lowering&)> OneNode(std::string type, std::vector<std::string> ports,
                                        std::vector<AttrRule> attrs = {});
 // The row of such a node.
-OnnxOp Row(std::string_view name, int since, std::string type, std::vector<std::string> ports,
-           std::vector<AttrRule> attrs = {});
+OnnxOp Row(std::string_view name, int since, std::string_view form, std::string type,
+           std::vector<std::string> ports, std::vector<AttrRule> attrs = {});
 
 // ---- families ----
 

@@ -41,6 +41,14 @@ Value Convolved(Lowering& at, Value x, Value filter, std::optional<Value> bias) 
   SlidingWindow window = WindowFrom(at, x, KernelOf(at, filter));
   PadForSame(at, x, window);
   if (!SupportedImage(at, window.dims())) return {};
+  for (size_t d = 0; d < window.size(); ++d) {
+    const int64_t image = at.shape(x)[static_cast<int>(d) + 2];
+    const int64_t padded = image + window.before[d] + window.behind[d];
+    if (image < 0 || window.extent(d) <= padded) continue;
+    at.Fail(Code::kCorrupt, "the kernel covers {} places of dimension {}, which has {} with pads",
+            window.extent(d), d + 2, padded);
+    return {};
+  }
   const bool row = window.dims() == 1;
   if (row) {
     AddRow(window);
@@ -217,10 +225,17 @@ void LowerQLinearConv(Lowering& at) {
 
 void AddConvolutionRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"Conv", 1, LowerConv, "Conv2D, Conv3D"},
-      {"ConvInteger", 10, LowerConvInteger, "Conv2D, Cast"},
-      {"ConvTranspose", 1, LowerConvTranspose, "Conv2DTranspose, Conv3DTranspose"},
-      {"QLinearConv", 10, LowerQLinearConv, "Conv2D, Rint, Cast"},
+      {"Conv", 1, LowerConv, "Conv2D, Conv3D",
+       "T T T? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints strides:ints"},
+      {"ConvInteger", 10, LowerConvInteger, "Conv2D, Cast",
+       "T U T? U? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints "
+       "strides:ints"},
+      {"ConvTranspose", 1, LowerConvTranspose, "Conv2DTranspose, Conv3DTranspose",
+       "T T T? auto_pad:string dilations:ints group:int kernel_shape:ints output_padding:ints "
+       "output_shape:ints pads:ints strides:ints"},
+      {"QLinearConv", 10, LowerQLinearConv, "Conv2D, Rint, Cast",
+       "T _ T U _ U _ _ _? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints "
+       "strides:ints"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

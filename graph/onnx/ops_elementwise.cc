@@ -1,4 +1,8 @@
 // Arithmetic, logic, comparisons, activations: one value in, one value out.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
 #include "graph/onnx/op_table.h"
 #include "graph/onnx/reader.h"
 
@@ -25,20 +29,58 @@ void LowerMean(Lowering& at) {
   at.Out(0, at.Div(sum, at.Like(at.inputs(), sum)));
 }
 
-// ---- powers and remainders: types of the operands may differ ----
+// ---- quotients, powers and remainders ----
 
+void LowerDiv(Lowering& at) {
+  const Value a = at.in(0), b = at.in(1);
+  at.Out(0, at.Node(at.Quotient(a, b), {{"x1", a}, {"x2", b}}));
+}
+
+// Whether all exponents are known to be whole numbers that every type of float holds.
+bool AreSmallAndWhole(Lowering& at, Value exponent) {
+  constexpr double kMost = 256;
+  const std::optional<std::vector<double>> known = at.KnownNumbers(exponent);
+  return known && std::all_of(known->begin(), known->end(), [](double number) {
+           return std::abs(number) <= kMost && number == std::floor(number);
+         });
+}
+
+// x^n for whole n of 64 bits, of which a double may lose the last bit, and the sign of the power
+// with it: x^(n - rest) * x^rest, where n - rest is even.
+Value WholePower(Lowering& at, Value x, Value n) {
+  const Value two = at.Like(2, n), rest = at.Binary("TruncateMod", n, two);
+  const auto power = [&](Value by) { return at.Binary("Pow", x, at.Cast(by, DataType::kDouble)); };
+  return at.Mul(power(at.Sub(n, rest)), power(rest));
+}
+
+// Types of base and exponent may differ; the power has that of the base. Whole powers of integers
+// wrap, all others are computed in double.
 void LowerPow(Lowering& at) {
-  const Value base = at.in(0);
-  Value exponent = at.in(1);
-  if (at.dtype(base) == at.dtype(exponent)) {
-    return at.Out(0, at.Node("Pow", {{"x1", base}, {"x2", exponent}}));
+  const Value base = at.in(0), exponent = at.in(1);
+  const DataType dtype = at.dtype(base), of_exponent = at.dtype(exponent);
+  const bool whole_base = IsInteger(dtype), whole_exponent = IsInteger(of_exponent);
+  const bool small = AreSmallAndWhole(at, exponent);
+  if (dtype == of_exponent || small) {
+    const Value alike = at.Cast(exponent, dtype);
+    return at.Out(0, at.Node("Pow", {{"x1", base}, {"x2", alike}}));
   }
-  if (IsFloating(at.dtype(base)) || !IsFloating(at.dtype(exponent))) {
-    exponent = at.Cast(exponent, at.dtype(base));
-    return at.Out(0, at.Node("Pow", {{"x1", base}, {"x2", exponent}}));
+  if (whole_base && whole_exponent) {
+    const Value y =
+        at.Binary("Pow", at.Cast(base, DataType::kInt64), at.Cast(exponent, DataType::kInt64));
+    return at.Out(0, at.Cast(y, dtype));
   }
-  const Value wide = at.Cast(base, at.dtype(exponent));
-  at.Out(0, at.Cast(at.Binary("Pow", wide, exponent), at.dtype(base)));
+  const Value wide = at.Cast(base, DataType::kDouble);
+  if (whole_exponent && BitsOf(of_exponent) == 64) {
+    return at.Out(0, at.Cast(WholePower(at, wide, exponent), dtype));
+  }
+  const Value n = at.Cast(exponent, DataType::kDouble);
+  Value y = at.Cast(at.Binary("Pow", wide, n), dtype);
+  if (dtype == DataType::kInt64) {
+    // A double holds no integer of 64 bits: whole powers are computed in integers.
+    const Value exact = at.Binary("Pow", base, at.Cast(n, dtype));
+    y = at.Select(at.Binary("Equal", at.Unary("Floor", n), n), exact, y);
+  }
+  at.Out(0, y);
 }
 
 // fmod: the sign of the dividend; otherwise of the divisor.
@@ -74,17 +116,19 @@ void LowerClip11(Lowering& at) {
 
 // alpha * (exp(x / alpha) - 1) below 0.
 void LowerCelu(Lowering& at) {
-  const Value x = at.in(0), alpha = at.Like(at.Float("alpha", 1), x), zero = at.Like(0, x);
+  const Value x = at.Wide(at.in(0)), alpha = at.Like(at.Float("alpha", 1), x);
+  const Value zero = at.Like(0, x);
   const Value below = at.Mul(alpha, at.Unary("Expm1", at.Div(at.Min(x, zero), alpha)));
-  at.Out(0, at.Add(at.Max(x, zero), below));
+  at.Out(0, at.Cast(at.Add(at.Max(x, zero), below), at.dtype(at.in(0))));
 }
 
 void LowerSelu(Lowering& at) {
-  const Value x = at.in(0), zero = at.Like(0, x);
+  const Value x = at.Wide(at.in(0)), zero = at.Like(0, x);
   const Value alpha = at.Like(at.Float("alpha", kSeluAlpha), x);
   const Value gamma = at.Like(at.Float("gamma", kSeluGamma), x);
   const Value below = at.Mul(alpha, at.Unary("Expm1", at.Min(x, zero)));
-  at.Out(0, at.Mul(gamma, at.Add(at.Max(x, zero), below)));
+  const Value y = at.Mul(gamma, at.Add(at.Max(x, zero), below));
+  at.Out(0, at.Cast(y, at.dtype(at.in(0))));
 }
 
 void LowerThresholdedRelu(Lowering& at) {
@@ -92,13 +136,15 @@ void LowerThresholdedRelu(Lowering& at) {
   at.Out(0, at.Select(at.Binary("Greater", x, alpha), x, at.Like(0, x)));
 }
 
+// Integers lose the fraction that the bias gives them.
 void LowerShrink(Lowering& at) {
-  const Value x = at.in(0);
+  const DataType dtype = at.dtype(at.in(0));
+  const Value x = IsInteger(dtype) ? at.Cast(at.in(0), DataType::kDouble) : at.in(0);
   const double lambd = at.Float("lambd", 0.5F), bias = at.Float("bias", 0);
   const Value low = at.Binary("Less", x, at.Like(-lambd, x));
   const Value high = at.Binary("Greater", x, at.Like(lambd, x));
   const Value inner = at.Select(high, at.Sub(x, at.Like(bias, x)), at.Like(0, x));
-  at.Out(0, at.Select(low, at.Add(x, at.Like(bias, x)), inner));
+  at.Out(0, at.Cast(at.Select(low, at.Add(x, at.Like(bias, x)), inner), dtype));
 }
 
 void LowerPRelu(Lowering& at) {
@@ -107,18 +153,36 @@ void LowerPRelu(Lowering& at) {
 }
 
 void LowerHardSwish(Lowering& at) {
-  const Value x = at.in(0);
+  const Value x = at.Wide(at.in(0));
   const Value gate =
       at.Op("HardSigmoid", {{"input_x", x}},
             {{"alpha", AttrValue::Float(1.0F / 6)}, {"beta", AttrValue::Float(0.5F)}});
-  at.Out(0, at.Mul(x, gate));
+  at.Out(0, at.Cast(at.Mul(x, gate), at.dtype(at.in(0))));
+}
+
+// Doubles, which GeluV2 has not, are computed step by step.
+void LowerGelu(Lowering& at) {
+  const Value x = at.in(0);
+  const std::string approximate = at.Text("approximate", "none");
+  if (at.dtype(x) != DataType::kDouble) {
+    return at.Out(0,
+                  at.Node("GeluV2", {{"x", x}}, {{"approximate", AttrValue::String(approximate)}}));
+  }
+  const auto number = [&](double value) { return at.Like(value, x); };
+  Value share = at.Unary("Erf", at.Mul(x, number(1 / std::numbers::sqrt2)));
+  if (approximate == "tanh") {
+    const Value cube = at.Mul(number(0.044715), at.Mul(x, at.Mul(x, x)));
+    const double slope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+    share = at.Unary("Tanh", at.Mul(number(slope), at.Add(x, cube)));
+  }
+  at.Out(0, at.Mul(at.Mul(number(0.5), x), at.Add(number(1), share)));
 }
 
 // log(1 + e^x) without overflow.
 void LowerSoftplus(Lowering& at) {
-  const Value x = at.in(0);
+  const Value x = at.Wide(at.in(0));
   const Value tail = at.Unary("Log1p", at.Unary("Exp", at.Unary("Neg", at.Unary("Abs", x))));
-  at.Out(0, at.Add(at.Max(x, at.Like(0, x)), tail));
+  at.Out(0, at.Cast(at.Add(at.Max(x, at.Like(0, x)), tail), at.dtype(at.in(0))));
 }
 
 void LowerIsInf(Lowering& at) {
@@ -162,11 +226,11 @@ void LowerCastLike(Lowering& at) {
 }
 
 OnnxOp UnaryRow(std::string_view name, int since, std::string type, std::string port = "x") {
-  return Row(name, since, std::move(type), {std::move(port)});
+  return Row(name, since, "_", std::move(type), {std::move(port)});
 }
 
 OnnxOp BinaryRow(std::string_view name, int since, std::string type) {
-  return Row(name, since, std::move(type), {"x1", "x2"});
+  return Row(name, since, "T T", std::move(type), {"x1", "x2"});
 }
 
 }  // namespace
@@ -195,7 +259,6 @@ void AddElementwiseRows(std::vector<OnnxOp>& rows) {
       BinaryRow("BitwiseAnd", 18, "BitwiseAnd"),
       BinaryRow("BitwiseOr", 18, "BitwiseOr"),
       BinaryRow("BitwiseXor", 18, "BitwiseXor"),
-      BinaryRow("Div", 7, "Div"),
       BinaryRow("Equal", 7, "Equal"),
       BinaryRow("Greater", 7, "Greater"),
       BinaryRow("GreaterOrEqual", 12, "GreaterEqual"),
@@ -205,34 +268,35 @@ void AddElementwiseRows(std::vector<OnnxOp>& rows) {
       BinaryRow("Or", 7, "LogicalOr"),
       BinaryRow("Sub", 7, "Sub"),
       BinaryRow("Xor", 7, "NotEqual"),
-      Row("Where", 9, "SelectV2", {"condition", "then", "else"}),
+      Row("Where", 9, "_ T T", "SelectV2", {"condition", "then", "else"}),
   };
   const OnnxOp others[] = {
-      {"BitShift", 11, LowerBitShift, "LeftShift, RightShift"},
-      {"Cast", 1, LowerCast, "Cast"},
-      {"CastLike", 15, LowerCastLike, "Cast"},
-      {"Celu", 12, LowerCelu, "Minimum, Maximum, Expm1"},
-      {"Clip", 6, LowerClip6, "Maximum, Minimum"},
-      {"Clip", 11, LowerClip11, "Maximum, Minimum"},
-      Row("Elu", 1, "Elu", {"x"}, {{"alpha", "alpha", AttrValue::Float(1)}}),
-      Row("Gelu", 20, "GeluV2", {"x"}, {{"approximate", "approximate", AttrValue::String("none")}}),
-      Row("HardSigmoid", 1, "HardSigmoid", {"input_x"},
+      {"BitShift", 11, LowerBitShift, "LeftShift, RightShift", "T T direction:string!"},
+      {"Cast", 1, LowerCast, "Cast", "_ saturate:int@19 to:int!"},
+      {"CastLike", 15, LowerCastLike, "Cast", "_ _ saturate:int@19"},
+      {"Celu", 12, LowerCelu, "Minimum, Maximum, Expm1", "_ alpha:float"},
+      {"Clip", 6, LowerClip6, "Maximum, Minimum", "_ max:float min:float"},
+      {"Clip", 11, LowerClip11, "Maximum, Minimum", "T T? T?"},
+      {"Div", 7, LowerDiv, "Div, TruncateDiv", "T T"},
+      Row("Elu", 1, "_ alpha:float", "Elu", {"x"}, {{"alpha", "alpha", AttrValue::Float(1)}}),
+      {"Gelu", 20, LowerGelu, "GeluV2", "_ approximate:string"},
+      Row("HardSigmoid", 1, "_ alpha:float beta:float", "HardSigmoid", {"input_x"},
           {{"alpha", "alpha", AttrValue::Float(0.2F)}, {"beta", "beta", AttrValue::Float(0.5F)}}),
-      {"HardSwish", 14, LowerHardSwish, "HardSigmoid, Mul"},
-      {"IsInf", 10, LowerIsInf, "IsInf"},
-      Row("LeakyRelu", 1, "LeakyRelu", {"x"},
+      {"HardSwish", 14, LowerHardSwish, "HardSigmoid, Mul", "_"},
+      {"IsInf", 10, LowerIsInf, "IsInf", "_ detect_negative:int detect_positive:int"},
+      Row("LeakyRelu", 1, "_ alpha:float", "LeakyRelu", {"x"},
           {{"negative_slope", "alpha", AttrValue::Float(0.01F)}}),
-      {"Max", 6, Folded("Maximum"), "Maximum"},
-      {"Mean", 6, LowerMean, "Add, Div"},
-      {"Min", 6, Folded("Minimum"), "Minimum"},
-      {"Mod", 10, LowerMod, "FloorMod, TruncateMod"},
-      {"PRelu", 7, LowerPRelu, "Mul, SelectV2"},
-      {"Pow", 7, LowerPow, "Pow"},
-      {"Selu", 1, LowerSelu, "Minimum, Maximum, Expm1"},
-      {"Shrink", 9, LowerShrink, "SelectV2"},
-      {"Softplus", 1, LowerSoftplus, "Exp, Log1p"},
-      {"Sum", 6, Folded("Add"), "Add"},
-      {"ThresholdedRelu", 1, LowerThresholdedRelu, "Greater, SelectV2"},
+      {"Max", 6, Folded("Maximum"), "Maximum", "T..."},
+      {"Mean", 6, LowerMean, "Add, Div", "T..."},
+      {"Min", 6, Folded("Minimum"), "Minimum", "T..."},
+      {"Mod", 10, LowerMod, "FloorMod, TruncateMod", "T T fmod:int"},
+      {"PRelu", 7, LowerPRelu, "Mul, SelectV2", "T T"},
+      {"Pow", 7, LowerPow, "Pow", "_ _"},
+      {"Selu", 1, LowerSelu, "Minimum, Maximum, Expm1", "_ alpha:float gamma:float"},
+      {"Shrink", 9, LowerShrink, "SelectV2", "_ bias:float lambd:float"},
+      {"Softplus", 1, LowerSoftplus, "Exp, Log1p", "_"},
+      {"Sum", 6, Folded("Add"), "Add", "T..."},
+      {"ThresholdedRelu", 1, LowerThresholdedRelu, "Greater, SelectV2", "_ alpha:float@10"},
   };
   rows.insert(rows.end(), std::begin(unary), std::end(unary));
   rows.insert(rows.end(), std::begin(binary), std::end(binary));

@@ -14,7 +14,8 @@ constexpr DataType kReal = DataType::kDouble;  // coordinates
 // One axis of a Resize, as scalars of the graph: sizes of x and y, and what is asked for.
 struct ResizedAxis {
   int axis = 0;
-  Value in, out;     // kReal; out has a fraction where a scale gives one
+  Value in, out;     // kReal, whole numbers
+  Value exact;       // kReal: the size of y with the fraction that a scale gives it
   Value count;       // int64: places of y
   Value scale;       // kReal
   Value begin, end;  // kReal: of the region, for tf_crop_and_resize
@@ -52,6 +53,11 @@ Value Coordinates(Lowering& at, const ResizeRule& rule, const ResizedAxis& axis)
   const auto half_pixel = [&] { return at.Sub(at.Div(at.Add(i, half), axis.scale), half); };
   if (rule.coordinates == "asymmetric") return at.Div(i, axis.scale);
   if (rule.coordinates == "half_pixel") return half_pixel();
+  if (rule.coordinates == "half_pixel_symmetric") {
+    // What rounding cut off the length of y is left over at both ends of x.
+    const Value left = at.Sub(one, at.Div(axis.out, axis.exact));
+    return at.Add(at.Mul(at.Mul(axis.in, half), left), half_pixel());
+  }
   if (rule.coordinates == "pytorch_half_pixel") return at.Select(many, half_pixel(), zero);
   if (rule.coordinates == "tf_half_pixel_for_nn") return at.Div(at.Add(i, half), axis.scale);
   const Value steps = at.Select(many, last_out, one);  // nothing is divided by 0
@@ -119,11 +125,11 @@ Value CubicWeights(Lowering& at, const ResizeRule& rule, const ResizedAxis& axis
   return at.Div(weights, at.Reduce("ReduceSum", weights, {1}, true));
 }
 
-// y[.., o, ..] = sum over i of weights[o, i] * x[.., i, ..].
+// y[.., o, ..] = sum over i of weights[o, i] * x[.., i, ..]. REQUIRES: x is float32 or double.
 Value Weighted(Lowering& at, Value x, int axis, Value weights) {
   const int last = at.Rank(x) - 1;
-  const Value y =
-      at.MatMul(at.SwapAxes(x, axis, last), at.Transpose(at.Cast(weights, at.dtype(x)), {1, 0}));
+  const Value y = GeneralProduct(at, at.SwapAxes(x, axis, last),
+                                 at.Transpose(at.Cast(weights, at.dtype(x)), {1, 0}));
   return at.SwapAxes(y, axis, last);
 }
 
@@ -151,6 +157,9 @@ void ResizeBy(Lowering& at, const ResizeRule& rule, std::optional<Value> scales,
               const std::vector<int64_t>& axes) {
   Value y = at.in(0);
   const Value x = y;
+  if (rule.mode != "nearest") {  // weights have fractions
+    y = IsFloating(at.dtype(x)) ? at.Wide(x) : at.Cast(x, DataType::kFloat);
+  }
   if (rule.mode != "nearest" && rule.mode != "linear" && rule.mode != "cubic") {
     return at.Refuse("has no mode \"{}\"", rule.mode);
   }
@@ -158,6 +167,16 @@ void ResizeBy(Lowering& at, const ResizeRule& rule, std::optional<Value> scales,
   const auto count = static_cast<int64_t>(axes.size());
   if (known && known->size() != axes.size()) {
     return at.Fail(Code::kCorrupt, "has {} scales, expected {}", known->size(), count);
+  }
+  for (size_t i = 0; known && i < axes.size(); ++i) {
+    if ((*known)[i] > 0 && std::isfinite((*known)[i])) continue;
+    return at.Fail(Code::kCorrupt, "scale {} of axis {}; expected more than 0", (*known)[i],
+                   axes[i]);
+  }
+  const std::optional<std::vector<int64_t>> lengths = sizes ? at.KnownInts(*sizes) : std::nullopt;
+  for (size_t i = 0; lengths && i < lengths->size(); ++i) {
+    if ((*lengths)[i] >= 0) continue;
+    return at.Fail(Code::kCorrupt, "size {} of dimension {}; expected 0 or more", (*lengths)[i], i);
   }
   const auto entry = [&](Value list, int64_t i) {
     return at.Cast(at.Reshape(at.Slice(list, 0, i, i + 1), {}), kReal);
@@ -170,13 +189,14 @@ void ResizeBy(Lowering& at, const ResizeRule& rule, std::optional<Value> scales,
     axis.in = at.Cast(at.Reshape(at.DimOf(x, axis.axis), {}), kReal);
     if (scales) {
       axis.scale = entry(*scales, i);
-      axis.out = at.Mul(axis.in, axis.scale);
-      axis.count = at.Cast(at.Unary("Floor", axis.out), DataType::kInt64);
+      // The product is rounded to float32, as shape inference of ONNX does: 10 * 0.7 is 7.
+      axis.exact = at.Cast(at.Cast(at.Mul(axis.in, axis.scale), DataType::kFloat), kReal);
+      axis.out = at.Unary("Floor", axis.exact);
     } else {
-      axis.out = entry(*sizes, i);
-      axis.count = at.Cast(axis.out, DataType::kInt64);
+      axis.out = axis.exact = entry(*sizes, i);
       axis.scale = at.Div(axis.out, axis.in);
     }
+    axis.count = at.Cast(axis.out, DataType::kInt64);
     if (region_here) {
       if (!region) return at.Fail(Code::kCorrupt, "tf_crop_and_resize needs the operand roi");
       axis.begin = entry(*region, i);
@@ -184,7 +204,7 @@ void ResizeBy(Lowering& at, const ResizeRule& rule, std::optional<Value> scales,
     }
     y = ResizedAlong(at, rule, axis, y);
   }
-  at.Out(0, y);
+  at.Out(0, at.Cast(y, at.dtype(x)));
 }
 
 // Operands of version 10 are x and scales, later x, roi, scales and sizes.
@@ -230,27 +250,52 @@ void LowerGridSample(Lowering& at) {
   std::string mode = at.Text("mode", "bilinear");
   if (mode == "linear") mode = "bilinear";
   if (mode == "cubic") mode = "bicubic";
-  at.Out(0, at.Node("GridSampler2D", {{"x", at.in(0)}, {"grid", at.in(1)}},
-                    {{"interpolation_mode", AttrValue::String(mode)},
-                     {"padding_mode", AttrValue::String(at.Text("padding_mode", "zeros"))},
-                     {"align_corners", AttrValue::Bool(at.Int("align_corners", 0) != 0)}}));
+  const bool volume = at.shape(at.in(0)).rank() == 5;
+  at.Out(0,
+         at.Node(volume ? "GridSampler3D" : "GridSampler2D", {{"x", at.in(0)}, {"grid", at.in(1)}},
+                 {{"interpolation_mode", AttrValue::String(mode)},
+                  {"padding_mode", AttrValue::String(at.Text("padding_mode", "zeros"))},
+                  {"align_corners", AttrValue::Bool(at.Int("align_corners", 0) != 0)}}));
 }
 
-// Weights [regions, samples, size] of samples between two borders of each region.
-Value RegionWeights(Lowering& at, Value begin, Value step, int64_t samples, Value size) {
-  const Value s = at.Add(CountTo(at, at.IntScalar(samples), kReal), Real(at, 0.5));
-  const Value places = at.Add(at.Unsqueeze(begin, {1}), at.Mul(at.Unsqueeze(step, {1}), s));
-  const Value last = at.Sub(size, Real(at, 1));
+// Along one axis of an image: where regions begin, how far they reach, in places.
+struct RegionSpans {
+  Value begin, span;  // kReal, [regions]
+};
+
+// How much each place of an axis with `size` (kReal) places counts for each box of each region:
+// [regions, boxes, size]. A box has `ratio` samples, evenly spaced, or (ratio 0) one for each place
+// that it reaches over.
+Value RegionWeights(Lowering& at, const RegionSpans& regions, int64_t boxes, int64_t ratio,
+                    Value size) {
+  const Value step = at.Div(regions.span, Real(at, static_cast<double>(boxes)));
+  const Value one = Real(at, 1), zero = Real(at, 0);
+  const Value wanted = ratio > 0 ? Real(at, static_cast<double>(ratio)) : at.Unary("Ceil", step);
+  const Value samples = at.Max(wanted, one);  // [regions], or a scalar
+  const Value most = ratio > 0 ? at.IntScalar(ratio)
+                               : at.Cast(at.Max(at.Reduce("ReduceMax", samples, {}, false), one),
+                                         DataType::kInt64);
+  // Place of sample s of box b: begin + (b + (s + 0.5) / samples) * step.
+  const auto of_region = [&](Value x) { return at.Rank(x) == 0 ? x : at.Unsqueeze(x, {1, 2}); };
+  const Value box = at.Unsqueeze(CountTo(at, at.IntScalar(boxes), kReal), {1});
+  const Value sample = CountTo(at, most, kReal);
+  const Value inside = at.Div(at.Add(sample, Real(at, 0.5)), of_region(samples));
+  const Value places =
+      at.Add(of_region(regions.begin), at.Mul(at.Add(box, inside), of_region(step)));
+  const Value last = at.Sub(size, one);
   const Value outside = at.Binary("LogicalOr", at.Binary("Less", places, Real(at, -1)),
                                   at.Binary("Greater", places, size));
-  const Value inner = at.Unsqueeze(Within(at, places, last), {2});
+  const Value missing = at.Binary("GreaterEqual", sample, of_region(wanted));
+  const Value unread = at.Unsqueeze(at.Binary("LogicalOr", outside, missing), {3});
   const Value columns = CountTo(at, at.Cast(size, DataType::kInt64), kReal);
-  const Value hat = at.Sub(Real(at, 1), at.Unary("Abs", at.Sub(inner, columns)));
-  return at.Select(at.Unsqueeze(outside, {2}), Real(at, 0), at.Max(hat, Real(at, 0)));
+  const Value distance = at.Sub(at.Unsqueeze(Within(at, places, last), {3}), columns);
+  const Value hat = at.Max(at.Sub(one, at.Unary("Abs", distance)), zero);
+  const Value sum = at.Reduce("ReduceSum", at.Select(unread, zero, hat), {2}, false);
+  return at.Div(sum, of_region(samples));
 }
 
-// Each region [x1, y1, x2, y2] of image batch[i] becomes height x width boxes, in each of which
-// ratio x ratio places are sampled and averaged.
+// Each region [x1, y1, x2, y2] of image batch[i] becomes height x width boxes, whose samples are
+// averaged.
 void LowerRoiAlign(Lowering& at) {
   const Value x = at.in(0), regions = at.in(1);
   const int64_t height = at.Int("output_height", 1), width = at.Int("output_width", 1);
@@ -258,7 +303,12 @@ void LowerRoiAlign(Lowering& at) {
   const bool half =
       at.version() >= 16 && at.Text("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   if (at.Text("mode", "avg") != "avg") return at.Refuse("mode max is not translated");
-  if (ratio < 1) return at.Refuse("sampling_ratio 0 (as many samples as a region has places)");
+  if (ratio < 0 || height < 1 || width < 1) {
+    return at.Fail(Code::kCorrupt,
+                   "{} x {} boxes, sampling_ratio {}; expected 1 or more boxes, "
+                   "0 or more samples",
+                   height, width, ratio);
+  }
   const Value scale = Real(at, at.Float("spatial_scale", 1));
   const auto border = [&](int64_t i) {
     const Value column = at.Reshape(at.Slice(regions, 1, i, i + 1), {-1});
@@ -266,29 +316,34 @@ void LowerRoiAlign(Lowering& at) {
     return half ? at.Sub(scaled, Real(at, 0.5)) : scaled;
   };
   const auto weights = [&](int64_t low, int64_t boxes, int axis) {
-    const Value begin = border(low);
-    Value span = at.Sub(border(low + 2), begin);
-    if (!half) span = at.Max(span, Real(at, 1));
-    const Value step = at.Div(span, Real(at, static_cast<double>(boxes * ratio)));
+    RegionSpans spans{border(low), at.Sub(border(low + 2), border(low))};
+    if (!half) spans.span = at.Max(spans.span, Real(at, 1));
     const Value size = at.Cast(at.Reshape(at.DimOf(x, axis), {}), kReal);
-    const Value w = RegionWeights(at, begin, step, boxes * ratio, size);
-    return at.Unsqueeze(at.Cast(w, at.dtype(x)), {1});  // for the channels
+    const Value w = RegionWeights(at, spans, boxes, ratio, size);
+    return at.Unsqueeze(at.Cast(w, at.dtype(at.Wide(x))), {1});  // for the channels
   };
   const Value rows = weights(1, height, 2), columns = weights(0, width, 3);
-  const Value images = at.Gather(x, at.in(2), 0);
-  const Value samples = at.MatMul(at.MatMul(rows, images), at.Transpose(columns, {0, 1, 3, 2}));
-  const Value boxes = at.Reshape(samples, {0, 0, height, ratio, width, ratio});
-  at.Out(0, at.Reduce("ReduceMean", boxes, {3, 5}, false));
+  const Value images = at.Wide(at.Gather(x, at.in(2), 0));
+  const Value boxes =
+      GeneralProduct(at, GeneralProduct(at, rows, images), at.Transpose(columns, {0, 1, 3, 2}));
+  at.Out(0, at.Cast(boxes, at.dtype(x)));
 }
 
 }  // namespace
 
 void AddImageRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"GridSample", 16, LowerGridSample, "GridSampler2D"},
-      {"Resize", 10, LowerResize, "Range, GatherV2, BatchMatMulV2"},
-      {"RoiAlign", 10, LowerRoiAlign, "GatherV2, BatchMatMulV2, ReduceMeanD"},
-      {"Upsample", 7, LowerUpsample, "Range, GatherV2, BatchMatMulV2"},
+      {"GridSample", 16, LowerGridSample, "GridSampler2D, GridSampler3D",
+       "_ _ align_corners:int mode:string padding_mode:string"},
+      {"Resize", 10, LowerResize, "Range, GatherV2, BatchMatMulV2",
+       "_ _? _? _? antialias:int@18 axes:ints@18 coordinate_transformation_mode:string@11 "
+       "cubic_coeff_a:float@11 exclude_outside:int@11 extrapolation_value:float@11 "
+       "keep_aspect_ratio_policy:string@18 mode:string nearest_mode:string@11"},
+      {"RoiAlign", 10, LowerRoiAlign, "GatherV2, BatchMatMulV2, ReduceMeanD",
+       "T T _ coordinate_transformation_mode:string@16 mode:string output_height:int "
+       "output_width:int sampling_ratio:int spatial_scale:float"},
+      {"Upsample", 7, LowerUpsample, "Range, GatherV2, BatchMatMulV2",
+       "_ _? mode:string scales:floats!<9"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

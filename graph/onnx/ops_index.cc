@@ -1,4 +1,6 @@
 // Which elements, in which order: gather, scatter, sort, select.
+#include <algorithm>
+
 #include "graph/onnx/op_table.h"
 #include "graph/onnx/rewrites.h"
 
@@ -73,8 +75,27 @@ Value MultiplyRows(Lowering& at, Value x, Value indices, Value updates) {
   return at.ReshapeTo(y, at.ShapeOf(x), of_x);
 }
 
+// Coordinates below 0 of index tuples [.., named] count from the ends of the first dimensions of x.
+Value TuplesFromTheEnd(Lowering& at, Value indices, Value x) {
+  const std::optional<std::vector<int64_t>> known = at.KnownInts(indices);
+  const auto counts_up = [](int64_t index) { return index >= 0; };
+  if (known && std::all_of(known->begin(), known->end(), counts_up)) return indices;
+  const Value sizes = at.Op("StridedSliceV2", {{"x", at.ShapeOf(x)},
+                                               {"begin", at.Ints({0})},
+                                               {"end", at.DimOf(indices, -1)},
+                                               {"axes", at.Ints({0})},
+                                               {"strides", at.Ints({1})}});
+  at.emitter().Hint(sizes, {DataType::kInt64, Shape({kUnknownDim})});
+  const Value below = at.Binary("Less", indices, at.Like(0, indices));
+  const Value wrapped = at.Add(indices, at.Cast(sizes, at.dtype(indices)));
+  const Value tuples = at.Select(below, wrapped, indices);
+  at.emitter().Hint(tuples, {at.dtype(indices), at.shape(indices)});
+  return tuples;
+}
+
 void LowerScatterNd(Lowering& at) {
-  const Value x = at.in(0), indices = at.in(1), updates = at.in(2);
+  const Value x = at.in(0), updates = at.in(2);
+  const Value indices = TuplesFromTheEnd(at, at.in(1), x);
   const std::string reduction = at.Text("reduction", "none");
   if (reduction == "mul") return at.Out(0, MultiplyRows(at, x, indices, updates));
   std::string type = "TensorScatterUpdate", port = "x";
@@ -164,18 +185,21 @@ void LowerReverseSequence(Lowering& at) {
 
 void AddIndexRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"Compress", 9, LowerCompress, "NonZero, GatherV2"},
-      {"CumSum", 11, LowerCumSum, "Cumsum"},
-      {"Gather", 1, LowerGather, "GatherV2"},
-      {"GatherElements", 11, LowerGatherElements, "GatherElements"},
-      {"GatherND", 11, LowerGatherNd, "GatherNd"},
-      {"NonZero", 9, LowerNonZero, "NonZero"},
-      {"OneHot", 9, LowerOneHot, "Equal, SelectV2"},
-      {"ReverseSequence", 10, LowerReverseSequence, "GatherElements"},
-      {"Scatter", 9, LowerScatterElements, "ScatterElements"},
-      {"ScatterElements", 11, LowerScatterElements, "ScatterElements"},
-      {"ScatterND", 11, LowerScatterNd, "TensorScatterUpdate, TensorScatterAdd, ScatterMul"},
-      {"TopK", 1, LowerTopK, "TopKV2"},
+      {"Compress", 9, LowerCompress, "NonZero, GatherV2", "_ _ axis:int"},
+      {"CumSum", 11, LowerCumSum, "Cumsum", "_ _ exclusive:int reverse:int"},
+      {"Gather", 1, LowerGather, "GatherV2", "_ _ axis:int"},
+      {"GatherElements", 11, LowerGatherElements, "GatherElements", "_ _ axis:int"},
+      {"GatherND", 11, LowerGatherNd, "GatherNd", "_ _ batch_dims:int@12"},
+      {"NonZero", 9, LowerNonZero, "NonZero", "_"},
+      {"OneHot", 9, LowerOneHot, "Equal, SelectV2", "_ _ _ axis:int"},
+      {"ReverseSequence", 10, LowerReverseSequence, "GatherElements",
+       "_ _ batch_axis:int time_axis:int"},
+      {"Scatter", 9, LowerScatterElements, "ScatterElements", "T _ T axis:int"},
+      {"ScatterElements", 11, LowerScatterElements, "ScatterElements",
+       "T _ T axis:int reduction:string@16"},
+      {"ScatterND", 11, LowerScatterNd, "TensorScatterUpdate, TensorScatterAdd, ScatterMul",
+       "T _ T reduction:string@16"},
+      {"TopK", 1, LowerTopK, "TopKV2", "_ _? axis:int k:int!<10 largest:int@11 sorted:int@11"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "graph/onnx/op_table.h"
+#include "graph/onnx/reader.h"
 
 namespace npumesh {
 namespace {
@@ -25,7 +26,9 @@ struct Moments {
   Value variance;  // over all elements, not all but one
 };
 
-Moments MomentsOf(Lowering& at, Value x, const std::vector<int64_t>& axes, bool keep) {
+// In float32 for halves: squares of theirs leave their range.
+Moments MomentsOf(Lowering& at, Value narrow, const std::vector<int64_t>& axes, bool keep) {
+  const Value x = at.Wide(narrow);
   const Value mean = at.Reduce("ReduceMean", x, axes, true);
   const Value centred = at.Sub(x, mean);
   const Value squares = at.Mul(centred, centred);
@@ -55,7 +58,8 @@ void LowerBatchNorm(Lowering& at) {
     const Moments batch = MomentsOf(at, x, axes, false);
     const double momentum = at.Float("momentum", 0.9F);
     const auto running = [&](Value old, Value now) {
-      return at.Add(at.Mul(old, at.Like(momentum, old)), at.Mul(now, at.Like(1 - momentum, now)));
+      const Value kept = at.Mul(at.Wide(old), at.Like(momentum, at.Wide(old)));
+      return at.Cast(at.Add(kept, at.Mul(now, at.Like(1 - momentum, now))), at.dtype(old));
     };
     at.Out(1, running(mean, batch.mean));
     at.Out(2, running(variance, batch.variance));
@@ -70,9 +74,10 @@ void LowerBatchNorm(Lowering& at) {
                               {"variance", variance}},
                              {{"epsilon", AttrValue::Float(epsilon)}}));
   }
-  const Value scale = at.Mul(Scale(at, variance, epsilon), at.in(1));
-  const Value y = at.Mul(at.Sub(x, OverChannels(at, mean, rank)), OverChannels(at, scale, rank));
-  at.Out(0, at.Add(y, OverChannels(at, at.in(2), rank)));
+  const Value scale = at.Mul(Scale(at, at.Wide(variance), epsilon), at.Wide(at.in(1)));
+  const Value centred = at.Sub(at.Wide(x), OverChannels(at, at.Wide(mean), rank));
+  const Value y = at.Mul(centred, OverChannels(at, scale, rank));
+  at.Out(0, at.Cast(at.Add(y, OverChannels(at, at.Wide(at.in(2)), rank)), at.dtype(x)));
 }
 
 // ---- instances, groups, layers ----
@@ -84,57 +89,85 @@ void LowerInstanceNorm(Lowering& at) {
   const Moments moments = MomentsOf(at, x, AxesFrom(2, rank), true);
   const Value scale = Scale(at, moments.variance, at.Float("epsilon", 1e-5F));
   const Value normal = at.Mul(moments.centred, scale);
-  const Value y = at.Mul(normal, OverChannels(at, at.in(1), rank));
-  at.Out(0, at.Add(y, OverChannels(at, at.in(2), rank)));
+  const Value y = at.Mul(normal, OverChannels(at, at.Wide(at.in(1)), rank));
+  at.Out(0, at.Cast(at.Add(y, OverChannels(at, at.Wide(at.in(2)), rank)), at.dtype(x)));
+}
+
+// The elements of one group, or -1: they are open. A -1 would not do for an x without elements.
+int64_t SizeOfGroup(Lowering& at, Value x, int64_t groups) {
+  const int rank = at.Rank(x);
+  if (at.ok() && (rank < 2 || groups < 1)) {
+    at.Fail(Code::kCorrupt, "{} groups of a tensor of rank {}; expected 1 or more, rank 2 or more",
+            groups, rank);
+  }
+  constexpr int64_t kLargest = int64_t{1} << 30;  // times a dimension it is in range
+  int64_t size = 1;
+  for (int d = 1; d < rank && at.ok(); ++d) {
+    if (at.shape(x)[d] < 0) return -1;
+    size *= at.Dim(x, d);
+    if (size > kLargest) return -1;
+  }
+  if (at.ok() && at.shape(x)[1] % groups != 0) {
+    at.Fail(Code::kCorrupt, "{} channels in {} groups; expected a multiple", at.shape(x)[1],
+            groups);
+  }
+  return at.ok() ? size / groups : -1;
 }
 
 // Scale and bias are those of the groups until version 21.
 void LowerGroupNorm(Lowering& at) {
   const Value x = at.in(0);
   const int64_t groups = at.Int("num_groups", 1);
-  const Value grouped = at.Reshape(x, {0, groups, -1});
+  const Value grouped = at.ReshapeAfter(x, 1, {groups, SizeOfGroup(at, x, groups)});
   const Moments moments = MomentsOf(at, grouped, {2}, true);
   const Value scale = Scale(at, moments.variance, at.Float("epsilon", 1e-5F));
   Value y = at.Mul(moments.centred, scale);
   const bool of_channels = at.version() >= 21;
   const int rank = of_channels ? at.Rank(x) : 3;
   if (of_channels) y = at.ReshapeTo(y, at.ShapeOf(x), rank);
-  y = at.Add(at.Mul(y, OverChannels(at, at.in(1), rank)), OverChannels(at, at.in(2), rank));
+  y = at.Mul(y, OverChannels(at, at.Wide(at.in(1)), rank));
+  y = at.Add(y, OverChannels(at, at.Wide(at.in(2)), rank));
+  y = at.Cast(y, at.dtype(x));
   at.Out(0, of_channels ? y : at.ReshapeTo(y, at.ShapeOf(x), at.Rank(x)));
 }
 
+// Mean and 1 / deviation have the type that stash_type names.
 void LowerLayerNorm(Lowering& at) {
   const Value x = at.in(0);
   const int rank = at.Rank(x);
+  const DataType stash = TypeOfOnnx(at.Int("stash_type", 1));
+  if (!IsFloating(stash)) return at.Refuse("stash_type {}", at.Int("stash_type", 1));
   const int first = at.Axis(at.Int("axis", -1), rank);
   if (!at.ok()) return;
   const Moments moments = MomentsOf(at, x, AxesFrom(first, rank), true);
   const Value scale = Scale(at, moments.variance, at.Float("epsilon", 1e-5F));
-  Value y = at.Mul(at.Mul(moments.centred, scale), at.in(1));
-  if (at.has(2)) y = at.Add(y, at.in(2));
-  at.Out(0, y);
-  at.Out(1, moments.mean);
-  at.Out(2, scale);
+  Value y = at.Mul(at.Mul(moments.centred, scale), at.Wide(at.in(1)));
+  if (at.has(2)) y = at.Add(y, at.Wide(at.in(2)));
+  at.Out(0, at.Cast(y, at.dtype(x)));
+  if (at.wants(1)) at.Out(1, at.Cast(moments.mean, stash));
+  if (at.wants(2)) at.Out(2, at.Cast(scale, stash));
 }
 
 void LowerMeanVariance(Lowering& at) {
   const Value x = at.in(0);
   const std::vector<int64_t> axes =
       at.has_attr("axes") ? at.IntList("axes") : std::vector<int64_t>{0, 2, 3};
-  const Value centred = at.Sub(x, at.Reduce("ReduceMean", x, axes, true));
-  const Value variance = at.Reduce("ReduceMean", at.Mul(centred, centred), axes, true);
-  const Value deviation = at.Add(at.Unary("Sqrt", variance), at.Like(1e-9, x));
-  at.Out(0, at.Div(centred, deviation));
+  const Moments moments = MomentsOf(at, x, axes, true);
+  const Value deviation = at.Unary("Sqrt", moments.variance);
+  const Value y = at.Div(moments.centred, at.Add(deviation, at.Like(1e-9, deviation)));
+  at.Out(0, at.Cast(y, at.dtype(x)));
 }
 
 void LowerLpNorm(Lowering& at) {
-  const Value x = at.in(0);
+  const Value x = at.Wide(at.in(0));
   const int64_t axis = at.Int("axis", -1);
   const bool absolute = at.Int("p", 2) == 1;
   const Value each = absolute ? at.Unary("Abs", x) : at.Mul(x, x);
   Value norm = at.Reduce("ReduceSum", each, {axis}, true);
   if (!absolute) norm = at.Unary("Sqrt", norm);
-  at.Out(0, at.Div(x, norm));
+  const Value zero = at.Like(0, norm);  // where the norm is
+  const Value y = at.Select(at.Binary("Equal", norm, zero), zero, at.Div(x, norm));
+  at.Out(0, at.Cast(y, at.dtype(at.in(0))));
 }
 
 // ---- neighbouring channels ----
@@ -142,7 +175,7 @@ void LowerLpNorm(Lowering& at) {
 // Sums of squares over a window of channels, as differences of one running sum would lose digits:
 // the shifted squares are added.
 void LowerLrn(Lowering& at) {
-  const Value x = at.in(0);
+  const Value x = at.Wide(at.in(0));
   const int64_t size = at.Int("size", 1), before = (size - 1) / 2;
   const int rank = at.Rank(x);
   constexpr int64_t kWidest = 1024;  // channels: one node for each
@@ -164,7 +197,8 @@ void LowerLrn(Lowering& at) {
   const Value scaled =
       at.Mul(sum, at.Like(double{at.Float("alpha", 1e-4F)} / static_cast<double>(size), x));
   const Value base = at.Add(scaled, at.Like(at.Float("bias", 1), x));
-  at.Out(0, at.Div(x, at.Binary("Pow", base, at.Like(at.Float("beta", 0.75F), x))));
+  const Value y = at.Div(x, at.Binary("Pow", base, at.Like(at.Float("beta", 0.75F), x)));
+  at.Out(0, at.Cast(y, at.dtype(at.in(0))));
 }
 
 // ---- softmax ----
@@ -207,18 +241,22 @@ void LowerDropout(Lowering& at) {
 
 void AddNormRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"BatchNormalization", 7, LowerBatchNorm, "BNInfer"},
-      {"Dropout", 7, LowerDropout, "Identity"},
-      {"GroupNormalization", 18, LowerGroupNorm, "ReduceMeanD, Mul, Add"},
-      {"InstanceNormalization", 6, LowerInstanceNorm, "ReduceMeanD, Mul, Add"},
-      {"LRN", 1, LowerLrn, "PadV3, Mul, Add, Pow"},
-      {"LayerNormalization", 17, LowerLayerNorm, "ReduceMeanD, Mul, Add"},
-      {"LogSoftmax", 1, Softmax("LogSoftmaxV2", "logits", true), "LogSoftmaxV2"},
-      {"LogSoftmax", 13, Softmax("LogSoftmaxV2", "logits", false), "LogSoftmaxV2"},
-      {"LpNormalization", 1, LowerLpNorm, "ReduceSumD, Div"},
-      {"MeanVarianceNormalization", 9, LowerMeanVariance, "ReduceMeanD, Div"},
-      {"Softmax", 1, Softmax("SoftmaxV2", "x", true), "SoftmaxV2"},
-      {"Softmax", 13, Softmax("SoftmaxV2", "x", false), "SoftmaxV2"},
+      {"BatchNormalization", 7, LowerBatchNorm, "BNInfer",
+       "_ T T U U epsilon:float momentum:float spatial:int<9 training_mode:int@14"},
+      {"Dropout", 7, LowerDropout, "Identity", "_ _? _? ratio:float<12 seed:int@12"},
+      {"GroupNormalization", 18, LowerGroupNorm, "ReduceMeanD, Mul, Add",
+       "T T T epsilon:float num_groups:int! stash_type:int@21"},
+      {"InstanceNormalization", 6, LowerInstanceNorm, "ReduceMeanD, Mul, Add",
+       "T T T epsilon:float"},
+      {"LRN", 1, LowerLrn, "PadV3, Mul, Add, Pow", "_ alpha:float beta:float bias:float size:int!"},
+      {"LayerNormalization", 17, LowerLayerNorm, "ReduceMeanD, Mul, Add",
+       "T T T? axis:int epsilon:float stash_type:int"},
+      {"LogSoftmax", 1, Softmax("LogSoftmaxV2", "logits", true), "LogSoftmaxV2", "_ axis:int"},
+      {"LogSoftmax", 13, Softmax("LogSoftmaxV2", "logits", false), "LogSoftmaxV2", "_ axis:int"},
+      {"LpNormalization", 1, LowerLpNorm, "ReduceSumD, Div", "_ axis:int p:int"},
+      {"MeanVarianceNormalization", 9, LowerMeanVariance, "ReduceMeanD, Div", "_ axes:ints"},
+      {"Softmax", 1, Softmax("SoftmaxV2", "x", true), "SoftmaxV2", "_ axis:int"},
+      {"Softmax", 13, Softmax("SoftmaxV2", "x", false), "SoftmaxV2", "_ axis:int"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

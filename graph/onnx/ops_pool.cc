@@ -10,14 +10,15 @@
 namespace npumesh {
 namespace {
 
-// How many windows there are along dimension d of an image.
+// How many windows there are along dimension d of an image; `ceil`: also one that reaches beyond
+// the padding, unless it would begin in the padding behind the image.
 int64_t CountOf(const SlidingWindow& window, size_t d, int64_t image, bool ceil) {
+  const int64_t stride = window.strides[d];
   const int64_t free = image + window.before[d] + window.behind[d] - window.extent(d);
-  if (free < 0) return 0;
-  int64_t count = free / window.strides[d] + 1;
-  if (!ceil || free % window.strides[d] == 0) return count;
-  // A window that would begin in the padding behind the image does not count.
-  return count * window.strides[d] >= image + window.before[d] ? count : count + 1;
+  const int64_t steps = free / stride - (free % stride < 0 ? 1 : 0);  // rounded down
+  const int64_t count = std::max<int64_t>(steps + 1, 0);
+  const bool reaches_beyond = ceil && free % stride != 0;
+  return reaches_beyond && count * stride < image + window.before[d] ? count + 1 : count;
 }
 
 // The windows of x [N, C, image...], whose pads hold `fill`: [N, C, count0, kernel0, count1, ...].
@@ -31,7 +32,8 @@ GatheredWindows Gathered(Lowering& at, Value x, const SlidingWindow& window, boo
                          double fill) {
   GatheredWindows gathered;
   const int rank = at.Rank(x);
-  std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0), shape = {0, 0};
+  if (!at.ok()) return gathered;
+  std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0), image_shape;
   std::vector<std::vector<int64_t>> places(window.size());
   for (size_t d = 0; d < window.size(); ++d) {
     const int64_t image = at.Dim(x, static_cast<int>(d) + 2);
@@ -47,15 +49,15 @@ GatheredWindows Gathered(Lowering& at, Value x, const SlidingWindow& window, boo
       }
     }
     gathered.counts.push_back(count);
-    gathered.kernel_axes.push_back(static_cast<int64_t>(shape.size()) + 1);
-    shape.insert(shape.end(), {count, window.kernel[d]});
+    gathered.kernel_axes.push_back(static_cast<int64_t>(2 * d) + 3);
+    image_shape.insert(image_shape.end(), {count, window.kernel[d]});
   }
   if (!at.ok()) return gathered;
   Value y = at.PadWith(x, pads, fill);
   for (size_t d = 0; d < window.size(); ++d) {
     y = at.Gather(y, at.Ints(places[d]), static_cast<int64_t>(d) + 2);
   }
-  gathered.values = at.Reshape(y, shape);
+  gathered.values = at.ReshapeAfter(y, 2, image_shape);
   return gathered;
 }
 
@@ -115,7 +117,7 @@ Value Places(Lowering& at, Value x, const SlidingWindow& window, const GatheredW
   };
   const int64_t kernel = product(window.kernel), count = product(gathered.counts);
   const Value flat =
-      at.Reshape(at.Transpose(gathered.values, KernelsLast(dims)), {0, 0, count, kernel});
+      at.ReshapeAfter(at.Transpose(gathered.values, KernelsLast(dims)), 2, {count, kernel});
   const Value best = at.Op("ArgMaxD", {{"x", flat}},
                            {{"dimension", AttrValue::Int(3)},
                             {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
@@ -131,9 +133,7 @@ Value Places(Lowering& at, Value x, const SlidingWindow& window, const GatheredW
   std::vector<int64_t> bases(static_cast<size_t>(volumes));
   for (int64_t i = 0; i < volumes; ++i) bases[static_cast<size_t>(i)] = i * product(image);
   const Value base = at.Reshape(at.Ints(bases), {at.Dim(x, 0), at.Dim(x, 1), 1});
-  std::vector<int64_t> shape = {0, 0};
-  shape.insert(shape.end(), gathered.counts.begin(), gathered.counts.end());
-  return at.Reshape(at.Add(inside, base), shape);
+  return at.ReshapeAfter(at.Add(inside, base), 2, gathered.counts);
 }
 
 bool IsPlain(Lowering& at, Value x, const SlidingWindow& window) {
@@ -170,6 +170,32 @@ void LowerMaxPool(Lowering& at) {
   if (at.wants(1) && at.ok()) at.Out(1, Places(at, x, window, gathered));
 }
 
+// How many elements of each window count, [1, 1, counts...]: those of the image, or of the image
+// and its pads.
+Value Counted(Lowering& at, Value x, const SlidingWindow& window,
+              const std::vector<int64_t>& counts, bool counts_pads) {
+  std::vector<float> numbers = {1};
+  for (size_t d = 0; d < window.size(); ++d) {
+    const int64_t image = at.Dim(x, static_cast<int>(d) + 2);
+    const int64_t first = counts_pads ? -window.before[d] : 0;
+    const int64_t end = image + (counts_pads ? window.behind[d] : 0);
+    std::vector<float> next;
+    for (const float outer : numbers) {
+      for (int64_t o = 0; o < counts[d]; ++o) {
+        int64_t inside = 0;
+        for (int64_t k = 0; k < window.kernel[d]; ++k) {
+          const int64_t place = o * window.strides[d] + k * window.dilations[d] - window.before[d];
+          inside += place >= first && place < end ? 1 : 0;
+        }
+        next.push_back(outer * static_cast<float>(inside));
+      }
+    }
+    if (!at.Affords(static_cast<int64_t>(next.size()))) return {};
+    numbers = std::move(next);
+  }
+  return at.Floats(numbers, Shape(WithOnes(counts)));
+}
+
 void LowerAveragePool(Lowering& at) {
   const Value x = at.in(0);
   SlidingWindow window = WindowFrom(at, x, {});
@@ -182,32 +208,19 @@ void LowerAveragePool(Lowering& at) {
     return at.Out(0, at.Node("AvgPoolV2", {{"x", x}}, attrs));
   }
   const bool ceil = at.Int("ceil_mode", 0) != 0;
-  const GatheredWindows gathered = Gathered(at, x, window, ceil, 0);
+  const GatheredWindows gathered = Gathered(at, at.Wide(x), window, ceil, 0);
   const Value sum = at.Reduce("ReduceSum", gathered.values, gathered.kernel_axes, false);
-  // The elements of a window that count: of the image, or of the image and its pads.
-  const Value ones = at.Op("OnesLike", {{"x", x}});
-  SlidingWindow counting = window;
-  Value counted = ones;
-  if (counts_pads) {
-    const int rank = at.Rank(x);
-    std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0);
-    for (size_t d = 0; d < window.size(); ++d) {
-      pads[d + 2] = window.before[d];
-      pads[static_cast<size_t>(rank) + d + 2] = window.behind[d];
-    }
-    counted = at.PadWith(ones, pads, 1);
-    counting.before.assign(window.size(), 0);
-    counting.behind.assign(window.size(), 0);
-  }
-  const GatheredWindows numbers = Gathered(at, counted, counting, ceil, 0);
-  at.Out(0, at.Div(sum, at.Reduce("ReduceSum", numbers.values, numbers.kernel_axes, false)));
+  if (!at.ok()) return;
+  const Value numbers = Counted(at, x, window, gathered.counts, counts_pads);
+  at.Out(0, at.Cast(at.Div(sum, at.Cast(numbers, at.dtype(sum))), at.dtype(x)));
 }
 
 // (sum |x|^p)^(1/p)
-Value PNorm(Lowering& at, Value x, const std::function<Value(Value)>& sum) {
+Value PNorm(Lowering& at, Value narrow, const std::function<Value(Value)>& sum) {
   const auto p = static_cast<double>(at.Int("p", 2));
+  const Value x = at.Wide(narrow);
   const Value powers = at.Binary("Pow", at.Unary("Abs", x), at.Like(p, x));
-  return at.Binary("Pow", sum(powers), at.Like(1 / p, x));
+  return at.Cast(at.Binary("Pow", sum(powers), at.Like(1 / p, x)), at.dtype(narrow));
 }
 
 void LowerLpPool(Lowering& at) {
@@ -279,13 +292,20 @@ void LowerMaxUnpool(Lowering& at) {
 
 void AddPoolRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"AveragePool", 1, LowerAveragePool, "AvgPoolV2; GatherV2, ReduceSumD"},
-      {"GlobalAveragePool", 1, Global("ReduceMean"), "ReduceMeanD"},
-      {"GlobalLpPool", 2, LowerGlobalLpPool, "Pow, ReduceSumD"},
-      {"GlobalMaxPool", 1, Global("ReduceMax"), "ReduceMaxD"},
-      {"LpPool", 2, LowerLpPool, "GatherV2, Pow, ReduceSumD"},
-      {"MaxPool", 1, LowerMaxPool, "MaxPoolV3; GatherV2, ReduceMaxD"},
-      {"MaxUnpool", 9, LowerMaxUnpool, "TensorScatterUpdate"},
+      {"AveragePool", 1, LowerAveragePool, "AvgPoolV2; GatherV2, ReduceSumD",
+       "_ auto_pad:string ceil_mode:int@10 count_include_pad:int dilations:ints@19 "
+       "kernel_shape:ints! pads:ints strides:ints"},
+      {"GlobalAveragePool", 1, Global("ReduceMean"), "ReduceMeanD", "_"},
+      {"GlobalLpPool", 2, LowerGlobalLpPool, "Pow, ReduceSumD", "_ p:int"},
+      {"GlobalMaxPool", 1, Global("ReduceMax"), "ReduceMaxD", "_"},
+      {"LpPool", 2, LowerLpPool, "GatherV2, Pow, ReduceSumD",
+       "_ auto_pad:string ceil_mode:int@18 dilations:ints@18 kernel_shape:ints! p:int pads:ints "
+       "strides:ints"},
+      {"MaxPool", 1, LowerMaxPool, "MaxPoolV3; GatherV2, ReduceMaxD",
+       "_ auto_pad:string ceil_mode:int@10 dilations:ints@10 kernel_shape:ints! pads:ints "
+       "storage_order:int@8 strides:ints"},
+      {"MaxUnpool", 9, LowerMaxUnpool, "TensorScatterUpdate",
+       "_ T T? kernel_shape:ints! pads:ints strides:ints"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -4,6 +4,7 @@
 
 #include "graph/onnx/op_table.h"
 #include "graph/onnx/rewrites.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -25,10 +26,16 @@ void LowerGemm(Lowering& at) {
   const bool has_c = at.has(2) && beta != 0;
   const Lowering::Attrs attrs = {{"transpose_x1", AttrValue::Bool(at.Int("transA", 0) != 0)},
                                  {"transpose_x2", AttrValue::Bool(at.Int("transB", 0) != 0)}};
-  if (alpha == 1 && !has_c) {
+  if (alpha == 1 && !has_c && IsFloating(at.dtype(a)) && at.dtype(a) != DataType::kDouble) {
     return at.Out(0, at.Node("MatMulV2", {{"x1", a}, {"x2", b}}, attrs));
   }
-  Value y = at.Op("MatMulV2", {{"x1", a}, {"x2", b}}, attrs);
+  Value y;
+  if (IsFloating(at.dtype(a)) && at.dtype(a) != DataType::kDouble) {
+    y = at.Op("MatMulV2", {{"x1", a}, {"x2", b}}, attrs);
+  } else {
+    y = GeneralProduct(at, at.Int("transA", 0) != 0 ? at.Transpose(a, {1, 0}) : a,
+                       at.Int("transB", 0) != 0 ? at.Transpose(b, {1, 0}) : b);
+  }
   if (alpha != 1) y = at.Mul(y, at.Like(alpha, y));
   if (!has_c) return at.Out(0, y);
   Value c = at.in(2);
@@ -50,6 +57,14 @@ std::string WithoutBlanks(std::string text) {
   return text;
 }
 
+// Whether a term has letters and at most one "..." alone.
+bool IsTerm(std::string term) {
+  const size_t dots = term.find("...");
+  if (dots != std::string::npos) term.erase(dots, 3);
+  return std::all_of(term.begin(), term.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+}
+
 // `term` with its dots replaced, for a tensor of this rank.
 std::string Spread(const std::string& term, int rank) {
   const size_t dots = term.find("...");
@@ -60,14 +75,38 @@ std::string Spread(const std::string& term, int rank) {
   return term.substr(0, dots) + spread + term.substr(dots + 3);
 }
 
+// Whether each label of a result is one of an operand, and there once. `hidden`: the labels of
+// "...".
+bool IsResult(const std::string& result, const std::vector<std::string>& operands,
+              const std::string& hidden) {
+  const bool dots = result.find("...") != std::string::npos;
+  if (!IsTerm(result) || (!hidden.empty() && !dots)) return false;
+  return std::all_of(result.begin(), result.end(), [&](char label) {
+    const bool known = std::any_of(operands.begin(), operands.end(), [&](const std::string& term) {
+      return term.find(label) != std::string::npos;
+    });
+    return label == '.' || (known && std::count(result.begin(), result.end(), label) == 1);
+  });
+}
+
 std::optional<EinsumLabels> LabelsOf(Lowering& at) {
   const std::string equation = WithoutBlanks(at.Text("equation", ""));
   const size_t arrow = equation.find("->");
   std::string left = equation.substr(0, arrow);
+  if (std::count(left.begin(), left.end(), ',') + 1 != at.inputs()) {
+    at.Fail(Code::kCorrupt, "equation \"{}\" has {} terms for {} inputs", Quotable(equation),
+            std::count(left.begin(), left.end(), ',') + 1, at.inputs());
+    return std::nullopt;
+  }
   EinsumLabels labels;
   std::string hidden;
   for (int i = 0; i < at.inputs(); ++i) {
     const size_t comma = left.find(',');
+    if (!IsTerm(left.substr(0, comma))) {
+      at.Fail(Code::kCorrupt, "equation \"{}\": term {} is not letters and one \"...\" at most",
+              Quotable(equation), i);
+      return std::nullopt;
+    }
     labels.operands.push_back(Spread(left.substr(0, comma), at.Rank(at.in(i))));
     left = comma == std::string::npos ? "" : left.substr(comma + 1);
     const std::string& mine = labels.operands.back();
@@ -76,13 +115,20 @@ std::optional<EinsumLabels> LabelsOf(Lowering& at) {
                  [](char c) { return c >= '0' && c <= '9'; });
     if (digits.size() > hidden.size()) hidden = digits;
     if (static_cast<int>(mine.size()) != at.Rank(at.in(i))) {
-      at.Fail(Code::kCorrupt, "equation \"{}\" does not fit input {} of rank {}", equation, i,
-              at.Rank(at.in(i)));
+      at.Fail(Code::kCorrupt, "equation \"{}\" does not fit input {} of rank {}",
+              Quotable(equation), i, at.Rank(at.in(i)));
       return std::nullopt;
     }
   }
   if (arrow != std::string::npos) {
     labels.result = equation.substr(arrow + 2);
+    if (!IsResult(labels.result, labels.operands, hidden)) {
+      at.Fail(Code::kCorrupt,
+              "equation \"{}\": expected a result of labels that operands have, each once, and "
+              "\"...\" where operands have hidden dimensions",
+              Quotable(equation));
+      return std::nullopt;
+    }
     const size_t dots = labels.result.find("...");
     if (dots != std::string::npos) labels.result.replace(dots, 3, hidden);
     return labels;
@@ -146,7 +192,7 @@ void LowerEinsum(Lowering& at) {
   Value y;
   for (int i = 0; i < at.inputs(); ++i) {
     std::string& mine = labels->operands[static_cast<size_t>(i)];
-    const Value x = Diagonal(at, at.in(i), mine);
+    const Value x = Diagonal(at, at.Wide(at.in(i)), mine);
     const Value operand = Aligned(at, x, mine, all);
     y = i == 0 ? operand : at.Mul(y, operand);
   }
@@ -154,7 +200,8 @@ void LowerEinsum(Lowering& at) {
   for (size_t i = labels->result.size(); i < all.size(); ++i) {
     summed.push_back(static_cast<int64_t>(i));
   }
-  at.Out(0, summed.empty() ? y : at.Reduce("ReduceSum", y, summed, false));
+  if (!summed.empty()) y = at.Reduce("ReduceSum", y, summed, false);
+  at.Out(0, at.Cast(y, at.dtype(at.in(0))));
 }
 
 // ---- determinant ----
@@ -189,10 +236,11 @@ void LowerDet(Lowering& at) {
 
 void AddProductRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"Det", 11, LowerDet, "Mul, Add"},
-      {"Einsum", 12, LowerEinsum, "TransposeD, Mul, ReduceSumD"},
-      {"Gemm", 7, LowerGemm, "MatMulV2, Add"},
-      {"MatMul", 1, LowerMatMul, "MatMulV2, BatchMatMulV2"},
+      {"Det", 11, LowerDet, "Mul, Add", "_"},
+      {"Einsum", 12, LowerEinsum, "TransposeD, Mul, ReduceSumD", "T... equation:string!"},
+      {"Gemm", 7, LowerGemm, "MatMulV2, Add",
+       "T T T? alpha:float beta:float transA:int transB:int"},
+      {"MatMul", 1, LowerMatMul, "MatMulV2, BatchMatMulV2", "T T"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

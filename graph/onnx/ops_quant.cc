@@ -21,11 +21,11 @@ void LowerQuantize(Lowering& at) {
   const Value x = at.in(0);
   const int rank = at.Rank(x);
   const int64_t axis = at.Int("axis", 1);  // of no meaning where there is one scale
-  const Value scale = AlongAxis(at, at.in(1), rank, axis);
+  const Value scale = at.Wide(AlongAxis(at, at.in(1), rank, axis));
   std::optional<Value> zero = OptionalOf(at, 2);
   const DataType dtype = zero ? at.dtype(*zero) : DataType::kUint8;
-  if (at.ok() && dtype != DataType::kUint8 && dtype != DataType::kInt8) {
-    at.Refuse("quantises to {}; expected uint8 or int8", Name(dtype));
+  if (at.ok() && (!IsInteger(dtype) || BitsOf(dtype) < 8 || BitsOf(dtype) > 16)) {
+    at.Refuse("quantises to {}; expected an integer of 8 or 16 bits", Name(dtype));
   }
   if (!at.ok()) return;
   if (zero) zero = AlongAxis(at, *zero, rank, axis);
@@ -48,7 +48,9 @@ void LowerDynamicQuantize(Lowering& at) {
   const Value x = at.in(0), nothing = at.Like(0, x), most_byte = at.Like(255, x);
   const Value most = at.Max(at.Reduce("ReduceMax", x, {}, false), nothing);
   const Value least = at.Min(at.Reduce("ReduceMin", x, {}, false), nothing);
-  const Value scale = at.Div(at.Sub(most, least), most_byte);
+  const Value range = at.Sub(most, least);
+  const Value flat = at.Binary("Equal", range, nothing);  // only zeros, of which any scale is right
+  const Value scale = at.Select(flat, at.Like(1, x), at.Div(range, most_byte));
   const Value exact = at.Div(at.Sub(nothing, least), scale);
   const Value zero =
       at.Cast(at.Unary("Rint", at.Min(at.Max(exact, nothing), most_byte)), DataType::kUint8);
@@ -82,11 +84,14 @@ void LowerQLinearMatMul(Lowering& at) {
 
 void AddQuantRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"DequantizeLinear", 10, LowerDequantize, "Cast, Sub, Mul"},
-      {"DynamicQuantizeLinear", 11, LowerDynamicQuantize, "ReduceMaxD, ReduceMinD, Rint, Cast"},
-      {"MatMulInteger", 10, LowerMatMulInteger, "BatchMatMulV2, Cast"},
-      {"QLinearMatMul", 10, LowerQLinearMatMul, "BatchMatMulV2, Rint, Cast"},
-      {"QuantizeLinear", 10, LowerQuantize, "Div, Rint, Cast"},
+      {"DequantizeLinear", 10, LowerDequantize, "Cast, Sub, Mul",
+       "T _ T? axis:int@13 block_size:int@21 output_dtype:int@23"},
+      {"DynamicQuantizeLinear", 11, LowerDynamicQuantize, "ReduceMaxD, ReduceMinD, Rint, Cast",
+       "_"},
+      {"MatMulInteger", 10, LowerMatMulInteger, "BatchMatMulV2, Cast", "T U T? U?"},
+      {"QLinearMatMul", 10, LowerQLinearMatMul, "BatchMatMulV2, Rint, Cast", "T U T V U V U _"},
+      {"QuantizeLinear", 10, LowerQuantize, "Div, Rint, Cast",
+       "_ _ _? axis:int@13 block_size:int@21 output_dtype:int@21 precision:int@23 saturate:int@19"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

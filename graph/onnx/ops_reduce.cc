@@ -9,6 +9,9 @@ struct FoldRule {
   std::string type;  // of ours, without its D
   std::function<Value(Lowering&, Value)> before = {};
   std::function<Value(Lowering&, Value)> behind = {};
+  std::string flags = {};  // of ours for bool
+  bool wide = false;       // halves are computed in float32
+  bool real = false;       // integers are computed in double, and lose the fraction
 };
 
 Value Squared(Lowering& at, Value x) {
@@ -44,36 +47,52 @@ std::optional<std::vector<int64_t>> AxesIn(Lowering& at, int input) {
   return at.KnownInts(at.in(input));
 }
 
+// x as the rule computes with it.
+Value Prepared(Lowering& at, const FoldRule& rule, Value x) {
+  if (rule.real && IsInteger(at.dtype(x))) x = at.Cast(x, DataType::kDouble);
+  if (rule.wide) x = at.Wide(x);
+  return rule.before ? rule.before(at, x) : x;
+}
+
+// Over `known` axes, or those of operand 1.
+Value Folded(Lowering& at, const FoldRule& rule, Value x,
+             const std::optional<std::vector<int64_t>>& known) {
+  const bool keep = at.Int("keepdims", 1) != 0;
+  if (rule.type == "LogSumExp") {
+    if (!known) at.Refuse("axes have to be known when it is imported");
+    return at.ok() ? LogSumExp(at, x, *known, keep) : x;
+  }
+  const bool flags = at.dtype(x) == DataType::kBool && !rule.flags.empty();
+  const std::string& type = flags ? rule.flags : rule.type;
+  const bool noop = !known && at.Int("noop_with_empty_axes", 0) != 0;
+  Lowering::Attrs attrs = {{"keep_dims", AttrValue::Bool(keep)},
+                           {"noop_with_empty_axes", AttrValue::Bool(noop)}};
+  if (known) {
+    attrs.emplace_back("axes", AttrValue::Ints(*known));
+    return at.Op(type + "D", {{"x", x}}, attrs);
+  }
+  const Value y = at.Op(type, {{"x", x}, {"axes", at.in(1)}}, attrs);
+  Shape shape = Shape::UnknownRank();
+  if (keep && at.shape(x).has_rank()) {
+    shape = Shape(std::vector<int64_t>(static_cast<size_t>(at.shape(x).rank()), kUnknownDim));
+  }
+  at.emitter().Hint(y, {at.dtype(x), shape});
+  return y;
+}
+
 // Axes by attribute, or (ReduceSum from 13 on, the others from 18 on) by input; none: all, or with
-// noop_with_empty_axes x as it is.
+// noop_with_empty_axes none: then only what is done before and after the fold is done.
 std::function<void(Lowering&)> Reduction(FoldRule rule) {
   return [rule = std::move(rule)](Lowering& at) {
-    Value x = at.in(0);
-    const bool keep = at.Int("keepdims", 1) != 0;
+    const Value given = at.in(0), x = Prepared(at, rule, given);
     const std::optional<std::vector<int64_t>> known =
         at.has(1) ? AxesIn(at, 1) : at.IntList("axes");
-    const bool given = known ? !known->empty() : true;
-    if (!given && at.Int("noop_with_empty_axes", 0) != 0) return at.Out(0, at.Unary("Identity", x));
-    const TensorType of_x{at.dtype(x), at.shape(x)};
-    if (rule.before) x = rule.before(at, x);
-    const Lowering::Attrs attrs = {{"keep_dims", AttrValue::Bool(keep)},
-                                   {"noop_with_empty_axes", AttrValue::Bool(false)}};
-    Value y;
-    if (rule.type == "LogSumExp") {
-      if (!known) return at.Refuse("axes have to be known when it is imported");
-      y = LogSumExp(at, x, *known, keep);
-    } else if (known) {
-      Lowering::Attrs all = attrs;
-      all.emplace_back("axes", AttrValue::Ints(*known));
-      y = at.Op(rule.type + "D", {{"x", x}}, all);
-    } else {
-      y = at.Op(rule.type, {{"x", x}, {"axes", at.in(1)}}, attrs);
-      if (keep && of_x.shape.has_rank()) {
-        const auto rank = static_cast<size_t>(of_x.shape.rank());
-        at.emitter().Hint(y, {of_x.dtype, Shape(std::vector<int64_t>(rank, kUnknownDim))});
-      }
-    }
-    at.Out(0, rule.behind ? rule.behind(at, y) : y);
+    const bool folds = !known || !known->empty() || at.Int("noop_with_empty_axes", 0) == 0;
+    const Value y = folds ? Folded(at, rule, x, known) : x;
+    const Value finished = rule.behind ? rule.behind(at, y) : y;
+    const bool converted = rule.wide || rule.real;
+    const Value result = converted ? at.Cast(finished, at.dtype(given)) : finished;
+    at.Out(0, result == given ? at.Unary("Identity", given) : result);
   };
 }
 
@@ -116,28 +135,35 @@ void LowerHardmax(Lowering& at) {
   at.Out(0, flattens ? at.ReshapeTo(y, at.ShapeOf(x), rank) : y);
 }
 
-OnnxOp Fold(std::string_view name, FoldRule rule) {
+// Axes are an operand from some version on.
+constexpr std::string_view kForm = "_ _? axes:ints<18 keepdims:int noop_with_empty_axes:int@18";
+constexpr std::string_view kFormOfSum =
+    "_ _? axes:ints<13 keepdims:int noop_with_empty_axes:int@13";
+
+OnnxOp Fold(std::string_view name, FoldRule rule, std::string_view form = kForm) {
   std::string text = rule.type;
-  return {name, 1, Reduction(std::move(rule)), std::move(text)};
+  return {name, 1, Reduction(std::move(rule)), std::move(text), form};
 }
 
 }  // namespace
 
 void AddReduceRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"ArgMax", 1, PlaceOf(true), "ArgMaxD"},
-      {"ArgMin", 1, PlaceOf(false), "ArgMinD"},
-      {"Hardmax", 1, LowerHardmax, "ArgMaxD, Equal"},
+      {"ArgMax", 1, PlaceOf(true), "ArgMaxD", "_ axis:int keepdims:int select_last_index:int@12"},
+      {"ArgMin", 1, PlaceOf(false), "ArgMinD", "_ axis:int keepdims:int select_last_index:int@12"},
+      {"Hardmax", 1, LowerHardmax, "ArgMaxD, Equal", "_ axis:int"},
       Fold("ReduceL1", {.type = "ReduceSum", .before = Magnitude}),
-      Fold("ReduceL2", {.type = "ReduceSum", .before = Squared, .behind = Root}),
-      Fold("ReduceLogSum", {.type = "ReduceSum", .behind = Logarithm}),
-      {"ReduceLogSumExp", 1, Reduction({.type = "LogSumExp"}), "ReduceMaxD, Exp, ReduceSumD, Log"},
-      Fold("ReduceMax", {.type = "ReduceMax"}),
+      Fold("ReduceL2",
+           {.type = "ReduceSum", .before = Squared, .behind = Root, .wide = true, .real = true}),
+      Fold("ReduceLogSum", {.type = "ReduceSum", .behind = Logarithm, .wide = true, .real = true}),
+      {"ReduceLogSumExp", 1, Reduction({.type = "LogSumExp", .wide = true, .real = true}),
+       "ReduceMaxD, Exp, ReduceSumD, Log", kForm},
+      Fold("ReduceMax", {.type = "ReduceMax", .flags = "ReduceAny"}),
       Fold("ReduceMean", {.type = "ReduceMean"}),
-      Fold("ReduceMin", {.type = "ReduceMin"}),
+      Fold("ReduceMin", {.type = "ReduceMin", .flags = "ReduceAll"}),
       Fold("ReduceProd", {.type = "ReduceProd"}),
-      Fold("ReduceSum", {.type = "ReduceSum"}),
-      Fold("ReduceSumSquare", {.type = "ReduceSum", .before = Squared}),
+      Fold("ReduceSum", {.type = "ReduceSum"}, kFormOfSum),
+      Fold("ReduceSumSquare", {.type = "ReduceSum", .before = Squared, .wide = true}),
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

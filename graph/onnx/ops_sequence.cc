@@ -189,19 +189,19 @@ void LowerSequenceMap(Lowering& at) {
 
 void AddSequenceRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"ConcatFromSequence", 11, LowerConcatFromSequence, "ConcatD"},
-      {"Identity", 1, LowerIdentity, "Identity"},
-      {"Optional", 15, LowerOptional, "no node"},
-      {"OptionalGetElement", 15, LowerOptionalGetElement, "Identity"},
-      {"OptionalHasElement", 15, LowerOptionalHasElement, "Const"},
-      {"SequenceAt", 11, LowerSequenceAt, "no node"},
-      {"SequenceConstruct", 11, LowerSequenceConstruct, "no node"},
-      {"SequenceEmpty", 11, LowerSequenceEmpty, "no node"},
-      {"SequenceErase", 11, LowerSequenceErase, "no node"},
-      {"SequenceInsert", 11, LowerSequenceInsert, "no node"},
-      {"SequenceLength", 11, LowerSequenceLength, "Const"},
-      {"SequenceMap", 17, LowerSequenceMap, "the body for each element"},
-      {"SplitToSequence", 11, LowerSplitToSequence, "StridedSliceV2"},
+      {"ConcatFromSequence", 11, LowerConcatFromSequence, "ConcatD", "_ axis:int! new_axis:int"},
+      {"Identity", 1, LowerIdentity, "Identity", "_"},
+      {"Optional", 15, LowerOptional, "no node", "_? type:type"},
+      {"OptionalGetElement", 15, LowerOptionalGetElement, "Identity", "_"},
+      {"OptionalHasElement", 15, LowerOptionalHasElement, "Const", "_?"},
+      {"SequenceAt", 11, LowerSequenceAt, "no node", "_ _"},
+      {"SequenceConstruct", 11, LowerSequenceConstruct, "no node", "T..."},
+      {"SequenceEmpty", 11, LowerSequenceEmpty, "no node", "dtype:int"},
+      {"SequenceErase", 11, LowerSequenceErase, "no node", "_ _?"},
+      {"SequenceInsert", 11, LowerSequenceInsert, "no node", "_ _ _?"},
+      {"SequenceLength", 11, LowerSequenceLength, "Const", "_"},
+      {"SequenceMap", 17, LowerSequenceMap, "the body for each element", "_ _... body:graph!"},
+      {"SplitToSequence", 11, LowerSplitToSequence, "StridedSliceV2", "_ _? axis:int keepdims:int"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

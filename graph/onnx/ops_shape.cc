@@ -1,5 +1,6 @@
 // Values stay, shapes change: views, cuts, copies; what follows from shapes alone.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "graph/onnx/op_table.h"
@@ -15,11 +16,50 @@ Shape OpenShape(int rank) {
 
 // ---- views ----
 
+// The operand of ours for a shape of ONNX in which a 0 copies the size of x in its place. Ours does
+// that too, unless x has no elements: then a 0 without a -1 beside it is a size of 0.
+Value SizesCopied(Lowering& at, Value x, Value shape) {
+  std::optional<std::vector<int64_t>> sizes = at.KnownInts(shape);
+  if (!sizes || !at.shape(x).has_rank()) return shape;
+  const auto rank = static_cast<size_t>(at.shape(x).rank());
+  bool copied = false, open = false;
+  for (size_t i = 0; i < std::min(sizes->size(), rank); ++i) {
+    if ((*sizes)[i] != 0) continue;
+    const int64_t size = at.shape(x)[static_cast<int>(i)];
+    copied = true;
+    open = open || size < 0;
+    if (size >= 0) (*sizes)[i] = size;
+  }
+  if (!copied) return shape;
+  if (!open) return at.Ints(*sizes);
+  const bool inferred = std::find(sizes->begin(), sizes->end(), -1) != sizes->end();
+  if (inferred || sizes->size() > rank) return shape;
+  const auto count = static_cast<int64_t>(sizes->size());
+  const Value own = at.Slice(at.ShapeOf(x), 0, 0, count);
+  return at.Select(at.Binary("Equal", shape, at.IntScalar(0)), own, shape);
+}
+
+// What a shape says in which a 0 is a size (allowzero).
+void CheckLiteral(Lowering& at, Value x, Value shape) {
+  const std::optional<std::vector<int64_t>> sizes = at.KnownInts(shape);
+  if (!sizes || std::find(sizes->begin(), sizes->end(), 0) == sizes->end()) return;
+  if (std::find(sizes->begin(), sizes->end(), -1) != sizes->end()) {
+    at.Fail(Code::kCorrupt, "a shape with 0 and -1 beside allowzero says no size");
+  } else if (at.shape(x).is_static() && at.shape(x).elements() != 0) {
+    at.Fail(Code::kCorrupt, "{} elements do not fit a shape with a 0 (allowzero)",
+            at.shape(x).elements());
+  }
+}
+
 void LowerReshape(Lowering& at) {
   const Value x = at.in(0);
   if (at.version() < 5) return at.Out(0, at.Reshape(x, at.IntList("shape")));
-  const Value shape = at.in(1);
-  // With allowzero a 0 is a size of 0, which an empty x keeps in ours too; else it copies one of x.
+  Value shape = at.in(1);
+  if (at.Int("allowzero", 0) == 0) {
+    shape = SizesCopied(at, x, shape);
+  } else {
+    CheckLiteral(at, x, shape);
+  }
   const Value y = at.Node("Reshape", {{"x", x}, {"shape", shape}});
   const int64_t rank = at.shape(shape).rank() == 1 ? at.shape(shape)[0] : -1;
   if (rank >= 0) at.emitter().Hint(y, {at.dtype(x), OpenShape(static_cast<int>(rank))});
@@ -254,20 +294,38 @@ void LowerConstantOfShape(Lowering& at) {
   at.Out(0, y);
 }
 
+// What is known of a range that has no end.
+void CheckRange(Lowering& at, Value start, Value limit, Value delta) {
+  const std::optional<double> from = at.KnownNumber(start), to = at.KnownNumber(limit);
+  const std::optional<double> step = at.KnownNumber(delta);
+  if (step && (*step == 0 || !std::isfinite(*step))) {
+    at.Fail(Code::kCorrupt, "delta is {}; expected a number other than 0", *step);
+  }
+  if ((from && !std::isfinite(*from)) || (to && !std::isfinite(*to))) {
+    at.Fail(Code::kCorrupt, "the range from {} to {} has no end", from.value_or(0), to.value_or(0));
+  }
+}
+
 // How many numbers there are must be known to make them: those of floats are counted first.
 void LowerRange(Lowering& at) {
-  const Value start = at.in(0);
+  const DataType dtype = at.dtype(at.in(0));
+  // Ours has no integers of 16 bits.
+  const bool narrow = IsInteger(dtype) && BitsOf(dtype) < 32;
+  const auto operand = [&](int i) {
+    return narrow ? at.Cast(at.in(i), DataType::kInt32) : at.in(i);
+  };
+  const Value start = operand(0), limit = operand(1), delta = operand(2);
+  CheckRange(at, start, limit, delta);
   const bool known = at.emitter().constant(start) != nullptr;
-  if (IsFloating(at.dtype(start)) && !known) {
-    const Value delta = at.in(2);
+  if (IsFloating(dtype) && !known) {
     const Value count =
-        at.Cast(at.Unary("Ceil", at.Div(at.Sub(at.in(1), start), delta)), DataType::kInt64);
-    const Value steps = CountTo(at, at.Max(count, at.IntScalar(0)), at.dtype(start));
+        at.Cast(at.Unary("Ceil", at.Div(at.Sub(limit, start), delta)), DataType::kInt64);
+    const Value steps = CountTo(at, at.Max(count, at.IntScalar(0)), dtype);
     return at.Out(0, at.Add(start, at.Mul(steps, delta)));
   }
-  const Value y = at.Node("Range", {{"start", start}, {"limit", at.in(1)}, {"delta", at.in(2)}});
+  const Value y = at.Node("Range", {{"start", start}, {"limit", limit}, {"delta", delta}});
   at.emitter().Hint(y, {at.dtype(start), Shape({kUnknownDim})});
-  at.Out(0, y);
+  at.Out(0, at.Cast(y, dtype));
 }
 
 // Ones on diagonal k of a matrix like x.
@@ -323,27 +381,29 @@ void LowerTrilu(Lowering& at) {
 
 void AddShapeRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"Concat", 4, LowerConcat, "ConcatD"},
-      {"Constant", 1, LowerConstant, "Const"},
-      {"ConstantOfShape", 9, LowerConstantOfShape, "Fill"},
-      {"DepthToSpace", 1, LowerDepthToSpace, "DepthToSpace"},
-      {"Expand", 8, LowerExpand, "Fill, Mul"},
-      {"EyeLike", 9, LowerEyeLike, "Range, Equal, Cast"},
-      {"Flatten", 1, LowerFlatten, "Flatten"},
-      {"Pad", 2, LowerPad, "PadV3"},
-      {"Range", 11, LowerRange, "Range"},
-      {"Reshape", 1, LowerReshape, "Reshape"},
-      {"Shape", 1, LowerShape, "Shape"},
-      {"Size", 1, LowerSize, "Size"},
-      {"Slice", 1, LowerSlice1, "StridedSliceV2"},
-      {"Slice", 10, LowerSlice10, "StridedSliceV2"},
-      {"SpaceToDepth", 1, LowerSpaceToDepth, "SpaceToDepth"},
-      {"Split", 2, LowerSplit, "SplitV"},
-      {"Squeeze", 1, LowerSqueeze, "SqueezeV3"},
-      {"Tile", 6, LowerTile, "Tile"},
-      {"Transpose", 1, LowerTranspose, "TransposeD"},
-      {"Trilu", 14, LowerTrilu, "Range, SelectV2"},
-      {"Unsqueeze", 1, LowerUnsqueeze, "UnsqueezeV3"},
+      {"Concat", 4, LowerConcat, "ConcatD", "T... axis:int!"},
+      {"Constant", 1, LowerConstant, "Const",
+       "sparse_value:sparse@11 value:tensor value_float:float@12 value_floats:floats@12 "
+       "value_int:int@12 value_ints:ints@12 value_string:string@12 value_strings:strings@12"},
+      {"ConstantOfShape", 9, LowerConstantOfShape, "Fill", "_ value:tensor"},
+      {"DepthToSpace", 1, LowerDepthToSpace, "DepthToSpace", "_ blocksize:int! mode:string@11"},
+      {"Expand", 8, LowerExpand, "Fill, Mul", "_ _"},
+      {"EyeLike", 9, LowerEyeLike, "Range, Equal, Cast", "_ dtype:int k:int"},
+      {"Flatten", 1, LowerFlatten, "Flatten", "_ axis:int"},
+      {"Pad", 2, LowerPad, "PadV3", "T _? T? _? mode:string pads:ints!<11 value:float<11"},
+      {"Range", 11, LowerRange, "Range", "T T T"},
+      {"Reshape", 1, LowerReshape, "Reshape", "_ _ allowzero:int@14"},
+      {"Shape", 1, LowerShape, "Shape", "_ end:int@15 start:int@15"},
+      {"Size", 1, LowerSize, "Size", "_"},
+      {"Slice", 1, LowerSlice1, "StridedSliceV2", "_ axes:ints ends:ints! starts:ints!"},
+      {"Slice", 10, LowerSlice10, "StridedSliceV2", "_ T T T? T?"},
+      {"SpaceToDepth", 1, LowerSpaceToDepth, "SpaceToDepth", "_ blocksize:int!"},
+      {"Split", 2, LowerSplit, "SplitV", "_ _? axis:int num_outputs:int@18 split:ints<13"},
+      {"Squeeze", 1, LowerSqueeze, "SqueezeV3", "_ _? axes:ints<13"},
+      {"Tile", 6, LowerTile, "Tile", "_ _"},
+      {"Transpose", 1, LowerTranspose, "TransposeD", "_ perm:ints"},
+      {"Trilu", 14, LowerTrilu, "Range, SelectV2", "_ _? upper:int"},
+      {"Unsqueeze", 1, LowerUnsqueeze, "UnsqueezeV3", "_ _? axes:ints!<13"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -66,13 +66,14 @@ ComplexSignal Parts(Lowering& at, Value x, int axis) {
   return signal;
 }
 
-// Both parts side by side as `dtype`, the last axis back at `axis`.
+// The parts side by side as `dtype`, the last axis back at `axis`.
 Value Joined(Lowering& at, const ComplexSignal& y, int axis, DataType dtype) {
   const int rank = at.Rank(y.real);
   std::vector<int64_t> perm;
   for (int d = 0; d < rank - 1; ++d) perm.push_back(d);
   perm.insert(perm.begin() + axis, rank - 1);
   const auto part = [&](Value v) { return at.Unsqueeze(at.Transpose(v, perm), {rank}); };
+  if (!y.imaginary) return at.Cast(part(y.real), dtype);
   return at.Cast(at.Concat({part(y.real), part(*y.imaginary)}, rank), dtype);
 }
 
@@ -88,6 +89,24 @@ Value WithLength(Lowering& at, Value x, int64_t length) {
   return at.PadWith(x, pads, 0);
 }
 
+// The real signal of `length` numbers of which x, along its last axis, is the onesided transform:
+// bins between the first and the one at half the rate stand for two.
+Value RealSignal(Lowering& at, const ComplexSignal& x, int64_t length) {
+  const int64_t bins = length / 2 + 1;
+  if (!at.Affords(length, bins)) return x.real;
+  std::vector<float> twice(static_cast<size_t>(bins), 2);
+  twice.front() = 1;
+  if (length % 2 == 0) twice.back() = 1;
+  const Value weights = at.Cast(at.Floats(twice, Shape({bins})), DataType::kDouble);
+  const Value all = at.IntScalar(length), some = at.IntScalar(bins);
+  const auto part = [&](Value v, bool sine) {
+    const Value waves = at.Transpose(Waves(at, all, some, sine, 1), {1, 0});
+    return GeneralProduct(at, at.Mul(WithLength(at, v, bins), weights), waves);
+  };
+  const Value sum = at.Sub(part(x.real, false), part(*x.imaginary, true));
+  return at.Div(sum, at.Cast(all, DataType::kDouble));
+}
+
 void LowerDft(Lowering& at) {
   const Value x = at.in(0);
   const int rank = at.Rank(x);
@@ -97,8 +116,16 @@ void LowerDft(Lowering& at) {
     if (!known || known->size() != 1) return at.Refuse("the axis is not known when it is imported");
     axis = at.Axis((*known)[0], rank);
   }
+  const bool onesided = at.Int("onesided", 0) != 0, inverse = at.Int("inverse", 0) != 0;
+  const int64_t parts = at.Dim(x, rank - 1);
   if (!at.ok()) return;
+  if (onesided && (parts == 2) != inverse) {
+    return at.Fail(Code::kCorrupt,
+                   "onesided of a signal of {} parts; expected 1, and 2 for an inverse transform",
+                   parts);
+  }
   int64_t length = at.Dim(x, axis);
+  if (onesided && inverse) length = 2 * (length - 1);
   if (at.has(1)) {
     const std::optional<std::vector<int64_t>> known = at.KnownInts(at.in(1));
     if (!known || known->size() != 1)
@@ -106,13 +133,15 @@ void LowerDft(Lowering& at) {
     length = (*known)[0];
     if (length < 0) return at.Fail(Code::kCorrupt, "dft_length is {}; expected 0 or more", length);
   }
-  const bool onesided = at.Int("onesided", 0) != 0;
   ComplexSignal signal = Parts(at, x, axis);
+  if (onesided && inverse && at.ok()) {
+    const ComplexSignal y{RealSignal(at, signal, length), std::nullopt};
+    return at.Out(0, Joined(at, y, axis, at.dtype(x)));
+  }
   signal.real = WithLength(at, signal.real, length);
   if (signal.imaginary) signal.imaginary = WithLength(at, *signal.imaginary, length);
   const Value all = at.IntScalar(length);
-  const ComplexSignal y =
-      Transformed(at, signal, all, BinsOf(at, all, onesided), at.Int("inverse", 0) != 0);
+  const ComplexSignal y = Transformed(at, signal, all, BinsOf(at, all, onesided), inverse);
   if (at.ok()) at.Out(0, Joined(at, y, axis, at.dtype(x)));
 }
 
@@ -212,12 +241,16 @@ void LowerMelWeights(Lowering& at) {
 
 void AddSignalRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"BlackmanWindow", 17, CosineWindow(0.42, 0.5, 0.08), "Range, Cos"},
-      {"DFT", 17, LowerDft, "Mul, ReduceSumD"},
-      {"HammingWindow", 17, CosineWindow(25.0 / 46, 21.0 / 46, 0), "Range, Cos"},
-      {"HannWindow", 17, CosineWindow(0.5, 0.5, 0), "Range, Cos"},
-      {"MelWeightMatrix", 17, LowerMelWeights, "Range, Exp, SelectV2"},
-      {"STFT", 17, LowerStft, "GatherV2, Mul, ReduceSumD"},
+      {"BlackmanWindow", 17, CosineWindow(0.42, 0.5, 0.08), "Range, Cos",
+       "_ output_datatype:int periodic:int"},
+      {"DFT", 17, LowerDft, "Mul, ReduceSumD", "_ _? _? axis:int<20 inverse:int onesided:int"},
+      {"HammingWindow", 17, CosineWindow(25.0 / 46, 21.0 / 46, 0), "Range, Cos",
+       "_ output_datatype:int periodic:int"},
+      {"HannWindow", 17, CosineWindow(0.5, 0.5, 0), "Range, Cos",
+       "_ output_datatype:int periodic:int"},
+      {"MelWeightMatrix", 17, LowerMelWeights, "Range, Exp, SelectV2",
+       "T T T U U output_datatype:int"},
+      {"STFT", 17, LowerStft, "GatherV2, Mul, ReduceSumD", "T U T? U? onesided:int"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -108,7 +108,10 @@ void LowerTfIdf(Lowering& at) {
 }  // namespace
 
 void AddTextRows(std::vector<OnnxOp>& rows) {
-  rows.push_back({"TfIdfVectorizer", 9, LowerTfIdf, "GatherV2, Equal, BatchMatMulV2"});
+  rows.push_back({"TfIdfVectorizer", 9, LowerTfIdf, "GatherV2, Equal, BatchMatMulV2",
+                  "_ max_gram_length:int! max_skip_count:int! min_gram_length:int! mode:string! "
+                  "ngram_counts:ints! ngram_indexes:ints! pool_int64s:ints pool_strings:strings "
+                  "weights:floats"});
 }
 
 }  // namespace npumesh

@@ -100,9 +100,14 @@ void LowerMomentum(Lowering& at) {
 
 void AddTrainingRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"Adagrad", 1, LowerAdagrad, "Mul, Add, Sqrt, Div", kTrainingDomain},
-      {"Adam", 1, LowerAdam, "Mul, Add, Sqrt, Div, Pow", kTrainingDomain},
-      {"Momentum", 1, LowerMomentum, "Mul, Add", kTrainingDomain},
+      {"Adagrad", 1, LowerAdagrad, "Mul, Add, Sqrt, Div",
+       "_ _ _... decay_factor:float epsilon:float norm_coefficient:float", kTrainingDomain},
+      {"Adam", 1, LowerAdam, "Mul, Add, Sqrt, Div, Pow",
+       "_ _ _... alpha:float beta:float epsilon:float norm_coefficient:float "
+       "norm_coefficient_post:float",
+       kTrainingDomain},
+      {"Momentum", 1, LowerMomentum, "Mul, Add",
+       "_ _ _... alpha:float! beta:float! mode:string! norm_coefficient:float!", kTrainingDomain},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -11,7 +11,7 @@ namespace {
 
 // Versions of the file format (IR_VERSION) that are known.
 constexpr int64_t kFirstFormat = 3;
-constexpr int64_t kLastFormat = 10;
+constexpr int64_t kLastFormat = 11;
 
 OnnxType TypeFrom(const onnx::TypeProto& proto);
 
@@ -61,7 +61,7 @@ class ModelReader {
                    model.ir_version, kFirstFormat, kLastFormat);
     }
     if (!proto.has_graph()) return Error(Code::kCorrupt, "has no graph");
-    model.opsets = OpsetsFrom(proto.opset_import());
+    NPUMESH_ASSIGN_OR_RETURN(model.opsets, OpsetsFrom(proto.opset_import()));
     if (model.opsets.empty()) return Error(Code::kCorrupt, "has no opset_import");
     NPUMESH_ASSIGN_OR_RETURN(model.graph, GraphFrom(proto.graph()));
     for (const auto& function : proto.functions()) {
@@ -73,9 +73,15 @@ class ModelReader {
 
  private:
   template <typename Imports>
-  static std::map<std::string, int64_t> OpsetsFrom(const Imports& imports) {
+  static Result<std::map<std::string, int64_t>> OpsetsFrom(const Imports& imports) {
     std::map<std::string, int64_t> opsets;
-    for (const auto& import : imports) opsets[DomainFrom(import.domain())] = import.version();
+    for (const auto& import : imports) {
+      const auto [entry, added] = opsets.emplace(DomainFrom(import.domain()), import.version());
+      if (added || entry->second == import.version()) continue;
+      return Error(Code::kCorrupt,
+                   "imports two versions of the operator set \"{}\", {} and {}; expected one",
+                   Quotable(entry->first), entry->second, import.version());
+    }
     return opsets;
   }
 
@@ -196,7 +202,7 @@ class ModelReader {
     function.inputs.assign(proto.input().begin(), proto.input().end());
     function.outputs.assign(proto.output().begin(), proto.output().end());
     function.attributes.assign(proto.attribute().begin(), proto.attribute().end());
-    function.opsets = OpsetsFrom(proto.opset_import());
+    NPUMESH_ASSIGN_OR_RETURN(function.opsets, OpsetsFrom(proto.opset_import()));
     NPUMESH_ASSIGN_OR_RETURN(function.nodes, NodesFrom(proto.node()));
     return function;
   }

@@ -50,10 +50,12 @@ Value GeneralProduct(Lowering& at, Value a, Value b) {
 }
 
 Value Quantised(Lowering& at, Value x, std::optional<Value> zero, DataType dtype) {
-  const bool is_signed = dtype == DataType::kInt8;
+  const int64_t values = int64_t{1} << BitsOf(dtype);
+  const int64_t least = IsUnsignedInteger(dtype) ? 0 : -values / 2, most = least + values - 1;
   Value y = at.Unary("Rint", x);
   if (zero) y = at.Add(y, at.Cast(*zero, at.dtype(x)));
-  y = at.Min(at.Max(y, at.Like(is_signed ? -128 : 0, x)), at.Like(is_signed ? 127 : 255, x));
+  y = at.Min(at.Max(y, at.Like(static_cast<double>(least), x)),
+             at.Like(static_cast<double>(most), x));
   return at.Cast(y, dtype);
 }
 

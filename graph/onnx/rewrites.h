@@ -14,7 +14,8 @@ namespace npumesh {
 Value GeneralProduct(Lowering& at, Value a, Value b);
 
 // x (float) rounded to the nearest integer, ties to even, plus `zero` (of the result's type, or
-// none), and limited to what `dtype` (int8 or uint8) holds.
+// none), and limited to what `dtype`
+// (an integer of 8 or 16 bits) holds.
 Value Quantised(Lowering& at, Value x, std::optional<Value> zero, DataType dtype);
 
 // A vector as a tensor of `rank` dimensions along `axis` (Lowering::Along); a scalar, or a vector

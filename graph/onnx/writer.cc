@@ -122,7 +122,7 @@ class OnnxFileWriter {
         for (; left_out > 0; --left_out) draft.Operand("");
         const bool narrow = port == row.sizes && DtypeOf(*node.inputs[i]) == DataType::kInt32;
         const std::string operand = NameOf(*node.inputs[i]);
-        draft.Operand(narrow ? draft.CastToInt64(operand) : operand);
+        draft.Operand(narrow ? draft.CastBefore(operand, DataType::kInt64) : operand);
         draft.Take(name);
         fed = true;
       }

@@ -1,10 +1,11 @@
 // Runs cases of ONNX's own suite and says of each whether it passes:
 //
 //   onnx_cases <folder of cases>... [--only <part of a name>] [--atol <number>] [--damaged]
+//   onnx_cases --serve
 //
 // Each case runs in a process of its own, for a minute at most. With --damaged a case passes that
 // ends in a run or in clear errors, one line each. The exit code is 0 whatever passes; the caller
-// knows what has to.
+// knows what has to. With --serve it answers requests from standard input (onnx_server.h).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #include "runtime/base/parse.h"
 #include "tests/onnx/onnx_case.h"
+#include "tests/onnx/onnx_server.h"
 
 namespace npumesh {
 namespace {
@@ -28,6 +30,7 @@ struct CaseWords {
   std::string only;
   CaseBounds bounds;
   bool damaged = false;
+  bool serve = false;
 };
 
 std::vector<fs::path> CasesIn(const fs::path& folder, const std::string& only) {
@@ -90,7 +93,9 @@ Result<CaseWords> ReadWords(const std::vector<std::string>& words) {
     if (takes_one && i + 1 == words.size()) {
       return Error(Code::kInvalidArgument, "{} takes a value", words[i]);
     }
-    if (words[i] == "--damaged") {
+    if (words[i] == "--serve") {
+      read.serve = true;
+    } else if (words[i] == "--damaged") {
       read.damaged = true;
     } else if (words[i] == "--only") {
       read.only = words[++i];
@@ -108,6 +113,11 @@ int Main(const std::vector<std::string>& line) {
   if (!words.ok()) {
     std::fprintf(stderr, "%s\n", words.status().ToString().c_str());
     return 2;
+  }
+  if (words->serve) {
+    const Status served = ServeOnnx(stdin, stdout);
+    if (!served.ok()) std::fprintf(stderr, "%s\n", served.ToString().c_str());
+    return served.ok() ? 0 : 1;
   }
   size_t passed = 0, all = 0;
   for (const std::string& folder : words->folders) {

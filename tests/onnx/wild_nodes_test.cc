@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/onnx/import.h"
+#include "graph/onnx/node_form.h"
 #include "graph/onnx/op_table.h"
 #include "graph/ops/builtin_ops.h"
 #include "tests/fuzz/engine/dice.h"
@@ -18,95 +19,9 @@ using Kind = OnnxAttribute::Kind;
 
 constexpr uint64_t kNodes = 120;  // of each operator
 
-// Names that rows ask for.
-const std::vector<std::string> kNames = {"activation_alpha",
-                                         "activations",
-                                         "alpha",
-                                         "auto_pad",
-                                         "axes",
-                                         "axis",
-                                         "batch_axis",
-                                         "batch_dims",
-                                         "beta",
-                                         "block_size",
-                                         "blocksize",
-                                         "body",
-                                         "ceil_mode",
-                                         "center_point_box",
-                                         "clip",
-                                         "coordinate_transformation_mode",
-                                         "count_include_pad",
-                                         "detect_negative",
-                                         "dilations",
-                                         "direction",
-                                         "directions",
-                                         "dtype",
-                                         "else_branch",
-                                         "end",
-                                         "ends",
-                                         "equation",
-                                         "exclude_outside",
-                                         "exclusive",
-                                         "fmod",
-                                         "group",
-                                         "ignore_index",
-                                         "inverse",
-                                         "k",
-                                         "keepdims",
-                                         "kernel_shape",
-                                         "largest",
-                                         "layout",
-                                         "linear_before_reset",
-                                         "max",
-                                         "max_gram_length",
-                                         "max_skip_count",
-                                         "min",
-                                         "min_gram_length",
-                                         "mode",
-                                         "nearest_mode",
-                                         "new_axis",
-                                         "ngram_counts",
-                                         "ngram_indexes",
-                                         "noop_with_empty_axes",
-                                         "num_groups",
-                                         "num_scan_inputs",
-                                         "onesided",
-                                         "output_height",
-                                         "output_padding",
-                                         "output_shape",
-                                         "output_width",
-                                         "p",
-                                         "pads",
-                                         "perm",
-                                         "pool_int64s",
-                                         "reduction",
-                                         "reverse",
-                                         "sampling_ratio",
-                                         "scales",
-                                         "scan_input_axes",
-                                         "scan_input_directions",
-                                         "scan_output_axes",
-                                         "scan_output_directions",
-                                         "select_last_index",
-                                         "shape",
-                                         "size",
-                                         "split",
-                                         "start",
-                                         "starts",
-                                         "storage_order",
-                                         "strides",
-                                         "then_branch",
-                                         "time_axis",
-                                         "to",
-                                         "training_mode",
-                                         "transA",
-                                         "upper",
-                                         "value",
-                                         "value_ints",
-                                         "weights"};
-const std::vector<int64_t> kNumbers = {0,         1,         1,  2,  2,   3,       4,
-                                       5,         7,         -1, -2, -5,  100,     INT32_MAX,
-                                       INT64_MAX, INT64_MIN, 16, 64, -64, 1 << 20, 1LL << 40};
+const std::vector<int64_t> kNumbers = {
+    0, 0, 0, 1,  1,  1,  1,   1,         2,         2,         0,  1,  1,   2,       2,        3,
+    4, 5, 7, -1, -2, -5, 100, INT32_MAX, INT64_MAX, INT64_MIN, 16, 64, -64, 1 << 20, 1LL << 40};
 const std::vector<std::string> kWords = {
     "SAME_UPPER", "SAME_LOWER", "VALID",  "reverse", "bidirectional", "linear",   "cubic",
     "nearest",    "reflect",    "edge",   "none",    "add",           "mul",      "max",
@@ -122,20 +37,26 @@ class WildModel {
 
   OnnxModel Make(const OnnxOp& op) {
     OnnxModel model;
-    model.opsets = {{"", std::max<int64_t>(dice_.Between(7, 18), op.since)},
-                    {std::string(kTrainingDomain), 1}};
+    const int64_t version = std::max<int64_t>(dice_.Between(7, 23), op.since);
+    model.opsets = {{"", version}, {std::string(kTrainingDomain), 1}};
+    const NodeForm form = ParseForm(op.form);
     model.graph.name = "wild";
     OnnxNode node;
     node.name = "node";
     node.op = op.name;
     node.domain = op.domain;
-    const int64_t operands = dice_.Between(0, 6);
+    const auto wanted = static_cast<int64_t>(form.operands.size());
+    const int64_t operands = dice_.Chance(90) ? wanted : dice_.Between(0, 6);
+    kind_ = dice_.Pick(kTypes);
     for (int64_t i = 0; i < operands; ++i) node.inputs.push_back(Operand(model.graph, i));
     const int64_t results = dice_.Below(4);
     for (int64_t i = 0; i < results; ++i) node.outputs.push_back(fmt::format("y{}", i));
     if (!node.outputs.empty()) model.graph.outputs.push_back({node.outputs[0], {}});
-    for (const std::string& name : kNames) {
-      if (dice_.Chance(25)) node.attributes.push_back(Attribute(name, 1));
+    for (const FormAttribute& attribute : form.attributes) {
+      const bool known = op.domain != "" || attribute.KnownIn(version);
+      if (known && dice_.Chance(attribute.required ? 95 : 40)) {
+        node.attributes.push_back(Attribute(attribute));
+      }
     }
     model.graph.nodes.push_back(std::move(node));
     return model;
@@ -176,7 +97,7 @@ class WildModel {
     }
     OnnxType type;
     type.kind = OnnxKind::kTensor;
-    type.tensor = {dice_.Pick(kTypes), AnyShape(true)};
+    type.tensor = {dice_.Chance(75) ? kind_ : dice_.Pick(kTypes), AnyShape(true)};
     graph.inputs.push_back({name, type});
     return name;
   }
@@ -200,15 +121,18 @@ class WildModel {
     return graph;
   }
 
-  OnnxAttribute Attribute(const std::string& name, int depth) {
+  // Mostly of the kind that the operator asks for.
+  OnnxAttribute Attribute(const FormAttribute& asked) {
+    constexpr std::pair<std::string_view, Kind> kKinds[] = {
+        {"float", Kind::kFloat},   {"int", Kind::kInt},    {"string", Kind::kString},
+        {"floats", Kind::kFloats}, {"ints", Kind::kInts},  {"strings", Kind::kStrings},
+        {"tensor", Kind::kTensor}, {"graph", Kind::kGraph}};
     OnnxAttribute attribute;
-    attribute.name = name;
-    const bool body = name == "body" || name.ends_with("_branch");
-    attribute.kind =
-        body && depth > 0
-            ? Kind::kGraph
-            : dice_.Pick<Kind>({Kind::kInt, Kind::kInt, Kind::kInts, Kind::kInts, Kind::kString,
-                                Kind::kFloat, Kind::kFloats, Kind::kStrings, Kind::kTensor});
+    attribute.name = asked.name;
+    for (const auto& [name, kind] : kKinds) {
+      const bool any = dice_.Chance(1);
+      if (any || name == asked.kind) attribute.kind = kind;
+    }
     attribute.i = dice_.Pick(kNumbers);
     attribute.f = static_cast<float>(dice_.Pick(kNumbers));
     attribute.s = dice_.Pick(kWords);
@@ -226,6 +150,7 @@ class WildModel {
   }
 
   Dice dice_;
+  DataType kind_ = DataType::kFloat;  // of most operands
 };
 
 // What is wrong with what becomes of a model; empty: nothing.

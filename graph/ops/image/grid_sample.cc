@@ -3,6 +3,7 @@
 //
 // A grid holds coordinates in [-1, 1], the one of the last dimension of the image first. A
 // coordinate that is no number reads nothing.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -86,7 +87,11 @@ Taps TapsOf(double coordinate, int64_t size, const Sampling& how) {
   Taps taps;
   const double scale = static_cast<double>(how.align_corners ? size - 1 : size) / 2;
   Place place = {(coordinate + 1) * scale - (how.align_corners ? 0.0 : 0.5), scale};
-  if (!(std::abs(place.at) < 1e15)) return taps;
+  // At the edge all places beyond it are alike.
+  if (how.border == Border::kEdge) {
+    place.at = std::clamp(place.at, -4.0, static_cast<double>(size + 4));
+  }
+  if (!std::isfinite(place.at)) return taps;
   if (how.interpolation == Interpolation::kCubic) {
     const double base = std::floor(place.at);
     for (int i = -1; i <= 2; ++i) {

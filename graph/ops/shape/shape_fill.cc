@@ -41,7 +41,11 @@ FillPlan PlanFill(const OpContext& op, Check& check) {
   const DataType dtype = op.in("value").dtype;
   plan.size = check.Take(ElementBytes(op, dtype));
   check.Elements("value", {1});
-  plan.outputs = {{dtype, Shape(check.Take(op.Ints("dims")))}};
+  const std::vector<int64_t> dims = check.Take(op.Ints("dims"));
+  for (size_t i = 0; i < dims.size(); ++i) {
+    check.That(dims[i] >= 0, "\"dims\" holds {} at position {}, expected 0 or more", dims[i], i);
+  }
+  plan.outputs = {{dtype, Shape(dims)}};
   return plan;
 }
 
@@ -119,7 +123,8 @@ int64_t CountIntegers(int64_t start, int64_t limit, int64_t delta, bool closed, 
   const uint64_t span = up ? difference(limit, start) : difference(start, limit);
   const uint64_t pace = up ? static_cast<uint64_t>(delta) : difference(0, delta);
   const uint64_t steps = (closed ? span : span - 1) / pace;
-  check.That(steps < static_cast<uint64_t>(INT64_MAX), "more elements than 63 bits count");
+  check.That(steps < static_cast<uint64_t>(INT64_MAX),
+             "from {} to {} in steps of {} is no countable range", start, limit, delta);
   return check.ok() ? static_cast<int64_t>(steps) + 1 : 0;
 }
 

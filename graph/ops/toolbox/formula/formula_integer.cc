@@ -1,7 +1,8 @@
 // Formulas on 64-bit integers, which serve all narrower ones too, and on bool.
 //
 // Integers wrap modulo 2^64, so sums and products are computed unsigned. The driver refuses zero
-// divisors before kDiv, kFloorDiv and kFloorMod run.
+// divisors before kDiv, kFloorDiv and kFloorMod run. Div rounds down as the vendor's kernels do
+// (docs/onnx.md); TruncateDiv is another operator.
 #include <functional>
 #include <type_traits>
 

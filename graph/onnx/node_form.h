@@ -1,0 +1,52 @@
+// What a node of ONNX may look like: the operands and attributes of its operator. Internal to
+// graph/onnx.
+//
+// A form is one line of words. First the operands, by position: those with one letter have the same
+// type, "_" has any; a "?" behind it says that it may be left out, "..." that there may be several.
+// Then the attributes, as name:kind, with "!" behind it where the node has to have it, and with the
+// versions of the operator set that know it: "axes:ints<18", "noop_with_empty_axes:int@18".
+//
+// Thread-safety: may be called by several threads.
+#ifndef NPUMESH_GRAPH_ONNX_NODE_FORM_H_
+#define NPUMESH_GRAPH_ONNX_NODE_FORM_H_
+
+#include <string_view>
+#include <vector>
+
+#include "graph/onnx/onnx_model.h"
+#include "runtime/base/status.h"
+
+namespace npumesh {
+
+struct FormOperand {
+  char type = '_';
+  bool optional = false;
+  bool several = false;
+};
+
+struct FormAttribute {
+  std::string_view name;
+  std::string_view kind;  // float, int, string, floats, ints, strings, tensor, graph, type, sparse
+  bool required = false;
+  int64_t since = 0, until = INT64_MAX;  // versions [since, until)
+
+  bool KnownIn(int64_t version) const { return version >= since && version < until; }
+};
+
+struct NodeForm {
+  std::vector<FormOperand> operands;
+  std::vector<FormAttribute> attributes;
+};
+
+// The views are into `form`.
+NodeForm ParseForm(std::string_view form);
+
+// Errors (kCorrupt): the node has an attribute that its operator has not in this version, lacks
+// one, or has one of another kind; it has more or fewer operands; operands that have one type have
+// several. `dtypes` by operand, kUndefined where nothing is known.
+Status CheckForm(const OnnxNode& node, std::string_view form, int64_t version,
+                 const std::vector<DataType>& dtypes);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ONNX_NODE_FORM_H_
