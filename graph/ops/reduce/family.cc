@@ -13,6 +13,8 @@ void RegisterReduceFamily(OpRegistry& registry) {
   RegisterGroupNormOps(lossy);
   RegisterBatchNormOps(lossy);
   RegisterLossOps(lossy);
+  RegisterCrossEntropyOps(lossy);
+  RegisterMaskedSoftmaxOps(lossy);
   registry.AddAll(lossy, PrecisionClass::kBlack);
 }
 

@@ -1,5 +1,6 @@
-// LayerNorm, LayerNormV3, AddLayerNorm, DeepNorm, AddRmsNormCast, and the gradients LayerNormGradV3
-// and RmsNormGrad. LayerNormV4, RmsNorm and AddRmsNorm, which models are full of, are in norm.cc.
+// LayerNorm, LayerNormV3, AddLayerNorm, DeepNorm, AddRmsNormCast, and the gradients
+// LayerNormGradV3, RmsNormGrad, AddLayerNormGrad and DeepNormGrad. LayerNormV4, RmsNorm and
+// AddRmsNorm, which models are full of, are in norm.cc.
 #include <algorithm>
 
 #include "graph/ops/core/check.h"
@@ -62,33 +63,40 @@ Status RunLayerNormGrad(const NormPlan& plan, RealTensors& t) {
   return Status();
 }
 
-// ---- sums that are normalised over the last dimension ----
+// ---- sums that are normalised over the dimensions of gamma ----
 
 struct SumPlan : NormPlan {
   double alpha = 1;            // factor of x
+  TensorType sum;              // of x1 + x2
   TensorType statistics;       // of means and the like
   ConvertFn narrow = nullptr;  // from double to the type of the sum
   ConvertFn widen = nullptr;
 };
 
-// Plans the norm of x1 + x2, whose types and shapes are equal, with `vectors` along the last
-// dimension.
+// Plans the norm of x1 + x2 over the last dimensions, which those of gamma are; `vectors` have
+// gamma's elements. x1 and x2 have one shape, and one type, which is that of the sum; where types
+// are `mixed`, the sum of two types is float32.
 SumPlan PlanSum(const OpContext& op, std::string_view x1, std::string_view x2,
-                std::initializer_list<std::string_view> vectors, Check& check) {
+                std::initializer_list<std::string_view> vectors, bool mixed, Check& check) {
   check.Keep(ExpectAllReal(op));
   check.Keep(ExpectSameShape(op, x2, x1));
-  check.SameType(x2, x1);
+  if (!mixed) check.SameType(x2, x1);
   const TensorType& x = op.in(x1);
+  const Shape& gamma = op.in("gamma").shape;
   check.That(x.shape.rank() > 0, "\"{}\" is a scalar, expected rows", x1);
   SumPlan plan;
   if (!check.ok()) return plan;
-  const int64_t columns = x.shape.dims().back();
+  // gamma in any other shape counts as one row of columns.
+  const int axis = EndsWith(x.shape, gamma) && gamma.rank() > 0 ? x.shape.rank() - gamma.rank()
+                                                                : x.shape.rank() - 1;
+  const int64_t columns = ElementsBetween(x.shape, axis, x.shape.rank());
+  check.Keep(ExpectCount(op, "gamma", columns, "column"));
   for (const std::string_view port : vectors) {
     check.Keep(ExpectCount(op, port, columns, "column"));
   }
-  plan.view = LayerView(x.shape, x.shape.rank() - 1, columns);
-  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
-  plan.statistics = {DataType::kFloat, StatisticsShape(x.shape, x.shape.rank() - 1)};
+  plan.view = LayerView(x.shape, axis, columns);
+  plan.sum = {x.dtype == op.in(x2).dtype ? x.dtype : DataType::kFloat, x.shape};
+  plan.statistics = {DataType::kFloat, StatisticsShape(x.shape, axis)};
   return plan;
 }
 
@@ -101,12 +109,12 @@ void NormaliseSum(const SumPlan& plan, const Reals& sum, const Reals& gamma, con
 }
 
 SumPlan PlanAddLayerNorm(const OpContext& op, Check& check) {
-  SumPlan plan = PlanSum(op, "x1", "x2", {"gamma", "beta"}, check);
-  const TensorType& x = op.in("x1");
-  if (op.has("bias") && op.in("bias").shape != x.shape) {
+  SumPlan plan = PlanSum(op, "x1", "x2", {"beta"}, true, check);
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
+  if (op.has("bias") && op.in("bias").shape != op.in("x1").shape) {
     check.Keep(ExpectCount(op, "bias", plan.view.params, "column"));
   }
-  plan.outputs = {x, plan.statistics, plan.statistics, x};
+  plan.outputs = {plan.sum, plan.statistics, plan.statistics, plan.sum};
   return plan;
 }
 
@@ -121,9 +129,10 @@ Status RunAddLayerNorm(const SumPlan& plan, RealTensors& t) {
 }
 
 SumPlan PlanDeepNorm(const OpContext& op, Check& check) {
-  SumPlan plan = PlanSum(op, "x", "gx", {"beta", "gamma"}, check);
+  SumPlan plan = PlanSum(op, "x", "gx", {"beta"}, false, check);
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
   plan.alpha = static_cast<double>(op.attr_float("alpha"));
-  plan.outputs = {plan.statistics, plan.statistics, op.in("x")};
+  plan.outputs = {plan.statistics, plan.statistics, plan.sum};
   return plan;
 }
 
@@ -135,8 +144,9 @@ Status RunDeepNorm(const SumPlan& plan, RealTensors& t) {
 }
 
 SumPlan PlanAddRmsNormCast(const OpContext& op, Check& check) {
-  SumPlan plan = PlanSum(op, "x1", "x2", {"gamma"}, check);
+  SumPlan plan = PlanSum(op, "x1", "x2", {}, false, check);
   const TensorType& x = op.in("x1");
+  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
   plan.narrow = FindConvert(DataType::kDouble, x.dtype);
   plan.widen = FindConvert(x.dtype, DataType::kDouble);
   plan.outputs = {{DataType::kFloat, x.shape}, x, plan.statistics, x};
@@ -171,6 +181,58 @@ Status RunAddRmsNormCast(const SumPlan& plan, RealTensors& t) {
   return Status();
 }
 
+// ---- gradients of sums ----
+
+SumPlan PlanSumGrad(const OpContext& op, std::string_view x1, std::string_view x2, bool mixed,
+                    Check& check) {
+  SumPlan plan = PlanSum(op, x1, x2, {}, mixed, check);
+  check.Keep(ExpectSameShape(op, "dy", x1));
+  if (!check.ok()) return plan;
+  for (const std::string_view port : {"mean", "rstd"}) {
+    check.Keep(ExpectCount(op, port, plan.view.statistics, "row of x"));
+  }
+  return plan;
+}
+
+SumPlan PlanAddLayerNormGrad(const OpContext& op, Check& check) {
+  SumPlan plan = PlanSumGrad(op, "x1", "x2", true, check);
+  if (op.has("dsum")) check.Keep(ExpectSameShape(op, "dsum", "x1"));
+  const TensorType vector = {DataType::kFloat, op.in("gamma").shape};
+  plan.outputs = {op.in("x1"), vector, vector};
+  return plan;
+}
+
+// Inputs dy, x1, x2, rstd, mean, gamma, dsum.
+Status RunAddLayerNormGrad(const SumPlan& plan, RealTensors& t) {
+  Reals& sum = t.room[1];
+  sum.resize(t.in[1].size());
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = t.in[1][i] + t.in[2][i];
+  NormGradient(plan.view, {t.in[0], sum, t.in[4], t.in[3], t.in[5]}, &t.out[0], &t.out[1],
+               &t.out[2], &t.room[0]);
+  const Reals& dsum = t.in[6];
+  for (size_t i = 0; i < dsum.size(); ++i) t.out[0][i] += dsum[i];
+  return Status();
+}
+
+SumPlan PlanDeepNormGrad(const OpContext& op, Check& check) {
+  SumPlan plan = PlanSumGrad(op, "x", "gx", false, check);
+  plan.alpha = static_cast<double>(op.attr_float("alpha"));
+  const TensorType vector = {DataType::kFloat, op.in("gamma").shape};
+  plan.outputs = {plan.sum, plan.sum, vector, vector};
+  return plan;
+}
+
+// Inputs dy, x, gx, gamma, mean, rstd.
+Status RunDeepNormGrad(const SumPlan& plan, RealTensors& t) {
+  Reals &dx = t.out[0], &dgx = t.out[1], &sum = t.room[1];
+  sum.resize(t.in[1].size());
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = plan.alpha * t.in[1][i] + t.in[2][i];
+  NormGradient(plan.view, {t.in[0], sum, t.in[4], t.in[5], t.in[3]}, &dgx, &t.out[3], &t.out[2],
+               &t.room[0]);
+  for (size_t i = 0; i < dx.size(); ++i) dx[i] = plan.alpha * dgx[i];
+  return Status();
+}
+
 }  // namespace
 
 void RegisterLayerNormOps(OpRegistry& registry) {
@@ -193,6 +255,10 @@ void RegisterLayerNormOps(OpRegistry& registry) {
       "DeepNorm(x, gx, beta, gamma; alpha=0.3, epsilon=1e-06) -> mean, rstd, y"));
   registry.Add(DefineReal<PlanAddRmsNormCast, RunAddRmsNormCast>(
       "AddRmsNormCast(x1, x2, gamma; epsilon=1e-06) -> y1, y2, rstd, x"));
+  registry.Add(DefineReal<PlanAddLayerNormGrad, RunAddLayerNormGrad>(
+      "AddLayerNormGrad(dy, x1, x2, rstd, mean, gamma, dsum?) -> dx, dgamma, dbeta"));
+  registry.Add(DefineReal<PlanDeepNormGrad, RunDeepNormGrad>(
+      "DeepNormGrad(dy, x, gx, gamma, mean, rstd; alpha=0.3) -> dx, dgx, dbeta, dgamma"));
 }
 
 }  // namespace npumesh

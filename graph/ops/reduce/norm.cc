@@ -1,4 +1,4 @@
-// LayerNormV4, RmsNorm and AddRmsNorm.
+// LayerNormV4, RmsNorm, GemmaRmsNorm and AddRmsNorm.
 //
 // Statistics are computed in two passes on float32 rows with sums as in row_io.h; the result
 // is rounded once. AddRmsNorm follows the A2/A3 devices, to which the simulated SoC belongs: the
@@ -6,6 +6,7 @@
 // it is multiplied by gamma.
 #include "graph/ops/reduce/norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "graph/ops/core/check.h"
@@ -109,7 +110,7 @@ Status RunLayerNorm(const LayerNormPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-// ---- RmsNorm, AddRmsNorm ----
+// ---- RmsNorm, GemmaRmsNorm, AddRmsNorm ----
 
 void TakeRows(RmsNormPlan& plan) {
   plan.parts.count = WorthThreadsForRows(plan.rows, plan.rows * plan.columns, plan.parts.threads);
@@ -147,6 +148,12 @@ RmsNormPlan PlanRmsNorm(const OpContext& op, Check& check) {
   return plan;
 }
 
+RmsNormPlan PlanGemmaRmsNorm(const OpContext& op, Check& check) {
+  RmsNormPlan plan = PlanRmsNorm<false>(op, check);
+  plan.adds_one = true;
+  return plan;
+}
+
 // Output x = x1 + x2, rounded to its type.
 void StoreSum(const RmsNormPlan& plan, const KernelArgs& args, int part, int64_t r) {
   const int64_t n = plan.columns;
@@ -170,8 +177,12 @@ void RunRmsNormRow(const RmsNormPlan& plan, const KernelArgs& args, int part, in
 }
 
 Status RunRmsNorm(const RmsNormPlan& plan, const KernelArgs& args) {
-  const float* gamma =
-      LoadRow(plan.gamma_dtype, args.in[plan.gamma_slot], 0, plan.columns, plan.gamma_row(args));
+  float* const room = plan.gamma_row(args);
+  const float* gamma = LoadRow(plan.gamma_dtype, args.in[plan.gamma_slot], 0, plan.columns, room);
+  if (plan.adds_one) {
+    std::transform(gamma, gamma + plan.columns, room, [](float value) { return 1 + value; });
+    gamma = room;
+  }
   RunRanges(plan.parts.count, plan.rows, 1, [&](int part, int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) RunRmsNormRow(plan, args, part, r, gamma);
   });
@@ -249,6 +260,8 @@ void RegisterNormOps(OpRegistry& registry) {
        .split = SplitTrait{.form = SplitForm::kAlong, .trailing = "gamma"}}));
   registry.Add(Define<PlanRmsNorm<false>, RunRmsNorm>("RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd",
                                                       {.loop = LoopRmsNorm<false>, .split = rows}));
+  registry.Add(Define<PlanGemmaRmsNorm, RunRmsNorm>(
+      "GemmaRmsNorm(x, gamma; epsilon=1e-06) -> y, rstd", {.split = rows}));
   registry.Add(Define<PlanRmsNorm<true>, RunRmsNorm>(
       "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x",
       {.loop = LoopRmsNorm<true>, .split = rows}));

@@ -28,6 +28,7 @@ struct RmsNormPlan : Planned {
   int gamma_slot = 1;
   DataType x_dtype = DataType::kFloat, gamma_dtype = DataType::kFloat, y_dtype = DataType::kFloat;
   double epsilon = 0;
+  bool adds_one = false;   // to gamma
   bool rounds = false;     // the quotient is rounded to y_dtype before it is multiplied by gamma
   bool gives_rstd = true;  // output 1: the reciprocal roots, float32
   RowParts parts;

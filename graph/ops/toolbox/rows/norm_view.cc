@@ -119,7 +119,7 @@ Status RunNorm(const NormPlan& plan, RealTensors& t) {
   FindMoments(plan.view, t.in[0], &mean, &third);
   FindRstd(third, plan.epsilon, &rstd);
   Normalise(plan.view, t.in[0], mean, rstd, t.in[1], t.in[2], &y);
-  for (size_t i = 0; plan.silu && i < y.size(); ++i) y[i] = Silu(y[i]);
+  for (size_t i = 0; plan.swish && i < y.size(); ++i) y[i] *= Sigmoid(*plan.swish * y[i]);
   if (plan.gives_rstd) third = rstd;
   return Status();
 }

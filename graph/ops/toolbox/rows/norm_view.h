@@ -8,6 +8,7 @@
 #define NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_NORM_VIEW_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "graph/ops/core/define.h"
@@ -107,7 +108,7 @@ struct NormPlan : Planned {
   NormView view;
   double epsilon = 0;
   bool gives_rstd = false;  // output 2 is rstd, not the variance
-  bool silu = false;        // y becomes y * sigmoid(y)
+  std::optional<double> swish;  // y becomes y * sigmoid(swish * y)
 };
 
 // Inputs x, gamma and beta; outputs y, mean, and variance or rstd.

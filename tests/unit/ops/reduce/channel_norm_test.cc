@@ -65,9 +65,47 @@ TEST(GroupNorm, NormalisesGroupsOfChannels) {
   }
   std::vector<double> silu;
   for (const double v : expected) silu.push_back(v / (1 + std::exp(-v)));
-  ExpectNear(run("GroupNormSilu", x, nullptr)[0], silu, 1e-6);
+  const std::vector<Tensor> with_silu = run("GroupNormSilu", x, nullptr);
+  ExpectNear(with_silu[0], silu, 1e-6);
+  EXPECT_TRUE(SameBytes(with_silu[2], rstd[2]));  // the third output is no variance
   const Tensor last = Waves(kF32, {2, 3, 1, 4});
   ExpectNear(run("GroupNormV2", last, "NHWC")[0], GroupNormOf(last, 3, 2, gamma, beta, 0.5), 1e-6);
+}
+
+TEST(GroupNormSwish, ScalesTheSigmoid) {
+  const Tensor gamma = Waves(kF64, {6}, 2), beta = Waves(kF64, {6}, 3),
+               dy = Waves(kF64, {2, 6, 3}, 4);
+  for (const double scale : {1.0, 0.5, -2.0}) {
+    for (const bool activates : {true, false}) {
+      const Tensor x = Waves(kF64, {2, 6, 3});
+      const OpCall call = {.type = "GroupNormSwish",
+                           .inputs = {{"x", x}, {"gamma", gamma}, {"beta", beta}},
+                           .attrs = {{"num_groups", AttrValue::Int(3)},
+                                     {"eps", AttrValue::Float(0.25f)},
+                                     {"activate_swish", AttrValue::Bool(activates)},
+                                     {"swish_scale", AttrValue::Float(static_cast<float>(scale))}}};
+      std::vector<double> expected = GroupNormOf(x, 1, 3, gamma, beta, 0.25);
+      if (activates) {
+        for (double& v : expected) v /= 1 + std::exp(-scale * v);
+      }
+      const std::vector<Tensor> out = Outputs(call);
+      ExpectNear(out[0], expected, 1e-12);
+      if (!activates) continue;
+      const std::vector<Tensor> grad =
+          Outputs({.type = "GroupNormSwishGrad",
+                   .inputs = {{"dy", dy},
+                              {"mean", out[1]},
+                              {"rstd", out[2]},
+                              {"x", x},
+                              {"gamma", gamma},
+                              {"beta", beta}},
+                   .attrs = {{"num_groups", AttrValue::Int(3)},
+                             {"swish_scale", AttrValue::Float(static_cast<float>(scale))}}});
+      ExpectGradient(call, "x", dy, grad[0]);
+      ExpectGradient(call, "gamma", dy, grad[1]);
+      ExpectGradient(call, "beta", dy, grad[2]);
+    }
+  }
 }
 
 TEST(GroupNorm, SiluWithoutParameters) {

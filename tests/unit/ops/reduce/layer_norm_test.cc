@@ -183,6 +183,94 @@ TEST(DeepNorm, WeighsX) {
   ExpectNear(out[2], rows.y, 1e-5);
 }
 
+// The sum of two types is float32; gamma says over how many dimensions the norm goes.
+TEST(AddLayerNorm, TakesTypesAndDimensionsAsTheyCome) {
+  const Shape shape = {2, 3, 4};
+  for (const DataType a : {kF32, kF16, kBf16}) {
+    for (const DataType b : {kF32, kF16, kBf16}) {
+      for (const bool two : {false, true}) {
+        const Shape span = two ? Shape{3, 4} : Shape{4};
+        const Tensor x1 = Waves(a, shape), x2 = Waves(b, shape, 2), gamma = Waves(b, span, 3),
+                     beta = Waves(a, span, 4);
+        std::vector<double> sum = ToDoubles(x1);
+        for (size_t i = 0; i < sum.size(); ++i) sum[i] += ToDoubles(x2)[i];
+        const Rows rows = LayerNormRows(sum, static_cast<size_t>(span.elements()), ToDoubles(gamma),
+                                        ToDoubles(beta), 1e-5);
+        const std::vector<Tensor> out =
+            Outputs({.type = "AddLayerNorm",
+                     .inputs = {{"x1", x1}, {"x2", x2}, {"gamma", gamma}, {"beta", beta}}});
+        const DataType wide = a == b ? a : kF32;
+        EXPECT_EQ(out[0].type(), (TensorType{wide, shape}));
+        EXPECT_EQ(out[3].type(), (TensorType{wide, shape}));
+        EXPECT_EQ(out[1].type(), (TensorType{kF32, two ? Shape{2, 1, 1} : Shape{2, 3, 1}}));
+        ExpectNear(out[1], rows.mean, 1e-6);
+        ExpectNear(out[0], rows.y, wide == kF32 ? 1e-5 : wide == kF16 ? 0x1p-10 : 0x1p-7);
+      }
+    }
+  }
+}
+
+TEST(DeepNorm, NormalisesAsManyDimensionsAsGammaHas) {
+  const Tensor x = Waves(kF32, {3, 2, 6}), gx = Waves(kF32, {3, 2, 6}, 2),
+               beta = Waves(kF32, {2, 6}, 3), gamma = Waves(kF32, {2, 6}, 4);
+  std::vector<double> sum;
+  for (size_t i = 0; i < 36; ++i) {
+    sum.push_back(static_cast<double>(0.3f) * ToDoubles(x)[i] + ToDoubles(gx)[i]);
+  }
+  const Rows rows = LayerNormRows(sum, 12, ToDoubles(gamma), ToDoubles(beta), 1e-6);
+  const std::vector<Tensor> out = Outputs(
+      {.type = "DeepNorm", .inputs = {{"x", x}, {"gx", gx}, {"beta", beta}, {"gamma", gamma}}});
+  EXPECT_EQ(out[0].shape(), Shape({3, 1, 1}));
+  ExpectNear(out[0], rows.mean, 1e-6);
+  ExpectNear(out[2], rows.y, 1e-5);
+}
+
+TEST(AddLayerNormGrad, IsTheSlopeOfAddLayerNorm) {
+  const Shape shape = {2, 3, 4};
+  const Tensor x1 = Waves(kF64, shape), x2 = Waves(kF64, shape, 2), dy = Waves(kF64, shape, 5),
+               dsum = Waves(kF64, shape, 6);
+  for (const Shape& span : {Shape{4}, Shape{3, 4}}) {
+    const Tensor gamma = Waves(kF64, span, 3), beta = Waves(kF64, span, 4);
+    const OpCall forward = {.type = "AddLayerNorm",
+                            .inputs = {{"x1", x1}, {"x2", x2}, {"gamma", gamma}, {"beta", beta}}};
+    const std::vector<Tensor> y = Outputs(forward);
+    OpCall backward = {
+        .type = "AddLayerNormGrad",
+        .inputs = {
+            {"dy", dy}, {"x1", x1}, {"x2", x2}, {"rstd", y[2]}, {"mean", y[1]}, {"gamma", gamma}}};
+    const std::vector<Tensor> grad = Outputs(backward);
+    // mean and rstd are float32.
+    ExpectGradient(forward, "x1", dy, grad[0], 1e-5);
+    ExpectGradient(forward, "x2", dy, grad[0], 1e-5);
+    ExpectGradient(forward, "gamma", dy, grad[1], 1e-5);
+    ExpectGradient(forward, "beta", dy, grad[2], 1e-5);
+    backward.inputs.push_back({"dsum", dsum});
+    std::vector<double> more = ToDoubles(grad[0]);
+    for (size_t i = 0; i < more.size(); ++i) more[i] += ToDoubles(dsum)[i];
+    ExpectNear(Outputs(backward)[0], more, 1e-12);
+  }
+}
+
+TEST(DeepNormGrad, IsTheSlopeOfDeepNorm) {
+  const Shape shape = {2, 3, 4};
+  const Tensor x = Waves(kF64, shape), gx = Waves(kF64, shape, 2), dy = Waves(kF64, shape, 5);
+  for (const Shape& span : {Shape{4}, Shape{3, 4}}) {
+    const Tensor beta = Waves(kF64, span, 3), gamma = Waves(kF64, span, 4);
+    const Attrs attrs = {{"alpha", AttrValue::Float(0.5f)}};
+    const OpCall forward = {.type = "DeepNorm",
+                            .inputs = {{"x", x}, {"gx", gx}, {"beta", beta}, {"gamma", gamma}},
+                            .attrs = attrs};
+    const std::vector<Tensor> y = Outputs(forward);
+    const std::vector<Tensor> grad = Outputs(
+        {.type = "DeepNormGrad",
+         .inputs =
+             {{"dy", dy}, {"x", x}, {"gx", gx}, {"gamma", gamma}, {"mean", y[0]}, {"rstd", y[1]}},
+         .attrs = attrs});
+    const char* ports[] = {"x", "gx", "beta", "gamma"};
+    for (size_t i = 0; i < 4; ++i) ExpectGradient(forward, ports[i], dy, grad[i], 1e-5, 2);
+  }
+}
+
 // The outputs are those of AddRmsNorm, and y once more in float32.
 TEST(AddRmsNormCast, AgreesWithAddRmsNorm) {
   for (const DataType dtype : {kF16, DataType::kBfloat16}) {
