@@ -9,6 +9,7 @@ void RegisterMoeFamily(OpRegistry& registry) {
   RegisterMoeRoutingOps(registry);
   RegisterMoeFinalizeOps(registry);
   RegisterMoeReRoutingOps(registry);
+  RegisterMoeTokenOps(registry);
 }
 
 }  // namespace npumesh

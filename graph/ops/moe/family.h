@@ -14,6 +14,7 @@ void RegisterMoeGatingOps(OpRegistry& registry);     // MoeGatingTopK ...
 void RegisterMoeRoutingOps(OpRegistry& registry);    // MoeInitRouting, -V2, -V3
 void RegisterMoeFinalizeOps(OpRegistry& registry);   // MoeFinalizeRoutingV2 ...
 void RegisterMoeReRoutingOps(OpRegistry& registry);  // MoeReRouting
+void RegisterMoeTokenOps(OpRegistry& registry);      // MoeTokenPermute ... (token_permute.cc)
 
 }  // namespace npumesh
 

@@ -69,7 +69,7 @@ int32_t* Choose(const Scores& plan, const KernelArgs& args, int64_t row, const f
 struct SoftmaxGating : Scores {
   int finished = -1;   // slot
   bool late = false;   // softmax of the chosen ones only
-  bool keeps = false;  // the softmax of all is output 2
+  bool keeps = false;  // the softmax of all is output 2, which has no elements otherwise
 };
 
 template <bool kSecond>
@@ -82,7 +82,7 @@ SoftmaxGating PlanSoftmaxGating(const OpContext& op, Check& check) {
   if (kSecond) {
     plan.late = op.attr_int("renorm") == 1;
     plan.keeps = !plan.late && op.attr_bool("output_softmax_result_flag");
-    plan.outputs.push_back({DataType::kFloat, op.in("x").shape});
+    plan.outputs.push_back({DataType::kFloat, plan.keeps ? op.in("x").shape : Shape{0}});
   } else {
     plan.outputs.push_back(plan.outputs[1]);
   }
@@ -103,8 +103,7 @@ Status RunSoftmaxGating(const SoftmaxGating& plan, const KernelArgs& args) {
       std::fill_n(ids, k, static_cast<int32_t>(experts));
     }
     if constexpr (kSecond) {
-      float* to = static_cast<float*>(args.out[2]) + row * experts;
-      for (int64_t i = 0; i < experts; ++i) to[i] = plan.keeps ? p[i] : 0.0f;
+      if (plan.keeps) std::copy_n(p, experts, static_cast<float*>(args.out[2]) + row * experts);
     } else {  // numbers of the choices in column order
       int32_t* to = static_cast<int32_t*>(args.out[2]) + row * k;
       for (int64_t j = 0; j < k; ++j) to[j] = static_cast<int32_t>(j * plan.from.count + row);

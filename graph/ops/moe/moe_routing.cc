@@ -277,6 +277,21 @@ void Expand(const Expansion& plan, const KernelArgs& args, int64_t token, int64_
   StoreIntegers(DataType::kInt8, Rounding::kNearest, x, to, 0, n);
 }
 
+// Writes the positions of the experts that are not active after those of the `active` ones: by
+// expert, those before the range last, as the device sorts them.
+template <typename Id>
+void NameOtherPositions(const Expansion& plan, const KernelArgs& args, int64_t active,
+                        const Id* ids) {
+  auto* const to = static_cast<int32_t*>(args.out[1]) + active;
+  int64_t count = 0;
+  for (int64_t p = 0; p < plan.positions(); ++p) {
+    if (ids[p] < plan.first || ids[p] >= plan.last) to[count++] = static_cast<int32_t>(p);
+  }
+  const auto key = [&](int32_t p) { return ids[p] < plan.first ? INT64_MAX : int64_t{ids[p]}; };
+  std::sort(to, to + count,
+            [key](int32_t a, int32_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
+}
+
 // Expands the sorted positions that get a row, which may lie after the last one of expanded_x.
 template <typename Id>
 void ExpandAll(const Expansion& plan, const KernelArgs& args, int64_t active, const Id* ids) {
@@ -305,6 +320,7 @@ Status RunExpansion(const Expansion& plan, const KernelArgs& args) {
   if (kThird) std::fill_n(static_cast<float*>(args.out[3]), plan.rows, 0.0f);
   std::fill_n(static_cast<int32_t*>(args.out[1]), plan.positions(), -1);
   ExpandAll(plan, args, active, ids);
+  if (!plan.gathers) NameOtherPositions(plan, args, active, ids);
   if (plan.counts != Counts::kNone) StoreCounts<Count>(plan, args, plan.counts, args.out[2]);
   if (plan.raw_counts) StoreCounts<int32_t>(plan, args, Counts::kCounts, args.out[3]);
   return Status();

@@ -98,17 +98,23 @@ TEST(MoeGatingTopKSoftmaxV2, NormalisesBeforeOrBehind) {
       }
       if (renorm == 1) chosen = SoftmaxOf(chosen);
       y.insert(y.end(), chosen.begin(), chosen.end());
-      for (const double value : p) all.push_back(renorm == 1 ? 0 : value);
+      all.insert(all.end(), p.begin(), p.end());
     }
-    const std::vector<Tensor> out =
-        MustRun({.type = "MoeGatingTopKSoftmaxV2",
-                 .inputs = {{"x", Scores(DataType::kFloat)}},
-                 .attrs = {{"k", AttrValue::Int(2)},
-                           {"renorm", AttrValue::Int(renorm)},
-                           {"output_softmax_result_flag", AttrValue::Bool(true)}}},
-                3);
-    ExpectNear(out[0], y);
-    ExpectNear(out[2], all);
+    for (const bool flag : {true, false}) {
+      const std::vector<Tensor> out =
+          MustRun({.type = "MoeGatingTopKSoftmaxV2",
+                   .inputs = {{"x", Scores(DataType::kFloat)}},
+                   .attrs = {{"k", AttrValue::Int(2)},
+                             {"renorm", AttrValue::Int(renorm)},
+                             {"output_softmax_result_flag", AttrValue::Bool(flag)}}},
+                  3);
+      ExpectNear(out[0], y);
+      if (flag && renorm == 0) {
+        ExpectNear(out[2], all);
+      } else {
+        EXPECT_EQ(out[2].type(), (TensorType{DataType::kFloat, {0}}));
+      }
+    }
   }
 }
 
@@ -215,13 +221,17 @@ TEST(MoeInitRoutingV3, SortsTokensByExpert) {
 }
 
 TEST(MoeInitRoutingV3, ActiveExpertsOnly) {
-  const OpCall call = Routing({{"active_expert_range", AttrValue::Ints({1, 3})},
-                               {"expert_tokens_num_type", AttrValue::Int(2)}});
-  const std::vector<Tensor> out = MustRun(call, 4);
+  OpCall call = Routing({{"active_expert_range", AttrValue::Ints({1, 3})},
+                         {"expert_tokens_num_type", AttrValue::Int(2)}});
+  std::vector<Tensor> out = MustRun(call, 4);
   EXPECT_EQ(ToDoubles(out[0]),
             (std::vector<double>{3, 4, 7, 8, 1, 2, 3, 4, 7, 8, 0, 0, 0, 0, 0, 0}));
   EXPECT_TRUE(SameBytes(out[1], Ints({8}, {2, -1, 0, 3, -1, -1, 4, 1})));
   EXPECT_TRUE(SameBytes(out[2], Make<int64_t>(DataType::kInt64, {4, 2}, {1, 2, 2, 3, 0, 0, 0, 0})));
+  // By row the positions of the others follow: expert 3, then expert 0, which is before the range.
+  call.attrs.push_back({"row_idx_type", AttrValue::Int(1)});
+  out = MustRun(call, 4);
+  EXPECT_TRUE(SameBytes(out[1], Ints({8}, {2, 7, 0, 3, 6, 4, 1, 5})));
 }
 
 TEST(MoeInitRoutingV3, DropsWhatIsAboveTheCapacity) {
