@@ -7,6 +7,7 @@ void RegisterQuantFamily(OpRegistry& all) {
   RegisterQuantiseOps(registry);
   RegisterDequantiseOps(registry);
   RegisterDequantSwigluOps(registry);
+  RegisterSwigluQuantOps(registry);
   RegisterQuantMatmulOps(registry);
   RegisterGroupedMatmulOps(registry);
   RegisterActivationQuantOps(registry);

@@ -1,5 +1,5 @@
-// AddRmsNormDynamicQuant, RmsNormDynamicMxQuant and AddRmsNormDynamicMxQuant: an RMS norm whose
-// result is quantised.
+// AddRmsNormDynamicQuant, RmsNormDynamicMxQuant and AddRmsNormDynamicMxQuant, RmsNormQuant,
+// RmsNormQuantV2 and AddRmsNormQuant: an RMS norm whose result is quantised.
 //
 //   x = x1 + x2, rounded to its type;  y = x * rstd * gamma + beta in float32
 //
@@ -97,9 +97,16 @@ DynamicNormPlan PlanDynamicNorm(const OpContext& op, Check& check) {
   ReadWanted(check, op, plan);
   if (!check.ok()) return plan;
   const TensorType& x = op.in("x1");
-  const TensorType y = {plan.dtype, x.shape};
-  const TensorType scale = {DataType::kFloat, WithoutLast(x.shape)};
-  plan.outputs = {y, y, x, scale, scale};
+  // Of a result that is not wanted one element is left.
+  const auto shaped = [&plan](int i, const Shape& shape) {
+    return plan.wanted[i] ? shape : Shape{1};
+  };
+  const Shape rows = WithoutLast(x.shape);
+  plan.outputs = {{plan.dtype, shaped(0, x.shape)},
+                  {plan.dtype, shaped(1, x.shape)},
+                  x,
+                  {DataType::kFloat, shaped(0, rows)},
+                  {DataType::kFloat, shaped(1, rows)}};
   plan.scratch.Take(columns, {&plan.row, &plan.scaled, &plan.room});
   return plan;
 }
@@ -197,6 +204,84 @@ Status RunMxNorm(const MxNormPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// ---- RmsNormQuant, RmsNormQuantV2, AddRmsNormQuant ----
+
+struct StaticNormPlan : Planned {
+  NormRows norm;
+  DataType dtype = DataType::kInt8;
+  bool divides = true;  // by the scales; else they are factors
+  int results = 1;      // outputs y1 and, of the operators that have it, y2; then the sum
+  Factors scales[2], offsets[2];
+  Workspace<float> row, scaled, room;
+};
+
+StaticNormPlan PlanStaticNorm(const OpContext& op, bool sums, Check& check) {
+  StaticNormPlan plan;
+  plan.norm = NormRowsOf(check, op, sums);
+  plan.dtype = check.TypeOf("dst_type", kNarrow);
+  const TensorType& x = op.in(0);
+  CheckPacking(check, plan.dtype, x.shape);
+  plan.scratch.Take(plan.norm.x.width, {&plan.row, &plan.scaled, &plan.room});
+  return plan;
+}
+
+// RmsNormQuant: one result.
+StaticNormPlan PlanNormQuant(const OpContext& op, Check& check) {
+  StaticNormPlan plan = PlanStaticNorm(op, false, check);
+  const int64_t columns = plan.norm.x.width;
+  plan.scales[0] = FactorsOf(check, op, "scale", {1, columns});
+  plan.offsets[0] = FactorsOf(check, op, "offset", {1, columns});
+  plan.outputs = {{plan.dtype, op.in("x").shape}};
+  return plan;
+}
+
+// The others: two results, of which the second is zeros without its scales.
+template <bool kSums>
+StaticNormPlan PlanTwoNormQuants(const OpContext& op, Check& check) {
+  StaticNormPlan plan = PlanStaticNorm(op, kSums, check);
+  const int64_t columns = plan.norm.x.width;
+  plan.results = 2;
+  plan.divides = op.attr_bool("div_mode");
+  plan.scales[0] = FactorsOf(check, op, "scales1", {1, columns});
+  plan.scales[1] = FactorsOf(check, op, "scales2", {1, columns});
+  plan.offsets[0] = FactorsOf(check, op, "zero_points1", {1, columns});
+  plan.offsets[1] = FactorsOf(check, op, "zero_points2", {1, columns});
+  check.That(plan.scales[1].given() || !plan.offsets[1].given(),
+             "zero_points2 are fed without scales2");
+  const TensorType y = {plan.dtype, op.in(0).shape};
+  plan.outputs = {y, y};
+  if (kSums) plan.outputs.push_back(op.in(0));
+  return plan;
+}
+
+// Row r of result i from the norm in plan.row.
+void QuantiseBy(const StaticNormPlan& plan, const KernelArgs& args, int i, int64_t r) {
+  const int64_t n = plan.norm.x.width;
+  float *scaled = plan.scaled(args), *room = plan.room(args);
+  std::copy_n(plan.row(args), n, scaled);
+  if (plan.divides) {
+    LoadColumns(args, plan.scales[i], 0, n, room);
+    for (int64_t c = 0; c < n; ++c) scaled[c] /= room[c];
+  } else {
+    ScaleColumns(args, plan.scales[i], {}, 0, n, room, scaled);
+  }
+  ScaleColumns(args, {}, plan.offsets[i], 0, n, room, scaled);
+  StoreNarrow(plan.dtype, Rounding::kNearest, scaled, args.out[i], r * n, n);
+}
+
+Status RunStaticNorm(const StaticNormPlan& plan, const KernelArgs& args) {
+  const bool sums = plan.norm.summand.given();
+  if (plan.results == 2 && !plan.scales[1].given()) ClearOutput(plan, args, 1);
+  for (int64_t r = 0; r < plan.norm.x.count; ++r) {
+    plan.norm.Load(args, r, sums ? args.out[plan.results] : nullptr, plan.room(args),
+                   plan.row(args));
+    for (int i = 0; i < plan.results; ++i) {
+      if (plan.scales[i].given()) QuantiseBy(plan, args, i, r);
+    }
+  }
+  return Status();
+}
+
 }  // namespace
 
 void RegisterNormQuantOps(OpRegistry& registry) {
@@ -204,6 +289,15 @@ void RegisterNormQuantOps(OpRegistry& registry) {
       "AddRmsNormDynamicQuant(x1, x2, gamma, smooth_scale1?, smooth_scale2?, beta?; "
       "epsilon=1e-06, output_mask:bools=[], dst_type=2) -> y1, y2, x_out, scale1, scale2",
       {.loop = LoopDynamicNorm}));
+  registry.Add(Define<PlanNormQuant, RunStaticNorm>(
+      "RmsNormQuant(x, gamma, beta, scale, offset; epsilon=1e-06, high_precision_mode=false, "
+      "gemma_mode==false, dst_type=2) -> y"));
+  registry.Add(Define<PlanTwoNormQuants<false>, RunStaticNorm>(
+      "RmsNormQuantV2(x, gamma, scales1, scales2?, zero_points1?, zero_points2?, beta?; "
+      "epsilon=1e-06, div_mode=true, dst_type=2) -> y1, y2"));
+  registry.Add(Define<PlanTwoNormQuants<true>, RunStaticNorm>(
+      "AddRmsNormQuant(x1, x2, gamma, scales1, scales2?, zero_points1?, zero_points2?, beta?; "
+      "axis==-1, epsilon=1e-06, div_mode=true, dst_type=2) -> y1, y2, x"));
   registry.Add(Define<PlanMxNorm<false>, RunMxNorm>(
       "RmsNormDynamicMxQuant(x, gamma, beta?; epsilon=1e-06, scale_alg=0, round_mode=\"rint\", "
       "dst_type=40, output_rstd=false) -> y, mxscale, rstd"));

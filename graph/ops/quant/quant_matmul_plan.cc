@@ -20,6 +20,9 @@ QuantMatmul PlanQuant(const OpContext& op, Check& check) {
   ReadSides(check, op, kQuantProduct, plan);
   plan.y_dtype = check.TypeOf("dtype", kResults);
   const int64_t columns = plan.right.columns;
+  check.Type("scale", TypeSet(DataType::kBfloat16) | DataType::kFloat | DataType::kInt64 |
+                          DataType::kUint64 | DataType::kFloat8E8M0);
+  check.Type("pertoken_scale", TypeSet(DataType::kFloat) | DataType::kFloat8E8M0);
   plan.dequant.scale = FactorsOf(check, op, "scale", {1, columns});
   plan.dequant.row_scale = FactorsOf(check, op, "pertoken_scale", {1, plan.left.rows});
   plan.out_offset = FactorsOf(check, op, "offset", {1, columns});

@@ -21,7 +21,8 @@ enum class Span : uint8_t { kToken, kTensor, kChannel };
 struct DynamicPlan : Planned {
   Span span = Span::kToken;
   bool symmetrical = true;
-  Factors smooth;   // [width], or [groups, width]
+  Factors smooth;  // [width], or [groups, width]; of channels also [rows of a matrix]
+  bool smooths_rows = false;
   Integers groups;  // prefix sums; absent: there is one group
   int64_t group_count = 1;
   InputRows from;
@@ -44,6 +45,10 @@ void ReadSmoothing(Check& check, const OpContext& op, DynamicPlan& plan) {
   plan.groups = Integers::Of(op, "group_index");
   if (plan.groups.given()) plan.group_count = plan.groups.count();
   if (!plan.smooth.given()) return;
+  const Shape& x = op.in("x").shape;
+  plan.smooths_rows =
+      plan.span == Span::kChannel && plan.smooth.count() == x[x.rank() - 2] && !plan.groups.given();
+  if (plan.smooths_rows) return;
   check.That(plan.smooth.count() == plan.from.width * plan.group_count,
              "smooth_scales is {}, expected {} x {} elements for x {}", op.in("smooth_scales"),
              plan.group_count, plan.from.width, op.in("x"));
@@ -94,6 +99,10 @@ void LoadSmoothed(const DynamicPlan& plan, const KernelArgs& args, int64_t row, 
   const int64_t width = plan.from.width;
   plan.from.Load(args, row, rows.x);
   if (!plan.smooth.given()) return;
+  if (plan.smooths_rows) {
+    ScaleRow(rows.x, plan.smooth.At(args, row % plan.block_rows), width, rows.x);
+    return;
+  }
   const int64_t group = GroupOfRow(plan, args, row);
   if (group != rows.loaded) plan.smooth.Load(args, group * width, width, rows.factors);
   rows.loaded = group;

@@ -1,8 +1,9 @@
-// GeluQuant, GroupQuant, QuantMax, DynamicBlockQuant, GroupedDynamicBlockQuant and
-// AddRmsNormDynamicQuant against double.
+// GeluQuant, GroupQuant, QuantMax, DynamicBlockQuant, GroupedDynamicBlockQuant,
+// AddRmsNormDynamicQuant, norms with given scales and SwiGluQuant against double.
 #include <cmath>
 
 #include "tests/unit/op_builtin.h"
+#include "tests/unit/op_reference.h"
 #include "tests/unit/op_types.h"
 #include "tests/unit/ops/quant/small_values.h"
 
@@ -280,14 +281,18 @@ TEST(AddRmsNormDynamicQuant, EveryOutput) {
       const bool wanted[] = {test.mask.empty() || test.mask[0],
                              test.mask.empty() ? test.smooth2 : test.mask[1]};
       for (const size_t i : {size_t{0}, size_t{1}}) {
-        std::vector<double> scaled = y, scales(rows, 0.0);
+        if (!wanted[i]) {  // one element is left
+          EXPECT_EQ(got[i].type(), (TensorType{kInt8, {1}}));
+          EXPECT_EQ(got[3 + i].type(), (TensorType{kF32, {1}}));
+          continue;
+        }
+        std::vector<double> scaled = y;
         for (size_t e = 0; e < scaled.size(); ++e) {
           if (i == 0 ? test.smooth1 : test.smooth2) {
             scaled[e] *= ToDoubles(smooth[i])[e % static_cast<size_t>(width)];
           }
-          if (!wanted[i]) scaled[e] = 0;
         }
-        if (wanted[i]) scales = ScaleRows(scaled, static_cast<size_t>(width), 127);
+        const std::vector<double> scales = ScaleRows(scaled, static_cast<size_t>(width), 127);
         EXPECT_EQ(got[i].type(), (TensorType{kInt8, {2, 2, width}}));
         EXPECT_EQ(got[3 + i].shape(), Shape({2, 2}));
         ExpectNear(got[3 + i], scales, 1e-5);
@@ -310,6 +315,172 @@ TEST(AddRmsNormDynamicQuant, RefusesByName) {
   Fails(call, Code::kInvalidArgument, {"gamma is float16[7], expected 8 elements"});
   call.inputs[1].value = Noise(kBf16, {2, 8}, 2);
   Fails(call, Code::kInvalidArgument, {"x2 is bfloat16[2,8]"});
+}
+
+// ---- norms with given scales, and the gated activation, drawn ----
+
+int64_t Extent(Random& random, int64_t least, int64_t most) {
+  return least + static_cast<int64_t>(random.Bits() % static_cast<uint64_t>(most - least + 1));
+}
+
+// Rows of x / rms(x) * gamma + beta.
+std::vector<double> RmsRows(const std::vector<double>& x, const Tensor& gamma, const Tensor* beta,
+                            size_t width) {
+  std::vector<double> y;
+  for (size_t r = 0; r < x.size(); r += width) {
+    double squares = 0;
+    for (size_t i = 0; i < width; ++i) squares += x[r + i] * x[r + i];
+    const double rms = std::sqrt(squares / static_cast<double>(width) + 1e-6);
+    for (size_t i = 0; i < width; ++i) {
+      y.push_back(x[r + i] / rms * ToDoubles(gamma)[i] +
+                  (beta == nullptr ? 0 : ToDoubles(*beta)[i]));
+    }
+  }
+  return y;
+}
+
+TEST(NormQuant, RandomScales) {
+  Random random(20261203);
+  const DataType targets[] = {kInt8, DataType::kInt4, kE4M3, kE5M2, kHif8};
+  for (int turn = 0; turn < 120; ++turn) {
+    const char* const types[] = {"RmsNormQuant", "RmsNormQuantV2", "AddRmsNormQuant"};
+    const std::string type = types[turn % 3];
+    const DataType dtype = turn % 2 == 0 ? kF16 : kBf16;
+    const int64_t rows = Extent(random, 1, 4), width = 2 * Extent(random, 1, 20);
+    const DataType to = targets[Extent(random, 0, 4)];
+    const Tensor x = Noise(dtype, {rows, width}, turn, 2),
+                 other = Noise(dtype, {rows, width}, turn + 1, 2),
+                 gamma = Noise(dtype, {width}, turn + 2, 2), beta = Noise(dtype, {width}, turn + 3);
+    const bool sums = turn % 3 == 2, two = turn % 3 != 0 && turn % 4 < 2, divides = turn % 5 != 0;
+    const bool shifts = turn % 2 == 0 || turn % 3 == 0, with_beta = turn % 3 == 0 || turn % 7 < 3;
+    const Shape scale_shape = turn % 4 == 0 ? Shape{1} : Shape{width};
+    Tensor scales[2], offsets[2];
+    for (const int i : {0, 1}) {
+      scales[i] = Noise(kF32, scale_shape, turn + 4 + i, 0.01);
+      std::vector<double> values = ToDoubles(scales[i]);
+      for (double& value : values)
+        value = divides || turn % 3 == 0 ? std::fabs(value) + 0.02 : value * 2000;
+      scales[i] = FromDoubles(kF32, scale_shape, values);
+      offsets[i] = turn % 3 == 0 ? Noise(kInt8, scale_shape, turn + 6 + i, 5)
+                                 : Noise(DataType::kInt32, scale_shape, turn + 6 + i, 5);
+    }
+    OpCall call = {.type = type,
+                   .inputs = {{sums ? "x1" : "x", x}, {"gamma", gamma}},
+                   .attrs = {{"dst_type", TypeAttr(to)}}};
+    if (sums) call.inputs.push_back({"x2", other});
+    if (with_beta) call.inputs.push_back({"beta", beta});
+    call.inputs.push_back({turn % 3 == 0 ? "scale" : "scales1", scales[0]});
+    if (shifts) call.inputs.push_back({turn % 3 == 0 ? "offset" : "zero_points1", offsets[0]});
+    if (two) call.inputs.push_back({"scales2", scales[1]});
+    if (two && shifts) call.inputs.push_back({"zero_points2", offsets[1]});
+    if (turn % 3 != 0) call.attrs.emplace_back("div_mode", AttrValue::Bool(divides));
+    std::vector<double> sum = ToDoubles(x);
+    for (size_t i = 0; sums && i < sum.size(); ++i) {
+      sum[i] = Rounded(dtype, sum[i] + ToDoubles(other)[i]);
+    }
+    const std::vector<double> y =
+        RmsRows(sum, gamma, with_beta ? &beta : nullptr, static_cast<size_t>(width));
+    const std::vector<Tensor> got = Results(call);
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      if (i == 1 && turn % 3 == 0) break;
+      ASSERT_EQ(got[i].type(), (TensorType{to, {rows, width}})) << type;
+      std::vector<double> want = y;
+      for (size_t e = 0; e < want.size(); ++e) {
+        const size_t at = scale_shape.elements() == 1 ? 0 : e % static_cast<size_t>(width);
+        const double scale = ToDoubles(scales[i])[at];
+        want[e] = divides || turn % 3 == 0 ? want[e] / scale : want[e] * scale;
+        if (shifts) want[e] += ToDoubles(offsets[i])[at];
+        if (i == 1 && !two) want[e] = 0;
+      }
+      SCOPED_TRACE(type + ", turn " + std::to_string(turn));
+      ExpectQuantised(got[i], want);
+    }
+    if (sums) {
+      EXPECT_EQ(ToDoubles(got[2]), sum);
+    }
+  }
+}
+
+TEST(SwiGluQuant, RandomGroups) {
+  Random random(20261204);
+  for (int turn = 0; turn < 100; ++turn) {
+    const DataType types[] = {kF32, kF16, kBf16};
+    const DataType dtype = types[turn % 3], to = turn % 4 == 0 ? DataType::kInt4 : kInt8;
+    const bool dynamic = turn % 2 == 0, left = turn % 5 < 2, counts = turn % 7 < 3;
+    const int64_t rows = Extent(random, 1, 6), width = 2 * Extent(random, 1, 16);
+    const int64_t groups = turn % 3 == 0 ? 0 : Extent(random, 1, 3),
+                  sets = std::max<int64_t>(groups, 1);
+    const Tensor x = Noise(dtype, {rows, 2 * width}, turn, 3);
+    const Tensor smooth = Noise(kF32, {sets, width}, turn + 1, dynamic ? 2 : 30),
+                 offsets = Noise(kF32, {sets, width}, turn + 2, 9);
+    std::vector<double> list;
+    std::vector<size_t> group_of;
+    int64_t end = 0;
+    for (int64_t g = 0; g < groups; ++g) {
+      const int64_t count = Extent(random, 0, rows - end);
+      end += count;
+      list.push_back(static_cast<double>(counts ? count : end));
+      group_of.resize(static_cast<size_t>(end), static_cast<size_t>(g));
+    }
+    if (groups == 0) group_of.resize(static_cast<size_t>(rows), 0);
+    OpCall call = {.type = "SwiGluQuant",
+                   .inputs = {{"x", x}, {"smooth_scales", smooth}},
+                   .attrs = {{"activate_left", AttrValue::Bool(left)},
+                             {"quant_mode", AttrValue::String(dynamic ? "dynamic" : "static")},
+                             {"group_list_type", AttrValue::Int(counts ? 1 : 0)},
+                             {"dst_type", TypeAttr(to)}}};
+    if (!dynamic) call.inputs.push_back({"offsets", offsets});
+    if (groups > 0)
+      call.inputs.push_back({"group_index", FromDoubles(DataType::kInt32, {groups}, list)});
+    const std::vector<Tensor> got = Results(call);
+    ASSERT_EQ(got[0].type(), (TensorType{to, {rows, width}}));
+    ASSERT_EQ(got[1].type(), (TensorType{kF32, {rows}}));
+    const auto n = static_cast<size_t>(width);
+    std::vector<double> want(static_cast<size_t>(rows) * n, 0.0),
+        scales(static_cast<size_t>(rows), 0.0);
+    for (size_t r = 0; r < group_of.size(); ++r) {
+      double most = 0;
+      for (size_t i = 0; i < n; ++i) {
+        const double a = ToDoubles(x)[2 * r * n + i], b = ToDoubles(x)[(2 * r + 1) * n + i];
+        const double gate = left ? a : b, value = left ? b : a;
+        double& z = want[r * n + i];
+        z = gate / (1 + std::exp(-gate)) * value * ToDoubles(smooth)[group_of[r] * n + i];
+        if (!dynamic) z += ToDoubles(offsets)[group_of[r] * n + i];
+        most = std::max(most, std::fabs(z));
+      }
+      if (!dynamic) continue;
+      scales[r] = LargestOfType(to) / most;
+      for (size_t i = 0; i < n; ++i) want[r * n + i] *= scales[r];
+    }
+    SCOPED_TRACE("turn " + std::to_string(turn));
+    ExpectRounded(got[0], want);
+    ExpectNear(got[1], scales, 1e-5);
+  }
+}
+
+TEST(SwiGluQuant, RefusesWhatDoesNotFit) {
+  OpCall call = {.type = "SwiGluQuant", .inputs = {{"x", Noise(kF32, {2, 6}, 1)}}};
+  const Tensor zero = FromDoubles(kF32, {1, 4}, {0, 0, 0, 0});
+  call.inputs[0].value = zero;
+  const std::vector<Tensor> out = Results(call);  // a row of zeros stays zeros
+  EXPECT_EQ(ToDoubles(out[0]), (std::vector<double>{0, 0}));
+  call.inputs[0].value = Noise(kF32, {2, 5}, 1);
+  Fails(call, Code::kInvalidArgument, {"x float32[2,5] cannot be halved"});
+  call.inputs[0].value = Noise(kF32, {2, 6}, 1);
+  call.inputs.push_back({"group_index", FromDoubles(DataType::kInt32, {2}, {2, 1})});
+  Fails(call, Code::kInvalidArgument, {"group_index"});
+  call.inputs[1] = {"smooth_scales", Noise(kF32, {2}, 1)};
+  Fails(call, Code::kInvalidArgument, {"smooth_scales is float32[2]"});
+  call.inputs.pop_back();
+  call.attrs = {{"quant_mode", AttrValue::String("dynamic_msd")}};
+  Fails(call, Code::kInvalidArgument, {"dynamic_msd"});
+  const Tensor gamma = Noise(kF16, {6}, 2);
+  Fails({.type = "RmsNormQuantV2",
+         .inputs = {{"x", Noise(kF16, {2, 6}, 1)},
+                    {"gamma", gamma},
+                    {"scales1", gamma},
+                    {"zero_points2", gamma}}},
+        Code::kInvalidArgument, {"zero_points2 are fed without scales2"});
 }
 
 }  // namespace

@@ -109,6 +109,31 @@ TEST(DynamicQuantV2, ScalesTokensTensorsAndChannels) {
   }
 }
 
+// One factor for each row, so that the scales of the columns see smoothed values.
+TEST(DynamicQuantV2, SmoothsRowsWhereChannelsHaveScales) {
+  const Shape shape{2, 3, 4};
+  const Tensor x = Noise(DataType::kBfloat16, shape, 3, 5),
+               smooth = Noise(DataType::kBfloat16, {3}, 4, 2);
+  std::vector<double> values, scale(8);
+  for (const auto& at : Positions(shape)) {
+    values.push_back(ToDoubles(x)[Index(shape, at)] *
+                     ToDoubles(smooth)[static_cast<size_t>(at[1])]);
+    double& most = scale[static_cast<size_t>(at[0] * 4 + at[2])];
+    most = std::max(most, std::fabs(values.back()) / 127);
+  }
+  for (size_t i = 0; const auto& at : Positions(shape)) {
+    values[i++] /= scale[static_cast<size_t>(at[0] * 4 + at[2])];
+  }
+  const std::vector<Tensor> out =
+      MustRun({.type = "DynamicQuantV2",
+               .inputs = {{"x", x}, {"smooth_scales", smooth}},
+               .attrs = {{"quant_mode", AttrValue::String("perchannel")},
+                         {"is_symmetrical", AttrValue::Bool(true)}}},
+              3);
+  ExpectRounded(out[0], values);
+  ExpectNear(out[1], scale);
+}
+
 TEST(DynamicQuant, RefusesWhatDoesNotFit) {
   OpCall call{.type = "DynamicQuant", .inputs = {{"x", Pattern(DataType::kFloat16, {2, 3})}}};
   call.attrs = {{"dst_type", AttrValue::Int(36)}};
