@@ -1,5 +1,6 @@
 // Keys and values that are written into caches: ScatterPaKvCache copies rows of them, and
-// KvRmsNormRopeCache takes those of latent attention, which it normalises and rotates.
+// KvRmsNormRopeCache takes those of latent attention, which it normalises and rotates. And
+// GatherPaKvCache, which copies rows of a cache in pages out again.
 //
 // A slot below 0 is skipped; one past the cache is a run-time error.
 #include <algorithm>
@@ -98,6 +99,100 @@ Status Copy(const ScatterPlan& plan, const CacheCopy& copy, const KernelArgs& ar
 
 Status RunScatter(const ScatterPlan& plan, const KernelArgs& args) {
   for (const CacheCopy& copy : plan.copies) NPUMESH_RETURN_IF_ERROR(Copy(plan, copy, args));
+  return Status();
+}
+
+// ---- GatherPaKvCache ----
+
+struct GatherPlan : Planned {
+  Integers tables;   // [sequences, pages]
+  Integers lengths;  // of sequences, or where each begins and the last ends
+  Integers offsets;  // first token of each sequence, by sequence; absent: 0
+  bool sums = false;
+  int64_t sequences = 0, pages = 0, tokens = 0;
+  CacheCopy copies[2];  // `from` is the slot of the cache
+
+  // Tokens of a sequence.
+  int64_t LengthOf(const KernelArgs& args, int64_t sequence) const {
+    if (!sums) return lengths.At(args, sequence);
+    return lengths.At(args, sequence + 1) - lengths.At(args, sequence);
+  }
+};
+
+GatherPlan PlanGather(const OpContext& op, Check& check) {
+  GatherPlan plan;
+  check.OneOf("cache_mode", {"Norm", "PA_NZ"});
+  check.Rank("block_tables", kIndices, 2);
+  check.Rank("seq_lens", kIndices, 1);
+  check.Type("seq_offset", kIndices);
+  for (const std::string_view port : {"key", "value"}) {
+    check.RankAtLeast(port, kNumbers | kSmallFloats, 2);
+  }
+  if (!check.ok()) return plan;
+  plan.sequences = op.in("block_tables").shape[0];
+  plan.pages = op.in("block_tables").shape[1];
+  plan.sums = op.attr_bool("is_seq_lens_cumsum");
+  check.Elements("seq_lens", {plan.sequences + (plan.sums ? 1 : 0)});
+  check.Elements("seq_offset", {plan.sequences});
+  plan.tables = Integers::OfSlot(op, op.slot("block_tables"));
+  plan.lengths = Integers::OfSlot(op, op.slot("seq_lens"));
+  plan.offsets = Integers::Of(op, "seq_offset");
+  plan.tokens = op.in("key").shape[0];
+  check.That(op.in("value").shape[0] == plan.tokens, "value is {}, expected {} tokens as key has",
+             op.in("value"), plan.tokens);
+  plan.copies[0] = PlanCopy(op, "key", "key_cache", plan.tokens, check);
+  plan.copies[1] = PlanCopy(op, "value", "value_cache", plan.tokens, check);
+  for (const CacheCopy& copy : plan.copies) {
+    check.That(copy.block_size > 0 || plan.tokens == 0, "the caches have pages without rows");
+  }
+  plan.copies[0].from = op.slot("key_cache");
+  plan.copies[1].from = op.slot("value_cache");
+  plan.outputs = {op.in("key"), op.in("value")};
+  return plan;
+}
+
+// Row `token` of the output from the slot of a cache; zeros for a slot below 0.
+void TakeFromCache(const CacheCopy& copy, const KernelArgs& args, int64_t token, int64_t slot) {
+  const auto* cache = static_cast<const std::byte*>(args.in[copy.from]);
+  auto* row = static_cast<std::byte*>(args.out[copy.output]) + token * copy.chunks * copy.chunk;
+  for (int64_t c = 0; c < copy.chunks; ++c, row += copy.chunk) {
+    const auto bytes = static_cast<size_t>(copy.chunk);
+    if (slot < 0) {
+      std::memset(row, 0, bytes);
+    } else {
+      std::memcpy(row, cache + TileOfSlot(slot, c, copy.chunks, copy.block_size) * copy.chunk,
+                  bytes);
+    }
+  }
+}
+
+// Where a token of a sequence lies in a cache: below 0 past the table, and where that names no
+// page.
+int64_t SlotInPages(const GatherPlan& plan, const CacheCopy& copy, const KernelArgs& args,
+                    int64_t sequence, int64_t token) {
+  const int64_t first = plan.offsets.given() ? plan.offsets.At(args, sequence) : 0;
+  const int64_t page = first / copy.block_size + token / copy.block_size;
+  if (page < 0 || page >= plan.pages) return -1;
+  const int64_t block = plan.tables.At(args, sequence * plan.pages + page);
+  if (block < 0 || block >= copy.blocks) return -1;
+  return block * copy.block_size + token % copy.block_size;
+}
+
+// Rows past the last sequence stay; sequences past the last row are cut.
+Status RunGather(const GatherPlan& plan, const KernelArgs& args) {
+  int64_t row = 0;
+  for (int64_t sequence = 0; sequence < plan.sequences; ++sequence) {
+    const int64_t length = plan.LengthOf(args, sequence);
+    if (length < 0) {
+      return Error(Code::kInvalidArgument, "{}: sequence {} has {} tokens", plan.who, sequence,
+                   length);
+    }
+    for (int64_t token = 0; token < length && row < plan.tokens; ++token, ++row) {
+      for (const CacheCopy& copy : plan.copies) {
+        TakeFromCache(copy, args, row, SlotInPages(plan, copy, args, sequence, token));
+      }
+    }
+  }
   return Status();
 }
 
@@ -295,6 +390,10 @@ void RegisterCacheOps(OpRegistry& registry) {
                            .caches = "key_cache value_cache",
                            .row_axis = RowAxis,
                            .positions = "slot_mapping"}}));
+  registry.Add(Define<PlanGather, RunGather>(
+      "GatherPaKvCache(key_cache, value_cache, block_tables, seq_lens, key, value, seq_offset?; "
+      "cache_mode=\"Norm\", is_seq_lens_cumsum=true) -> key, value",
+      {.in_place = {{0, 4}, {1, 5}}}));
   registry.Add(Define<PlanNormRope, RunNormRope>(
       "KvRmsNormRopeCache(kv, gamma, cos, sin, index, k_cache, ckv_cache, k_rope_scale?, "
       "c_kv_scale?, k_rope_offset?, c_kv_offset?, v?; epsilon=1e-05, cache_mode=\"Norm\", "

@@ -12,6 +12,7 @@ void RegisterAttentionFamily(OpRegistry& registry) {
   RegisterSparseAttentionOps(products);
   registry.AddAll(products, PrecisionClass::kWhite);
   RegisterRopeOps(registry);
+  RegisterRopeCacheOps(registry);
   RegisterCacheOps(registry);
   RegisterQkvCacheOps(registry);
 }

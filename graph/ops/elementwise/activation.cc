@@ -1,6 +1,6 @@
 // Activations of one operand, and operators on the two halves of x along a dimension: SwiGlu, GLU,
-// GeGluV2 and the gradients of GLU and SwiGlu. SwiGlu computes in float32 like the activations; the
-// others on halves compute in double and round once.
+// GeGluV2, GeluMul and the gradients of GLU and SwiGlu. SwiGlu computes in float32 like the
+// activations; the others on halves compute in double and round once.
 #include <algorithm>
 #include <array>
 
@@ -58,11 +58,11 @@ struct HalvesPlan : Planned {
   HalvesFormula formula = nullptr;
 };
 
-// Splits input "x" along the attribute "dim". Every output is a half of x.
-HalvesPlan PlanHalves(const OpContext& op, TypeSet types, HalvesFormula formula, Check& check) {
+// Splits input "x" along an axis. Every output is a half of x.
+HalvesPlan PlanHalvesOf(const OpContext& op, int axis, TypeSet types, HalvesFormula formula,
+                        Check& check) {
   const TensorType& x = op.in("x");
   check.Keep(ExpectType(op, "x", types));
-  const int axis = check.Axis("dim", x.shape.rank());
   if (!check.ok()) return {};
   check.That(x.shape[axis] % 2 == 0,
              "dimension {} of x {} is odd; expected an even size to split into halves", axis, x);
@@ -75,6 +75,12 @@ HalvesPlan PlanHalves(const OpContext& op, TypeSet types, HalvesFormula formula,
   half[axis] /= 2;
   plan.outputs.assign(op.schema().outputs.size(), {x.dtype, half});
   return plan;
+}
+
+// The same along the attribute "dim".
+HalvesPlan PlanHalves(const OpContext& op, TypeSet types, HalvesFormula formula, Check& check) {
+  const int axis = check.Axis("dim", op.in("x").shape.rank());
+  return PlanHalvesOf(op, axis, types, formula, check);
 }
 
 // ---- SwiGlu ----
@@ -134,6 +140,15 @@ HalvesPlan PlanGeGlu(const OpContext& op, Check& check) {
   const size_t left = op.attr_bool("activate_left") ? 1 : 0;
   const HalvesFormula formula = op.attr_int("approximate") == 0 ? kErf[left] : kTanh[left];
   return PlanHalves(op, kFloatsAndDouble, formula, check);
+}
+
+// Along the last dimension; gelu is that of the first half.
+HalvesPlan PlanGeluMul(const OpContext& op, Check& check) {
+  const auto formula = check.Meaning<HalvesFormula>(
+      "approximate", {{"none", GeGlu<GeluErf, true>}, {"tanh", GeGlu<GeluTanh, true>}});
+  const int rank = op.in("x").shape.rank();
+  check.That(rank > 0, "x is a scalar, expected rows");
+  return PlanHalvesOf(op, rank - 1, kFloatsAndDouble, formula, check);
 }
 
 template <HalvesFormula kFormula>
@@ -203,6 +218,7 @@ void RegisterHalvesOps(OpRegistry& registry) {
   registry.Add(DefineReal<PlanGlu, RunForward>("GLU(x; dim=-1) -> y"));
   registry.Add(DefineReal<PlanGeGlu, RunForward>(
       "GeGluV2(x; dim=-1, approximate=1, activate_left=false) -> y, gelu"));
+  registry.Add(DefineReal<PlanGeluMul, RunForward>("GeluMul(x; approximate=\"none\") -> y"));
   registry.Add(
       DefineReal<PlanGradient<GluGrad>, RunGradient>("GLUGrad(y_grad, x; dim=-1) -> x_grad"));
   registry.Add(

@@ -10,6 +10,7 @@ void RegisterIndexFamily(OpRegistry& registry) {
   RegisterEmbeddingOps(registry);
   RegisterSelectionOps(registry);
   RegisterOrderOps(registry);
+  RegisterTopKTopPOps(registry);
   RegisterSearchOps(registry);
   RegisterRandomOps(registry);
   RegisterSequenceOps(registry);

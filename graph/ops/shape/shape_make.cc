@@ -141,8 +141,12 @@ Status RunTriangle(const TrianglePlan& plan, const KernelArgs& args) {
 Planned PlanLinSpace(const OpContext& op, Check& check) {
   const TensorType& start = op.in("start");
   check.SameType("stop", "start");
-  check.That(FindConvert(start.dtype, DataType::kDouble) != nullptr,
-             "start is {}, expected a number", start);
+  // The vendor's types. int64 is not among them: numbers between two integers would be lost.
+  constexpr TypeSet kTypes =
+      kFloatsAndDouble | DataType::kInt8 | DataType::kInt16 | DataType::kInt32 | DataType::kUint8;
+  check.Supported(kTypes.Contains(start.dtype),
+                  "start is {}, expected {}; give floats, as in torch.linspace(0.0, 1.0, 5)", start,
+                  kTypes);
   check.Elements("start", {1});
   check.Elements("stop", {1});
   const int64_t count = check.Take(op.Int("num"));

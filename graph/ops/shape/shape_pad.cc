@@ -112,7 +112,7 @@ MappedPlan PlanMirrorPad(const OpContext& op, Check& check) {
 MappedPlan PlanPadV3(const OpContext& op, Check& check) {
   const PadMode mode = PadModeOf(check);
   MappedPlan plan = PlanPadding(op, mode, op.attr_bool("paddings_contiguous"), check);
-  if (!op.has("constant_values")) return plan;
+  if (!op.has("constant_values") || mode != PadMode::kConstant) return plan;
   plan.fill = op.slot("constant_values");
   const TensorType &value = op.in(*plan.fill), &x = op.in("x");
   check.That(value.dtype == x.dtype && value.shape.elements() == 1,

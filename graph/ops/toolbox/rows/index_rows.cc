@@ -84,7 +84,8 @@ Result<IndexRows> RowsAlongAxis(const OpContext& op, std::string_view indices, c
 
 Result<IndexRows> RowsByElements(const OpContext& op, std::string_view indices, const Shape& x,
                                  int axis) {
-  NPUMESH_ASSIGN_OR_RETURN(const IndexSlot part, IndexSlot::Of(op, indices, x[axis]));
+  NPUMESH_ASSIGN_OR_RETURN(const IndexSlot part,
+                           IndexSlot::Of(op, indices, x[axis], IndexRange::kWraps));
   const Shape& extents = op.in(indices).shape;
   std::vector<int64_t> strides = ByteStrides(x, 1);
   const int64_t stride = std::exchange(strides[static_cast<size_t>(axis)], 0);

@@ -113,7 +113,7 @@ Result<IndexRows> RowsAlongAxis(const OpContext& op, std::string_view indices, c
                                 int axis, IndexRange range);
 
 // For each position of `indices` the element of `x` there, with coordinate `axis` replaced by the
-// index. REQUIRES: `indices` lies inside x outside of the axis.
+// index; one below 0 counts from the end. REQUIRES: `indices` lies inside x outside of the axis.
 Result<IndexRows> RowsByElements(const OpContext& op, std::string_view indices, const Shape& x,
                                  int axis);
 

@@ -1,4 +1,4 @@
-// GLU, GeGluV2 and the gradients of GLU and SwiGlu.
+// GLU, GeGluV2, GeluMul and the gradients of GLU and SwiGlu.
 #include <functional>
 
 #include "tests/unit/ops/elementwise/activation_formulas.h"
@@ -66,6 +66,38 @@ TEST(Halves, AgreeWithTheFormula) {
       }
     }
   }
+}
+
+// GELU of the first half of the last dimension, times the second.
+TEST(GeluMul, AgreesWithTheFormula) {
+  for (int turn = 0; turn < 80; ++turn) {
+    const DataType types[] = {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
+    const DataType dtype = types[turn % 3];
+    const int64_t rows = 1 + turn % 4, width = 1 + turn * 7 % 11;
+    const Tensor x = Halved(dtype, {rows, 2 * width});
+    const bool tanh = turn % 2 == 0;
+    const Result<std::vector<Tensor>> out =
+        RunOp(LayerOps(), {.type = "GeluMul",
+                           .inputs = {{"x", x}},
+                           .attrs = {{"approximate", AttrValue::String(tanh ? "tanh" : "none")}}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    ASSERT_EQ((*out)[0].type(), (TensorType{dtype, {rows, width}}));
+    const std::vector<double> values = ToDoubles(x), y = ToDoubles((*out)[0]);
+    for (size_t i = 0; i < y.size(); ++i) {
+      const auto n = static_cast<size_t>(width);
+      const size_t a = i / n * 2 * n + i % n;
+      const long double gelu = tanh ? GeluTanh(values[a]) : GeluErf(values[a]);
+      const auto expected = static_cast<double>(gelu * static_cast<long double>(values[a + n]));
+      EXPECT_NEAR(y[i], expected, Ulp(dtype, expected)) << turn;
+    }
+  }
+  ExpectFails(LayerOps(), {.type = "GeluMul", .inputs = {{"x", Halved(DataType::kFloat, {2, 3})}}},
+              Code::kInvalidArgument, {"is odd"});
+  ExpectFails(LayerOps(),
+              {.type = "GeluMul",
+               .inputs = {{"x", Halved(DataType::kFloat, {2, 4})}},
+               .attrs = {{"approximate", AttrValue::String("sigmoid")}}},
+              Code::kInvalidArgument, {"sigmoid"});
 }
 
 // Against difference quotients of the function whose gradient it is.

@@ -76,6 +76,23 @@ TEST(ScatterElements, JoinsAtEveryAxis) {
   }
 }
 
+// GE declares the operator compatible with that of ONNX, where they count from the end. A compiled
+// q[:, -1] = v is such a call.
+TEST(ScatterElements, NegativeIndicesCountFromTheEnd) {
+  const Tensor data = Pattern(DataType::kFloat, {2, 2, 3}),
+               updates = Pattern(DataType::kFloat, {2, 1, 3}, 2);
+  for (const char* const reduction : {"none", "add", "mul", "max", "min"}) {
+    for (const double index : {-1.0, -2.0}) {
+      const auto run = [&](double at) {
+        const std::vector<double> places(6, at);
+        return RunOne(IndexOps(), Elements(data, FromDoubles(DataType::kInt32, {2, 1, 3}, places),
+                                           updates, 1, reduction));
+      };
+      EXPECT_TRUE(SameBytes(run(index), run(index + 2))) << reduction;
+    }
+  }
+}
+
 TEST(ScatterElements, SumsOfHalvesAreRoundedOnce) {
   const Tensor data = FromDoubles(DataType::kFloat16, {1}, {2048});
   const Tensor ones = FromDoubles(DataType::kFloat16, {3}, {1, 1, 1});
@@ -94,7 +111,7 @@ TEST(ScatterElements, Refuses) {
   };
   const Tensor one = Pattern(DataType::kFloat, {1, 1});
   fails(FromDoubles(DataType::kInt64, {1, 1}, {2}), one, "none", "holds 2 at element 0");
-  fails(FromDoubles(DataType::kInt64, {1, 1}, {-1}), one, "none", "holds -1 at element 0");
+  fails(FromDoubles(DataType::kInt64, {1, 1}, {-3}), one, "none", "holds -3 at element 0");
   fails(FromDoubles(DataType::kInt64, {1, 1}, {0}), one, "mean", "\"reduction\" is \"mean\"");
   fails(FromDoubles(DataType::kInt64, {1, 4}, {0, 0, 0, 0}), one, "none", "[1,4]");
   fails(FromDoubles(DataType::kInt64, {1, 2}, {0, 0}), one, "none",

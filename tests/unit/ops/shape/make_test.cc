@@ -80,6 +80,12 @@ TEST(LinSpace, HitsBothEnds) {
                           {"stop", FromDoubles(DataType::kFloat, {}, {1})},
                           {"num", MakeInts({2})}}},
               Code::kInvalidArgument, {"float32[2]"});
+  // A compiled torch.linspace(-1, 1, 5) gives int64, of which no result between -1 and 1 is left.
+  ExpectFails(
+      LayoutOps(),
+      {.type = "LinSpace",
+       .inputs = {{"start", MakeInts({-1})}, {"stop", MakeInts({1})}, {"num", MakeInts({5})}}},
+      Code::kUnsupported, {"start is int64[1]", "give floats"});
 }
 
 }  // namespace

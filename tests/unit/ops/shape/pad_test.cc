@@ -57,6 +57,17 @@ TEST(Pad, FillsByMode) {
   }
 }
 
+// A constant of any type, which the other modes do not read.
+TEST(Pad, OtherModesIgnoreTheConstant) {
+  const Tensor x = Pattern(DataType::kFloat, {4}, 4);
+  for (const char* const mode : {"edge", "reflect", "symmetric"}) {
+    OpCall call = Padded("PadV3", x, {1, 2}, mode);
+    const Tensor without = RunOne(LayoutOps(), call);
+    call.inputs.push_back({"constant_values", MakeInts({0})});
+    EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), call), without)) << mode;
+  }
+}
+
 TEST(Pad, EveryDimensionAndAConstant) {
   const Tensor x = FromDoubles(DataType::kFloat, {1, 2, 2}, {1, 2, 3, 4});
   OpCall call = Padded("PadV3", x, {0, 1, 1, 0, -1, 1});
