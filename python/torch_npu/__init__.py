@@ -46,6 +46,8 @@ def __getattr__(name: str) -> Any:
     """torch_npu.npu_x is torch.ops.npu.npu_x."""
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in _table.FUNCTIONS:
+        return _table.FUNCTIONS[name]
     try:
         return getattr(torch.ops.npu, name)
     except AttributeError:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 
-from ._table import DOORS, library
+from ._table import DOORS, FUNCTIONS, library
 
 # From the arguments of the call by name, its results, and the gradients of the results: gradients
 # of arguments, by name.
@@ -99,6 +99,74 @@ def _attention(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
     return given
 
 
+def _add_layer_norm(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
+    a = kept.arguments
+    x1, x2, gamma, beta = _ops().npu_add_layer_norm_backward(
+        grads[0], a["x1"], a["x2"], kept.results[1], kept.results[0], a["gamma"], grads[3])
+    return {"x1": x1, "x2": x2.to(a["x2"].dtype), "gamma": gamma.to(a["gamma"].dtype),
+            "beta": beta.to(a["beta"].dtype)}
+
+
+def _deep_norm(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
+    a = kept.arguments
+    x, gx, beta, gamma = _ops().npu_deep_norm_backward(
+        grads[2], a["x"], a["gx"], a["gamma"], kept.results[0], kept.results[1], a["alpha"])
+    return {"x": x, "gx": gx, "beta": beta.to(a["beta"].dtype),
+            "gamma": gamma.to(a["gamma"].dtype)}
+
+
+def _group_norm_swish(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
+    a = kept.arguments
+    x, weight, bias = _ops().npu_group_norm_swish_grad(
+        grads[0], a["input"], a["num_groups"], a["weight"], a["bias"], *kept.results,
+        [True, True, True], a["swish_scale"])
+    return {"input": x, "weight": weight, "bias": bias}
+
+
+def _masked_softmax(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
+    a = kept.arguments
+    return {"x": _ops().npu_scaled_masked_softmax_backward(
+        grads[0], kept.results[0], a["mask"], a["scale"], a["fixed_triu_mask"])}
+
+
+def _cross_entropy(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
+    a = kept.arguments
+    return {"input": _ops().npu_cross_entropy_loss_backward(
+        grads[0], kept.results[0], a["target"], a["weight"], None, None, a["reduction"],
+        a["ignore_index"], a["label_smoothing"], a["lse_square_scale_for_zloss"])}
+
+
+def _permute(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
+    a = kept.arguments
+    return {"tokens": _ops().npu_moe_token_permute_grad(
+        a["tokens"], grads[0], a["indices"], kept.results[0], a["padded_mode"])}
+
+
+def _unpermute(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
+    a = kept.arguments
+    tokens, probs = _ops().npu_moe_token_unpermute_grad(
+        a["permuted_tokens"], grads[0], a["sorted_indices"], a["probs"], a["padded_mode"],
+        a["restore_shape"])
+    return {"permuted_tokens": tokens, "probs": None if a["probs"] is None else probs}
+
+
+def _permute_mapped(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
+    a = kept.arguments
+    tokens, probs = _ops().npu_moe_token_permute_with_routing_map_grad(
+        grads[0], None if a["probs"] is None else grads[1], kept.results[0], a["routing_map"],
+        a["routing_map"].shape[1], a["tokens"].shape[0], a["drop_and_pad"])
+    return {"tokens": tokens, "probs": None if a["probs"] is None else probs}
+
+
+def _unpermute_mapped(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
+    a = kept.arguments
+    rows, tokens = kept.results if a["drop_and_pad"] else [a["sorted_indices"]] * 2
+    permuted, probs = _ops().npu_moe_token_unpermute_with_routing_map_grad(
+        grads[0], rows, tokens, a["routing_map"], a["permuted_tokens"], a["probs"],
+        a["drop_and_pad"], a["restore_shape"])
+    return {"permuted_tokens": permuted, "probs": None if a["probs"] is None else probs}
+
+
 _RULES: Dict[str, _Rule] = {
     "npu_rms_norm": _Rule(_rms_norm, results=(1,)),
     "npu_swiglu": _Rule(_of_self("npu_swiglu_backward", "dim")),
@@ -112,6 +180,15 @@ _RULES: Dict[str, _Rule] = {
     "_npu_dtype_cast": _Rule(_cast),
     "npu_linear": _Rule(_linear),
     "npu_fusion_attention": _Rule(_attention, results=(0, 1, 2)),
+    "npu_add_layer_norm": _Rule(_add_layer_norm, results=(1, 2)),
+    "npu_deep_norm": _Rule(_deep_norm, results=(0, 1)),
+    "npu_group_norm_swish": _Rule(_group_norm_swish, results=(1, 2)),
+    "npu_scaled_masked_softmax": _Rule(_masked_softmax, results=(0,)),
+    "npu_cross_entropy_loss": _Rule(_cross_entropy, results=(1,)),
+    "npu_moe_token_permute": _Rule(_permute, results=(1,)),
+    "npu_moe_token_unpermute": _Rule(_unpermute),
+    "npu_moe_token_permute_with_routing_map": _Rule(_permute_mapped, results=(2,)),
+    "_npu_moe_token_unpermute_with_routing_map": _Rule(_unpermute_mapped, results=(1, 2)),
 }
 
 
@@ -142,6 +219,42 @@ def _differentiate(names: List[str], rule: _Rule) -> Callable:
     return backward
 
 
+def _differentiable(name: str, rule: _Rule) -> Callable:
+    """A function that calls an operator with tensors among its keywords, to which torch.library
+    gives no gradients. Calls of torch.ops.npu itself have none."""
+    arguments = DOORS[name].schema.arguments
+    names = [each.name for each in arguments]
+    keep = _keep(names, rule)
+
+    def run(*values: Any) -> Any:
+        given = list(zip(arguments, values))
+        words = {each.name: value for each, value in given if each.kwarg_only}
+        return getattr(_ops(), name)(*(value for each, value in given if not each.kwarg_only),
+                                     **words)
+
+    class Call(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *values: Any) -> Any:
+            output = run(*values)
+            keep(ctx, values, output)
+            ctx.mark_non_differentiable(*(each for each in output if not each.is_floating_point()))
+            return output
+
+        backward = staticmethod(_differentiate(names, rule))
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = DOORS[name].bind(args, kwargs)
+        values = [bound[each] for each in names]
+        wanted = any(isinstance(each, torch.Tensor) and each.requires_grad for each in values)
+        return Call.apply(*values) if wanted and torch.is_grad_enabled() else run(*values)
+
+    return call
+
+
+def _tokens_alone(*args: Any, **kwargs: Any) -> Any:
+    return FUNCTIONS["_npu_moe_token_unpermute_with_routing_map"](*args, **kwargs)[0]
+
+
 def register() -> None:
     """Gives these operators their gradients. Once for a process, after the operators are made."""
     for name, rule in _RULES.items():
@@ -149,6 +262,9 @@ def register() -> None:
             continue
         arguments = DOORS[name].schema.arguments
         names = [each.name for each in arguments if not each.kwarg_only]
+        if any(each.kwarg_only and "Tensor" in str(each.type) for each in arguments):
+            FUNCTIONS[name] = _differentiable(name, rule)
+            continue
         keep = _keep(names, rule)
         if len(names) == len(arguments):
             def setup(ctx: Any, inputs: Any, output: Any, keep: Callable = keep) -> None:
@@ -159,3 +275,4 @@ def register() -> None:
                 keep(ctx, inputs, output, keyword_only_inputs)
         torch.library.register_autograd(f"npu::{name}", _differentiate(names, rule),
                                         setup_context=setup, lib=library())
+    FUNCTIONS["npu_moe_token_unpermute_with_routing_map"] = _tokens_alone

@@ -20,7 +20,7 @@ from npumesh.tensors import describe_type
 from npumesh._library import IN_PLACE
 
 from . import _types
-from ._graph import OneOperator, Type
+from ._graph import Constant, OneOperator, Type
 
 # Graphs that are kept, those used last. Each holds its plan and the memory of its intermediates.
 MOST_PROGRAMS = 512
@@ -99,7 +99,8 @@ def run(kind: str, ports: Mapping[str, Any], attrs: Mapping[str, Any],
         counts: Optional[Mapping[str, int]] = None) -> Dict[str, torch.Tensor]:
     """Runs an operator; returns its outputs by name, new tensors.
 
-    `ports`: for each input tensors or Bits, of a dynamic input a list of them; None is not given.
+    `ports`: for each input a tensor, Bits or Constant, of a dynamic input a list of tensors and
+    Bits; None is not given.
     Inputs that the operator changes are written. `attrs`: None is left out. `counts`: of dynamic
     outputs, which are named "y0", "y1", .... Any thread.
     Errors: npumesh.NpumeshError names what the engine refuses.
@@ -111,7 +112,9 @@ def run(kind: str, ports: Mapping[str, Any], attrs: Mapping[str, Any],
         value = ports.get(field.name)
         if value is None:
             continue
-        if field.kind == "dynamic":
+        if isinstance(value, Constant):
+            types[field.name] = value
+        elif field.kind == "dynamic":
             given += value
             types[field.name] = tuple(map(_type_of, value))
         else:

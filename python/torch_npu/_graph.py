@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+import struct
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import npumesh
 
 # An input of a graph: the element type's name, and its dimensions.
 Type = Tuple[str, Tuple[int, ...]]
+
+
+class Constant(NamedTuple):
+    """An input whose integers the graph holds, because shapes of outputs depend on them."""
+
+    values: Tuple[int, ...]
+    shape: Tuple[int, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[Any], *shape: int) -> "Constant":
+        """One dimension, unless there is a shape."""
+        numbers = tuple(int(each) for each in values)
+        return cls(numbers, shape or (len(numbers),))
+
+
 
 # Names of element types in graphs, where they are not "DT_" with the name in capitals.
 _PROTO_NAMES = {"float32": "DT_FLOAT", "float64": "DT_DOUBLE", "bfloat16": "DT_BF16"}
@@ -81,10 +97,10 @@ def _kind_of(value: Any) -> str:
 class OneOperator:
     """The graph that runs one operator.
 
-    `ports` has for each input of the operator that is given its type, of a dynamic input a list of
-    types. `attrs`: values of attributes; None is left out. `output_counts`: of dynamic outputs.
-    The graph's inputs are those of `ports`, in the operator's order, flattened; its outputs are
-    those of the operator that are not an input changed in place, flattened: `outputs` names them.
+    `ports` has for each input of the operator that is given its type or its Constant, of a dynamic
+    input a list of types. `attrs`: values of attributes; None is left out. `output_counts`: of dynamic outputs.
+    The graph's inputs are those of `ports` that are no Constant, in the operator's order,
+    flattened; its outputs are those of the operator that are not an input changed in place, flattened: `outputs` names them.
     """
 
     def __init__(self, operator: npumesh.Operator, ports: Dict[str, Any], attrs: Dict[str, Any],
@@ -108,6 +124,8 @@ class OneOperator:
         if field.kind == "dynamic":
             for at, each in enumerate(of or ()):
                 self._data(f"{field.name}{at}", each)
+        elif isinstance(of, Constant):
+            self._const(field.name, of)
         elif of is not None:
             self._data(field.name, of)
 
@@ -118,6 +136,15 @@ class OneOperator:
         self._inputs.append(name + ":0")
         self._descriptors.append(descriptor("input_desc", of, port))
         self._count += 1
+
+    def _const(self, port: str, of: Constant) -> None:
+        name = f"const_{port}"
+        kind: Type = ("int64", of.shape)
+        octal = "".join(f"\\{byte:03o}" for byte in struct.pack(f"<{len(of.values)}q", *of.values))
+        value = f'attr {{ key: "value" value {{ t {{ {descriptor("desc", kind)} data: "{octal}" }} }} }}'
+        self._nodes.append(node_text(name, "Const", [], [value, descriptor("output_desc", kind)]))
+        self._inputs.append(name + ":0")
+        self._descriptors.append(descriptor("input_desc", kind, port))
 
     def _add_operator(self, attrs: Dict[str, Any], output_counts: Dict[str, int]) -> None:
         changed = {field.name for field in self._operator.inputs}

@@ -15,6 +15,7 @@ import torch
 import npumesh
 
 from . import _engine, _types
+from ._graph import Constant
 from ._say import once
 
 
@@ -51,6 +52,8 @@ class Row:
     # function gets (arguments, outputs). None: all outputs in the operator's order.
     results: Union[None, Sequence[str], Callable[[Arguments, Dict[str, Any]], Any]] = None
     adapt: Optional[Callable[[Arguments], None]] = None
+    # Lists of integers that the graph holds as constants, because shapes of results depend on them.
+    constants: Sequence[str] = ()
     copied: Sequence[str] = ()  # arguments that the operator changes and the call must not
     kinds: Sequence[str] = ()  # all operators that a function `kind` chooses from
     name: str = ""  # "npu_rms_norm", "npu_grouped_matmul.List"
@@ -61,6 +64,9 @@ class Row:
 
 
 ROWS: Dict[str, Row] = {}
+
+# Functions of torch_npu that are called in other ways than the operators that they call.
+FUNCTIONS: Dict[str, Callable[..., Any]] = {}
 
 
 def row(schema: str, kind: Any, meta: Meta, **more: Any) -> Row:
@@ -120,7 +126,9 @@ class Door:
             target = self.row.names.get(name, name)
             if target is None or value is None:
                 continue
-            if target in ports:
+            if name in self.row.constants:
+                ports[target] = value if isinstance(value, Constant) else Constant.of(value)
+            elif target in ports:
                 ports[target] = _tensors(value) if target in dynamic else _tensor(value)
             elif target in known:
                 attrs[target] = list(value) if isinstance(value, (list, tuple)) else value

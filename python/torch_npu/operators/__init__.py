@@ -6,6 +6,7 @@ from . import (  # noqa: F401
     elementwise,
     experts,
     norms,
+    optimizers,
     products,
     quantise,
     shapes,

@@ -6,8 +6,9 @@ from typing import Any, List
 
 import torch
 
-from .._table import Arguments, bits, int4, like, made, row, typed
+from .._table import FUNCTIONS, Arguments, bits, int4, like, made, row, typed
 from .._types import held_dtype, number
+from ..formats import Format, get_npu_format
 
 # ---- training ----
 
@@ -312,9 +313,15 @@ _PA_NAMES = {"compress_seq_offsets": "compress_seq_offset"}
 
 
 def _pa_mode(a: Arguments) -> None:
-    """PA_NZ is the vendor's default; a cache of four dimensions is stored as it looks."""
-    if a.cache_mode == "PA_NZ" and a.key_cache.dim() == 4:
+    """PA_NZ is the vendor's default, which a cache that has the heads of the keys and was not cast
+    to that format does not mean."""
+    looks = a.key_cache.dim() == 4 and a.key_cache.shape[2:] == a.key.shape[-2:]
+    if a.cache_mode == "PA_NZ" and looks and not _is_nz(a.key_cache):
         a.cache_mode = "Norm"
+
+
+def _is_nz(cache: torch.Tensor) -> bool:
+    return get_npu_format(cache) == Format.FRACTAL_NZ
 
 
 row("npu_scatter_pa_kv_cache" + _PA % ("Tensor(a!)", "Tensor(b!)", "()"),
@@ -322,6 +329,56 @@ row("npu_scatter_pa_kv_cache" + _PA % ("Tensor(a!)", "Tensor(b!)", "()"),
 row("npu_scatter_pa_kv_cache_functional" + _PA % ("Tensor", "Tensor", "(Tensor, Tensor)"),
     "ScatterPaKvCache", lambda a: (like(a.key_cache), like(a.value_cache)), names=_PA_NAMES,
     adapt=_pa_mode, copied=("key_cache", "value_cache"))
+
+
+_GATHER = ("(Tensor key_cache, Tensor value_cache, Tensor block_tables, Tensor seq_lens, %s key, "
+           "%s value, *, Tensor? seq_offset=None, bool is_seq_lens_cumsum=False) -> %s")
+
+
+def _gather_mode(a: Arguments) -> None:
+    """The format of the cache says how it lies, and so does a shape without the heads."""
+    looks = a.key_cache.dim() == 4 and a.key_cache.shape[2:] == a.key.shape[-2:]
+    a.cache_mode = "PA_NZ" if _is_nz(a.key_cache) or not looks else "Norm"
+
+
+row("npu_gather_pa_kv_cache" + _GATHER % ("Tensor(a!)", "Tensor(b!)", "()"),
+    "GatherPaKvCache", lambda a: None, adapt=_gather_mode, results=())
+row("npu_gather_pa_kv_cache_functional" + _GATHER % ("Tensor", "Tensor", "(Tensor, Tensor)"),
+    "GatherPaKvCache", lambda a: (like(a.key), like(a.value)), adapt=_gather_mode,
+    copied=("key", "value"))
+
+# ---- one query of each sequence, by the library of transformers ----
+
+_PAGED = ("Tensor query, Tensor key_cache, Tensor value_cache, int num_kv_heads, int num_heads, "
+          "float scale_value, Tensor block_table, Tensor context_lens, Tensor(a!) out")
+
+
+def _paged(a: Arguments) -> None:
+    a.query = a.query.unsqueeze(1)
+    a.key, a.value = a.pop("key_cache").flatten(2), a.pop("value_cache").flatten(2)
+    a.block_size = a.key.shape[1]
+    a.actual_seq_lengths_kv = a.pop("context_lens").to(torch.int64)
+    a.query = a.query.flatten(2)
+    a.input_layout = "BSH"
+
+
+def _write_attention(a: Arguments, outputs: dict) -> None:
+    a.out.copy_(outputs["attention_out"].reshape(a.out.shape))
+
+
+row("_npu_paged_attention(" + _PAGED + ", *, Tensor? workspace=None) -> ()",
+    "FusedInferAttentionScore", lambda a: None, adapt=_paged,
+    names={"num_kv_heads": "num_key_value_heads", "scale_value": "scale", "out": None,
+           "workspace": None},
+    results=_write_attention)
+
+
+def _paged_workspace(*_: Any, **__: Any) -> torch.Tensor:
+    """Memory to work in is the engine's, so there is one byte to hand around."""
+    return torch.zeros(1, dtype=torch.uint8)
+
+
+FUNCTIONS["_npu_paged_attention_get_workspace"] = _paged_workspace
 
 
 def _reshape_and_cache(a: Arguments) -> None:

@@ -31,6 +31,9 @@ row("npu_clipped_swiglu(Tensor x, *, Tensor? group_index=None, int dim=-1, float
     "float limit=7.0, float bias=1.0, bool interleaved=True) -> Tensor",
     "ClippedSwiglu", lambda a: _halved(a.x, a.dim))
 
+row("npu_gelu_mul(Tensor input, *, str approximate='none') -> Tensor",
+    "GeluMul", lambda a: _halved(a.input, -1), names={"input": "x"})
+
 row("npu_fast_gelu(Tensor self) -> Tensor", "FastGelu", lambda a: like(a.self),
     names={"self": "x"})
 row("fast_gelu(Tensor self) -> Tensor", "FastGelu", lambda a: like(a.self), names={"self": "x"})
@@ -54,6 +57,34 @@ row("npu_mish_backward(Tensor grad, Tensor input) -> Tensor", "MishGrad",
 row("npu_masked_softmax_with_rel_pos_bias(Tensor x, Tensor? atten_mask, Tensor relative_pos_bias, "
     "float scale_value=1.0, int inner_precision_mode=0) -> Tensor",
     "MaskedSoftmaxWithRelPosBias", lambda a: like(a.x))
+
+_SCALE = "Scalar scale%s, bool fixed_triu_mask%s"
+
+
+def _scale(a: Arguments) -> None:
+    a.scale = float(a.scale)
+
+
+row("npu_scaled_masked_softmax(Tensor x, Tensor mask, " + _SCALE % ("=1", "=False") + ") -> Tensor",
+    "ScaledMaskedSoftmax", lambda a: like(a.x), adapt=_scale)
+row("npu_scaled_masked_softmax_backward(Tensor y_grad, Tensor y, Tensor mask, "
+    + _SCALE % ("", "") + ") -> Tensor",
+    "ScaledMaskedSoftmaxGrad", lambda a: like(a.y_grad), adapt=_scale)
+
+# ---- losses ----
+
+_LOSS = ('str reduction=\'mean\', int ignore_index=-100, float label_smoothing=0.0, '
+         'float lse_square_scale_for_zloss=0.0')
+
+row("npu_cross_entropy_loss(Tensor input, Tensor target, Tensor? weight=None, " + _LOSS
+    + ", bool return_zloss=False) -> (Tensor, Tensor, Tensor, Tensor)",
+    "CrossEntropyLoss",
+    lambda a: (made(a.input, [a.input.shape[0] if a.reduction == "none" else 1]), like(a.input),
+               made(a.input, [0]), made(a.input, [0])))
+row("npu_cross_entropy_loss_backward(Tensor grad_loss, Tensor log_prob, Tensor target, "
+    "Tensor? weight=None, Tensor? grad_zloss=None, Tensor? lse_for_zloss=None, " + _LOSS
+    + ") -> Tensor",
+    "CrossEntropyLossGrad", lambda a: like(a.log_prob, a.grad_loss.dtype))
 
 row("npu_softmax_cross_entropy_with_logits(Tensor self, Tensor labels) -> Tensor",
     "SoftmaxCrossEntropyWithLogits", lambda a: made(a.self, a.self.shape[:-1]),
@@ -99,6 +130,54 @@ row("npu_rotary_mul_backward(Tensor grad, Tensor self, Tensor r1, Tensor r2, "
     "str rotary_mode='half') -> (Tensor, Tensor, Tensor)",
     meta=lambda a: (like(a.self), like(a.r1), like(a.r2)),
     names={"self": "x", "grad": "dy", "plain": None}, adapt=_rotary, **_rotary_kind("Grad"))
+
+row("npu_rotary_position_embedding(Tensor x, Tensor cos, Tensor sin, int mode=0) -> Tensor",
+    "RotaryPositionEmbedding", lambda a: like(a.x))
+
+
+def _by_positions(a: Arguments) -> None:
+    """Heads of all tokens in rows, whose number follows from the shapes."""
+    a.numQHeads, a.numKHeads = (a[name].numel() // (a.positions.shape[-1] * a.headSize)
+                                if a.positions.shape[-1] else 0 for name in ("queryIn", "keyIn"))
+
+
+def _mrope(a: Arguments) -> None:
+    modes = {"half": True, "interleave": False}
+    if (a.rotary_mode or "half") not in modes:
+        raise ValueError(f"rotary_mode: expected half or interleave, seen {a.rotary_mode!r}")
+    caches = {"default": 0, "interleave": 1}
+    if (a.cache_mode or "default") not in caches:
+        raise ValueError(f"cache_mode: expected default or interleave, seen {a.cache_mode!r}")
+    a.isNeoxStyle = modes[a.pop("rotary_mode") or "half"]
+    a.cacheMode = caches[a.pop("cache_mode") or "default"]
+    a.mropeSection = list(a.pop("mrope_section") or [0, 0, 0])
+    a.queryIn, a.keyIn, a.headSize = a.pop("query"), a.pop("key"), a.pop("head_size")
+    _by_positions(a)
+
+
+row("npu_mrope(Tensor positions, Tensor query, Tensor key, Tensor cos_sin_cache, int head_size, *, "
+    "int[]? mrope_section=None, str? rotary_mode='half', str? cache_mode='default') "
+    "-> (Tensor, Tensor)",
+    "RopeWithSinCosCache", lambda a: (like(a.query), like(a.key)), adapt=_mrope,
+    names={"cos_sin_cache": "cosSinCache"})
+
+
+def _rotated_in_place(a: Arguments) -> None:
+    a.positions = a.positions.flatten()
+    a.queryIn, a.keyIn, a.headSize = a.query, a.key, a.pop("head_size")
+    _by_positions(a)
+
+
+def _write_rotated(a: Arguments, outputs: dict) -> None:
+    a.query.copy_(outputs["queryOut"])
+    a.key.copy_(outputs["keyOut"])
+
+
+row("_npu_rotary_embedding(Tensor positions, Tensor(a!) query, Tensor(b!) key, int head_size, "
+    "Tensor cos_sin_cache, bool is_neox_style) -> ()",
+    "RopeWithSinCosCache", lambda a: None, adapt=_rotated_in_place, results=_write_rotated,
+    names={"query": None, "key": None, "cos_sin_cache": "cosSinCache",
+           "is_neox_style": "isNeoxStyle"})
 
 _LAYOUTS = {"BSH": 1, "BSND": 1, "SBND": 2, "BNSD": 3, "TND": 4}
 

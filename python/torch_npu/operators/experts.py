@@ -90,6 +90,150 @@ row("npu_moe_init_routing_v2(Tensor x, Tensor expert_idx, *, Tensor? scale=None,
     "MoeInitRoutingV3", _init_2_meta, adapt=_init_2)
 
 
+# ---- permuting tokens by expert, and back ----
+
+
+def _choices(a: Arguments) -> int:
+    return 1 if a.indices.dim() == 1 else a.indices.shape[1]
+
+
+def _permuted_rows(a: Arguments) -> Any:
+    count = a.indices.shape[0] * _choices(a)
+    wanted = a.num_out_tokens or 0
+    return min(wanted, count) if wanted > 0 else max(wanted + count, 0)
+
+
+def _permute(a: Arguments) -> None:
+    a.num_out_tokens = a.num_out_tokens or 0
+
+
+row("npu_moe_token_permute(Tensor tokens, Tensor indices, int? num_out_tokens=None, "
+    "bool padded_mode=False) -> (Tensor, Tensor)",
+    "MoeTokenPermute",
+    lambda a: (made(a.tokens, [_permuted_rows(a), a.tokens.shape[1]]),
+               made(a.tokens, [a.indices.shape[0] * _choices(a)], torch.int32)), adapt=_permute)
+
+
+def _permute_grad(a: Arguments) -> None:
+    a.num_topk = _choices(a)
+
+
+row("npu_moe_token_permute_grad(Tensor tokens, Tensor grad_permuted_tokens, Tensor indices, "
+    "Tensor sorted_indices, bool padded_mode=False) -> Tensor",
+    "MoeTokenPermuteGrad", lambda a: like(a.tokens), adapt=_permute_grad,
+    names={"tokens": None, "indices": None, "grad_permuted_tokens": "permuted_output_grad"})
+row("npu_moe_token_permute_grad_v2(Tensor grad_permuted_tokens, Tensor sorted_indices, "
+    "int tokens_size_0, ScalarType tokens_dtype, int num_topK, bool padded_mode=False) -> Tensor",
+    "MoeTokenPermuteGrad",
+    lambda a: made(a.grad_permuted_tokens, [a.tokens_size_0, a.grad_permuted_tokens.shape[1]],
+                   a.tokens_dtype),
+    names={"grad_permuted_tokens": "permuted_output_grad", "num_topK": "num_topk",
+           "tokens_size_0": None, "tokens_dtype": None})
+
+
+def _restore(a: Arguments) -> None:
+    a.restore_shape = list(a.restore_shape or [1, 1])
+
+
+def _unpermuted(a: Arguments) -> torch.Tensor:
+    tokens = a.sorted_indices.shape[0] if a.probs is None else a.probs.shape[0]
+    return made(a.permuted_tokens, [tokens, a.permuted_tokens.shape[1]])
+
+
+row("npu_moe_token_unpermute(Tensor permuted_tokens, Tensor sorted_indices, Tensor? probs=None, "
+    "bool padded_mode=False, int[]? restore_shape=None) -> Tensor",
+    "MoeTokenUnpermute", _unpermuted, adapt=_restore)
+
+
+def _probs_grad(a: Arguments) -> torch.Tensor:
+    return made(a.sorted_indices, [0], torch.float32) if a.probs is None else like(a.probs)
+
+
+row("npu_moe_token_unpermute_grad(Tensor permuted_tokens, Tensor grad_unpermuted_tokens, "
+    "Tensor sorted_indices, Tensor? probs=None, bool padded_mode=False, "
+    "int[]? restore_shape=None) -> (Tensor, Tensor)",
+    "MoeTokenUnpermuteGrad", lambda a: (like(a.permuted_tokens), _probs_grad(a)), adapt=_restore,
+    names={"grad_unpermuted_tokens": "unpermuted_tokens_grad"})
+
+
+def _unpermute_grad_2(a: Arguments) -> None:
+    _restore(a)
+    if a.permuted_tokens is None:  # only their shape counts, because there are no probabilities
+        a.permuted_tokens = a.grad_unpermuted_tokens.new_zeros(
+            a.permuted_tokens_size_0, a.grad_unpermuted_tokens.shape[1])
+
+
+row("npu_moe_token_unpermute_grad_v2(Tensor grad_unpermuted_tokens, Tensor sorted_indices, "
+    "int permuted_tokens_size_0, ScalarType permuted_tokens_dtype, Tensor? probs=None, "
+    "bool padded_mode=False, int[]? restore_shape=None, Tensor? permuted_tokens=None) "
+    "-> (Tensor, Tensor)",
+    "MoeTokenUnpermuteGrad",
+    lambda a: (made(a.grad_unpermuted_tokens,
+                    [a.permuted_tokens_size_0, a.grad_unpermuted_tokens.shape[1]],
+                    a.permuted_tokens_dtype), _probs_grad(a)), adapt=_unpermute_grad_2,
+    names={"grad_unpermuted_tokens": "unpermuted_tokens_grad", "permuted_tokens_size_0": None,
+           "permuted_tokens_dtype": None})
+
+
+def _mapped_rows(a: Arguments) -> Any:
+    wanted = a.tokens.shape[0] if a.num_out_tokens is None else a.num_out_tokens
+    part = a.routing_map.shape[1 if a.drop_and_pad else 0]
+    return wanted // part * part
+
+
+def _permute_mapped(a: Arguments) -> None:
+    a.num_out_tokens = _mapped_rows(a)
+
+
+row("npu_moe_token_permute_with_routing_map(Tensor tokens, Tensor routing_map, *, "
+    "Tensor? probs=None, int? num_out_tokens=None, bool drop_and_pad=False) "
+    "-> (Tensor, Tensor, Tensor)",
+    "MoeTokenPermuteWithRoutingMap",
+    lambda a: (made(a.tokens, [_mapped_rows(a), a.tokens.shape[1]]),
+               made(a.tokens, [0], torch.float32) if a.probs is None
+               else made(a.probs, [_mapped_rows(a)]),
+               made(a.tokens, [_mapped_rows(a)], torch.int32)), adapt=_permute_mapped)
+
+row("npu_moe_token_permute_with_routing_map_grad(Tensor permuted_token_out_grad, "
+    "Tensor? probs_grad, Tensor sorted_indices, Tensor routing_map, SymInt experts_num, "
+    "SymInt tokens_num, bool drop_and_pad) -> (Tensor, Tensor)",
+    "MoeTokenPermuteWithRoutingMapGrad",
+    lambda a: (made(a.permuted_token_out_grad, [a.tokens_num, a.permuted_token_out_grad.shape[1]]),
+               made(a.sorted_indices, [0], torch.float32) if a.probs_grad is None
+               else made(a.probs_grad, [a.tokens_num, a.experts_num])),
+    names={"permuted_token_out_grad": "permuted_token_output_grad",
+           "probs_grad": "permuted_probs_output_grad_optional",
+           "routing_map": "routing_map_optional", "experts_num": "num_experts",
+           "drop_and_pad": "padded_mode"})
+
+
+def _unpermuted_mapped(a: Arguments) -> tuple:
+    indices = like(a.sorted_indices)
+    return (made(a.permuted_tokens, a.restore_shape), indices, like(indices),
+            made(a.sorted_indices, [0], torch.float32) if a.probs is None
+            else made(a.probs, a.sorted_indices.shape))
+
+
+_UNPERMUTE_MAPPED = ("npu_moe_token_unpermute_with_routing_map(Tensor permuted_tokens, "
+                     "Tensor sorted_indices, int[] restore_shape, *, Tensor? probs=None, "
+                     "Tensor? routing_map=None, bool drop_and_pad=False) -> ")
+
+row("_" + _UNPERMUTE_MAPPED + "(Tensor, Tensor, Tensor, Tensor)",
+    "MoeTokenUnpermuteWithRoutingMap", _unpermuted_mapped)
+row(_UNPERMUTE_MAPPED + "Tensor",
+    "MoeTokenUnpermuteWithRoutingMap", lambda a: _unpermuted_mapped(a)[0],
+    results=("unpermuted_tokens",))
+
+row("npu_moe_token_unpermute_with_routing_map_grad(Tensor unpermuted_tokens_grad, "
+    "Tensor out_index, Tensor permuted_token_id, Tensor? routing_map, Tensor? permuted_tokens, "
+    "Tensor? probs, bool drop_and_pad, int[] restore_shape) -> (Tensor, Tensor)",
+    "MoeTokenUnpermuteWithRoutingMapGrad",
+    lambda a: (made(a.unpermuted_tokens_grad,
+                    [a.out_index.shape[0], a.unpermuted_tokens_grad.shape[1]]),
+               made(a.out_index, [0], torch.float32) if a.probs is None else like(a.probs)),
+    names={"permuted_token_id": "permute_token_id"})
+
+
 row("npu_moe_compute_expert_tokens(Tensor sorted_expert_for_source_row, int num_expert) -> Tensor",
     "MoeComputeExpertTokens",
     lambda a: made(a.sorted_expert_for_source_row, [a.num_expert]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from .._table import Arguments, like, made, row
@@ -46,10 +48,38 @@ row("npu_add_rms_norm_cast(Tensor x1, Tensor x2, Tensor gamma, float epsilon=1e-
     "AddRmsNormCast",
     lambda a: (like(a.x1, torch.float32), like(a.x1), statistics(a.x1, a.gamma), like(a.x1)))
 
+row("npu_gemma_rms_norm(Tensor self, Tensor gamma, float epsilon=1e-06) -> (Tensor, Tensor)",
+    "GemmaRmsNorm", lambda a: (like(a.self), statistics(a.self, a.gamma)), names={"self": "x"})
+
+
+def _summed(a: Arguments) -> torch.Tensor:
+    return like(a.x1, a.x1.dtype if a.x1.dtype == a.x2.dtype else torch.float32)
+
+
 row("npu_add_layer_norm(Tensor x1, Tensor x2, Tensor gamma, Tensor beta, float epsilon=1e-05, "
     "bool additional_output=False) -> (Tensor, Tensor, Tensor, Tensor)",
     "AddLayerNorm",
-    lambda a: (like(a.x1), statistics(a.x1, a.gamma), statistics(a.x1, a.gamma), like(a.x1)))
+    lambda a: (_summed(a), statistics(a.x1, a.gamma), statistics(a.x1, a.gamma), _summed(a)))
+
+
+def _no_gradient(a: Arguments) -> None:
+    """A result that has no gradient counts as zeros."""
+    a.dy = a.x1.new_zeros(a.x1.shape) if a.dy_opt is None else a.pop("dy_opt")
+
+
+row("npu_add_layer_norm_backward(Tensor? dy_opt, Tensor x1, Tensor x2, Tensor rstd, Tensor mean, "
+    "Tensor gamma, Tensor? dsum_opt) -> (Tensor, Tensor, Tensor, Tensor)",
+    "AddLayerNormGrad",
+    lambda a: (like(a.x1), like(a.x1), like(a.gamma, torch.float32),
+               like(a.gamma, torch.float32)),
+    names={"dsum_opt": "dsum"}, adapt=_no_gradient,
+    results=lambda a, outputs: (outputs["dx"], outputs["dx"].clone(), outputs["dgamma"],
+                                outputs["dbeta"]))
+
+row("npu_deep_norm_backward(Tensor dy, Tensor x, Tensor gx, Tensor gamma, Tensor mean, "
+    "Tensor rstd, float alpha=0.3) -> (Tensor, Tensor, Tensor, Tensor)",
+    "DeepNormGrad",
+    lambda a: (like(a.x), like(a.x), like(a.gamma, torch.float32), like(a.gamma, torch.float32)))
 
 row("npu_deep_norm(Tensor x, Tensor gx, Tensor beta, Tensor gamma, float alpha=0.3, "
     "float epsilon=1e-06) -> (Tensor, Tensor, Tensor)",
@@ -57,7 +87,7 @@ row("npu_deep_norm(Tensor x, Tensor gx, Tensor beta, Tensor gamma, float alpha=0
 
 row("npu_layer_norm_eval(Tensor input, int[] normalized_shape, Tensor? weight=None, "
     "Tensor? bias=None, float eps=1e-05) -> Tensor",
-    "LayerNormV4", lambda a: like(a.input), results=("y",),
+    "LayerNormV4", lambda a: like(a.input), results=("y",), constants=("normalized_shape",),
     names={"input": "x", "weight": "gamma", "bias": "beta", "eps": "epsilon"})
 
 
@@ -69,6 +99,57 @@ row("npu_group_norm_silu(Tensor input, Tensor? weight, Tensor? bias, int group, 
     "float eps=0.00001) -> (Tensor, Tensor, Tensor)",
     "GroupNormSilu", lambda a: (like(a.input), _group_statistics(a), _group_statistics(a)),
     names={"input": "x", "weight": "gamma", "bias": "beta", "group": "num_groups"})
+
+
+row("npu_group_norm_swish(Tensor input, int num_groups, Tensor weight, Tensor bias, "
+    "float? eps=1e-5, float? swish_scale=1.0) -> (Tensor, Tensor, Tensor)",
+    "GroupNormSwish",
+    lambda a: (like(a.input), made(a.input, [a.input.shape[0], a.num_groups]),
+               made(a.input, [a.input.shape[0], a.num_groups])),
+    names={"input": "x", "weight": "gamma", "bias": "beta"})
+
+
+def _required(a: Arguments) -> None:
+    _, a.dgamma_is_require, a.dbeta_is_require = map(bool, a.pop("grad_input_mask"))
+
+
+row("npu_group_norm_swish_grad(Tensor grad, Tensor input, int num_groups, Tensor weight, "
+    "Tensor bias, Tensor mean, Tensor rstd, bool[3] grad_input_mask, float? swish_scale=1.0) "
+    "-> (Tensor, Tensor, Tensor)",
+    "GroupNormSwishGrad", lambda a: (like(a.input), like(a.weight), like(a.bias)),
+    names={"grad": "dy", "input": "x", "weight": "gamma", "bias": "beta"}, adapt=_required)
+
+# ---- norms that are quantised ----
+
+
+def _quantised(x: torch.Tensor, dst_type: Any) -> torch.Tensor:
+    return made(x, held_shape(x.shape, dst_type), held_dtype(dst_type, torch.int8))
+
+
+def _dst_type(a: Arguments) -> None:
+    name = "dst_type" if "dst_type" in a else "dst_dtype"
+    a.dst_type = number(a.pop(name), "int8")
+
+
+row("npu_rms_norm_quant(Tensor x, Tensor gamma, Tensor beta, Tensor scale, Tensor offset, "
+    "float epsilon=1e-06, *, int? dst_dtype=None) -> Tensor",
+    "RmsNormQuant", lambda a: _quantised(a.x, a.dst_dtype), adapt=_dst_type)
+
+row("npu_rms_norm_quant_v2(Tensor x, Tensor gamma, Tensor scale, *, Tensor? offset=None, "
+    "Tensor? beta=None, float epsilon=1e-06, bool div_mode=True, int? dst_dtype=None) "
+    "-> (Tensor, Tensor)",
+    "RmsNormQuantV2",
+    lambda a: (_quantised(a.x, a.dst_dtype), made(a.x, [0], torch.float32)), adapt=_dst_type,
+    names={"scale": "scales1", "offset": "zero_points1"},
+    results=lambda a, outputs: (outputs["y1"], made(a.x, [0], torch.float32)))
+
+row("npu_add_rms_norm_quant(Tensor x1, Tensor x2, Tensor gamma, Tensor scales1, "
+    "Tensor? zero_points1, Tensor? beta=None, Tensor? scales2=None, Tensor? zero_points2=None, *, "
+    "int axis=-1, float epsilon=1e-06, bool div_mode=True, int? dst_type=None) "
+    "-> (Tensor, Tensor, Tensor)",
+    "AddRmsNormQuant",
+    lambda a: (_quantised(a.x1, a.dst_type), _quantised(a.x1, a.dst_type), like(a.x1)),
+    adapt=_dst_type)
 
 
 def _add_quant(a: Arguments) -> None:

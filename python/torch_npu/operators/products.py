@@ -6,6 +6,7 @@ from typing import Any, List
 
 import torch
 
+from .. import _engine
 from .._table import Arguments, bits, group_size, int4, like, made, row, typed
 from .._types import held_dtype, named, number
 
@@ -74,9 +75,10 @@ def _add_lora(a: Arguments) -> None:
 _LORA = ("(%s self, Tensor x, Tensor weight_b, Tensor indices, Tensor? weight_a=None, "
          "int layer_idx=0, float scale=1e-3, int y_offset=0, int y_slice_size=-1) -> %s")
 _LORA_NAMES = {"weight_a": "weightA", "weight_b": "weightB"}
+# The vendor's call changes its first tensor, too, although its schema does not say so.
 row("npu_batch_gather_matmul" + _LORA % ("Tensor", "Tensor"),
     "AddLora", lambda a: like(a.self), names=_LORA_NAMES, adapt=_add_lora,
-    copied=("self",), results=lambda a, outputs: outputs.get("y", a.y))
+    results=lambda a, outputs: a.y.clone())
 row("npu_batch_gather_matmul_" + _LORA % ("Tensor(a!)", "Tensor(a!)"),
     "AddLora", lambda a: a.self, names=_LORA_NAMES, adapt=_add_lora,
     results=lambda a, outputs: a.y.copy_(outputs["y"]) if "y" in outputs else a.y)
@@ -125,6 +127,43 @@ row("npu_quant_matmul(Tensor x1, Tensor x2, Tensor scale, *, Tensor? offset=None
     "QuantBatchMatmulV3", _quant_matmul_meta, adapt=_quant_matmul)
 
 
+_GELUS = {"gelu_erf": "none", "gelu_tanh": "tanh"}
+
+
+def _matmul_gelu(a: Arguments) -> None:
+    """The product is float32, and is rounded after the activation."""
+    if (a.approximate or "gelu_erf") not in _GELUS:
+        raise ValueError(f"approximate: expected gelu_erf or gelu_tanh, seen {a.approximate!r}")
+    a.approximate = _GELUS[a.approximate or "gelu_erf"]
+    a.x1, a.x2 = int4(a.x1), int4(a.x2)
+    a.wide = torch.bfloat16 if torch.bfloat16 in (
+        a.x2_scale.dtype, None if a.bias is None else a.bias.dtype) else torch.float16
+    a.pertoken_scale, a.scale = a.pop("x1_scale").float(), a.pop("x2_scale").float()
+    a.dtype = number(torch.float32)
+    if a.bias is not None:
+        a.bias = a.bias.float()
+
+
+def _activated(a: Arguments, outputs: dict) -> torch.Tensor:
+    made_of = _engine.run("GeluV2", {"x": outputs["y"]}, {"approximate": a.approximate})
+    return made_of["y"].to(a.wide)
+
+
+def _matmul_gelu_meta(a: Arguments) -> torch.Tensor:
+    packed = a.x1.dtype == torch.int32 and a.x2.shape[-2] == 8 * a.x1.shape[-1]
+    columns = a.x2.shape[-1] * (8 if packed else 1)
+    batch = torch.broadcast_shapes(a.x1.shape[:-2], a.x2.shape[:-2])
+    bias = None if a.bias is None else a.bias.dtype
+    wide = torch.bfloat16 if torch.bfloat16 in (a.x2_scale.dtype, bias) else torch.float16
+    return made(a.x1, [*batch, a.x1.shape[-2], columns], wide)
+
+
+row("npu_quant_matmul_gelu(Tensor x1, Tensor x2, Tensor x1_scale, Tensor x2_scale, *, "
+    "Tensor? bias=None, str? approximate='gelu_erf') -> Tensor",
+    "QuantBatchMatmulV3", _matmul_gelu_meta, adapt=_matmul_gelu, results=_activated,
+    kinds=("QuantBatchMatmulV3", "GeluV2"), names={"approximate": None, "wide": None})
+
+
 def _weight_quant(a: Arguments) -> None:
     if a.quant_scale is not None and a.quant_scale.dtype == torch.int64:
         a.quant_scale = a.quant_scale.view(torch.uint64)
@@ -169,7 +208,8 @@ def _reduce_sum(a: Arguments) -> None:
 row("npu_quant_matmul_reduce_sum(Tensor x1, Tensor x2, *, Tensor? x1_scale=None, "
     "Tensor? x2_scale=None) -> Tensor",
     "QuantMatmulReduceSum",
-    lambda a: made(a.x1, [a.x1.shape[-2], a.x2.shape[-1]], torch.bfloat16), adapt=_reduce_sum)
+    lambda a: made(a.x1, [a.x1.shape[-2], a.x2.shape[-1]], torch.bfloat16), adapt=_reduce_sum,
+    constants=("dims",))
 
 _ADD_TYPES = ("int? x1_dtype=None, int? x2_dtype=None, int? x1_scale_dtype=None, "
               "int? x2_scale_dtype=None")

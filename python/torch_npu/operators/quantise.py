@@ -370,3 +370,43 @@ row("npu_quant_conv2d(Tensor input, Tensor weight, Tensor scale, int[2] strides=
     "int? weight_dtype=None) -> Tensor",
     "QuantConv2D", _quant_conv_meta,
     names={"input": "x", "weight": "filter", "output_dtype": "dtype"}, adapt=_quant_conv)
+
+
+# ---- a gated activation ----
+
+
+def _swiglu_quant(a: Arguments) -> None:
+    if a.quant_mode not in (0, 1):
+        raise ValueError(f"quant_mode: expected 0 (static) or 1 (dynamic), seen {a.quant_mode}")
+    a.quant_mode = ("static", "dynamic")[a.quant_mode]
+    a.dst_type = number(a.dst_type, "int8")
+
+
+def _swiglu_quant_meta(a: Arguments) -> tuple:
+    """Two elements of int4 lie in one of int8."""
+    width = a.x.shape[-1] // (4 if named(a.dst_type) == "int4" else 2)
+    return (made(a.x, [*a.x.shape[:-1], width], torch.int8),
+            made(a.x, a.x.shape[:-1], torch.float32))
+
+
+row("npu_swiglu_quant(Tensor x, *, Tensor? smooth_scales=None, Tensor? offsets=None, "
+    "Tensor? group_index=None, bool activate_left=False, int quant_mode=0, int group_list_type=0, "
+    "ScalarType? dst_type=None) -> (Tensor, Tensor)",
+    "SwiGluQuant", _swiglu_quant_meta, adapt=_swiglu_quant,
+    results=lambda a, outputs: (outputs["y"].view(torch.int8), outputs["scale"]))
+
+# ---- packed weights ----
+
+
+def _int4pack(a: Arguments) -> None:
+    if a.weight.dtype != torch.int32 or a.weight.shape[-1] % 8 != 0:
+        raise ValueError("weight: expected int32 whose last dimension is a multiple of 8, seen "
+                         f"{a.weight.dtype} {list(a.weight.shape)}")
+    a.scale = torch.ones(1)
+    a.x = a.pop("weight").float()
+    a.dst_type = number(_types.int4)
+
+
+row("npu_convert_weight_to_int4pack(Tensor weight, int inner_k_tiles=0) -> Tensor",
+    "AscendQuantV2", lambda a: made(a.weight, [*a.weight.shape[:-1], a.weight.shape[-1] // 8]),
+    names={"inner_k_tiles": None}, adapt=_int4pack)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from .._graph import Constant
 from .._table import Arguments, bits, like, made, row
 from .._types import named
 
@@ -72,29 +73,32 @@ row("npu_gather_backward(Tensor grad, SymInt[] self_size, int dim, Tensor index,
 
 row("npu_transpose(Tensor self, int[] perm, bool require_contiguous=True) -> Tensor",
     "Transpose", lambda a: made(a.self, [a.self.shape[each] for each in a.perm]),
-    names={"self": "x", "require_contiguous": None})
+    names={"self": "x", "require_contiguous": None}, constants=("perm",))
 
 row("npu_broadcast(Tensor self, int[] size) -> Tensor",
-    "BroadcastTo", lambda a: made(a.self, a.size), names={"self": "x", "size": "shape"})
+    "BroadcastTo", lambda a: made(a.self, a.size), names={"self": "x", "size": "shape"},
+    constants=("size",))
 
 row("npu_reshape(Tensor self, int[] shape, bool can_refresh=False) -> Tensor",
     "Reshape", lambda a: made(a.self, torch.empty(a.self.shape, device="meta").reshape(
-        tuple(a.shape)).shape), names={"self": "x", "can_refresh": None})
+        tuple(a.shape)).shape), names={"self": "x", "can_refresh": None}, constants=("shape",))
 
 row("npu_slice(Tensor self, int[] offsets, int[] size) -> Tensor",
     "Slice", lambda a: made(a.self, [
         whole - offset if size == -1 else size
-        for whole, offset, size in zip(a.self.shape, a.offsets, a.size)]), names={"self": "x"})
+        for whole, offset, size in zip(a.self.shape, a.offsets, a.size)]), names={"self": "x"},
+    constants=("offsets", "size"))
 
 
 def _pad(a: Arguments) -> None:
-    a.paddings = torch.tensor(list(a.paddings), dtype=torch.int64).reshape(-1, 2)
+    a.paddings = Constant.of(a.paddings, a.input.dim(), 2)
 
 
 row("npu_pad(Tensor input, int[] paddings) -> Tensor",
     "Pad", lambda a: made(a.input, [
         size + a.paddings[2 * at] + a.paddings[2 * at + 1]
-        for at, size in enumerate(a.input.shape)]), names={"input": "x"}, adapt=_pad)
+        for at, size in enumerate(a.input.shape)]), names={"input": "x"}, adapt=_pad,
+    constants=("paddings",))
 
 
 def _sort(a: Arguments) -> None:
@@ -155,3 +159,51 @@ row("npu_fused_causal_conv1d_v2(Tensor(a!) x, Tensor weight, Tensor(b!) conv_sta
     + " -> ()",
     "InplaceFusedCausalConv1d", lambda a: None, adapt=_causal, results=())
 
+
+# ---- slices ----
+
+_SLICE = ("(Tensor self, int[] begin, int[] end, int[] strides, int begin_mask=0, int end_mask=0, "
+          "int ellipsis_mask=0, int new_axis_mask=0, int shrink_axis_mask=0%s) -> %s")
+
+
+def _sliced(a: Arguments) -> torch.Tensor:
+    """The shape by the rules of StridedSlice: bit i of a mask is about entry i."""
+    index: list = []
+    for at, (begin, end, stride) in enumerate(zip(a.begin, a.end, a.strides)):
+        bit = 1 << at
+        if a.ellipsis_mask & bit:
+            index.append(Ellipsis)
+        elif a.new_axis_mask & bit:
+            index.append(None)
+        elif a.shrink_axis_mask & bit:
+            index.append(begin)
+        elif stride < 0:
+            raise NotImplementedError("torch_npu: npu_indexing: strides below 0 have no meta form")
+        else:
+            index.append(slice(None if a.begin_mask & bit else begin,
+                               None if a.end_mask & bit else end, stride))
+    return made(a.self, a.self[tuple(index)].shape)
+
+
+_SLICE_ROW = {"kind": "StridedSlice", "names": {"self": "x"},
+              "constants": ("begin", "end", "strides")}
+
+row("npu_indexing" + _SLICE % ("", "Tensor"), meta=_sliced, **_SLICE_ROW)
+
+
+def _write_slice(a: Arguments, outputs: dict) -> torch.Tensor:
+    return a.out.resize_(outputs["y"].shape).copy_(outputs["y"])
+
+
+row("npu_indexing.out" + _SLICE % (", *, Tensor(a!) out", "Tensor(a!)"), meta=lambda a: a.out,
+    results=_write_slice, **{**_SLICE_ROW, "names": {"self": "x", "out": None}})
+
+# ---- logits that a sampler may draw ----
+
+
+def _sorted(a: Arguments) -> None:
+    a.sorted_value, a.sorted_indices = torch.sort(a.pop("logits"), dim=-1, stable=True)
+
+
+row("npu_top_k_top_p(Tensor logits, Tensor? p=None, Tensor? k=None) -> Tensor",
+    "ApplyTopKTopPWithSorted", lambda a: like(a.logits), adapt=_sorted)

@@ -1,0 +1,534 @@
+"""torch.ops.npu: operators of the vendor's library against torch's own formulas, with drawn shapes."""
+
+import json
+import os
+import random
+import subprocess
+import unittest
+
+import npu_case
+from npu_case import torch
+
+if torch is not None:
+    import torch_npu
+    from torch._subclasses import FakeTensorMode
+    from torch.nn import functional
+
+TURNS = 24  # draws of each test; the operators' own tests draw more
+FLOATS = () if torch is None else (torch.float32, torch.float16, torch.bfloat16)
+
+
+def close(test, got, want, dtype=None, factor=1):
+    """Within a step or two of the result's type."""
+    bound = {torch.float16: 4e-3, torch.bfloat16: 3e-2}.get(dtype or got.dtype, 3e-5) * factor
+    test.assertEqual(got.shape, want.shape)
+    torch.testing.assert_close(got.double(), want.double(), rtol=bound, atol=bound)
+
+
+def same_results(test, call, *args, **kwargs):
+    """The meta function tells the types and shapes of the results."""
+    given = call(*args, **kwargs)
+    fake = FakeTensorMode(allow_non_fake_inputs=True)
+    with fake:
+        lists = (list, tuple)
+        faked = [fake.from_tensor(each) if isinstance(each, torch.Tensor) else each
+                 for each in args]
+        words = {name: fake.from_tensor(each) if isinstance(each, torch.Tensor) else each
+                 for name, each in kwargs.items()}
+        told = call(*faked, **words)
+    pairs = zip(given, told) if isinstance(given, lists) else [(given, told)]
+    for seen, said in pairs:
+        test.assertEqual((seen.dtype, seen.shape), (said.dtype, said.shape))
+    return given
+
+
+class Norms(unittest.TestCase):
+    def test_the_vendor_s_layer_norm_for_inference(self):
+        draw = random.Random(1)
+        for _ in range(TURNS):
+            shape = [draw.randint(1, 4) for _ in range(draw.randint(1, 3))]
+            count = draw.randint(1, len(shape))
+            dtype = draw.choice(FLOATS)
+            x = torch.randn(shape).to(dtype)
+            weight, bias = (torch.randn(shape[-count:]).to(dtype) for _ in range(2))
+            words = draw.choice([{}, {"weight": weight}, {"weight": weight, "bias": bias}])
+            got = same_results(self, torch_npu.npu_layer_norm_eval, x, shape[-count:], **words)
+            close(self, got, functional.layer_norm(x.float(), shape[-count:],
+                                                   **{k: v.float() for k, v in words.items()}),
+                  dtype)
+
+    def test_group_norms_give_the_reciprocal_deviation(self):
+        x, weight, bias = torch.randn(2, 6, 5), torch.randn(6), torch.randn(6)
+        y, mean, rstd = same_results(self, torch_npu.npu_group_norm_silu, x, weight, bias, 3)
+        wanted = torch.native_group_norm(x, weight, bias, 2, 6, 5, 3, 1e-5)
+        close(self, y, functional.silu(wanted[0]))
+        close(self, mean, wanted[1])
+        close(self, rstd, wanted[2])
+
+    def test_group_norms_with_swish_and_their_gradient(self):
+        draw = random.Random(2)
+        for _ in range(TURNS):
+            groups, scale = draw.randint(1, 3), draw.choice([1.0, 0.5, 2.0])
+            channels = groups * draw.randint(1, 3)
+            x, weight, bias = (torch.randn(size, requires_grad=True) for size in (
+                (draw.randint(1, 3), channels, draw.randint(2, 5)), (channels,), (channels,)))
+            y, _, _ = torch_npu.npu_group_norm_swish(x, groups, weight, bias, swish_scale=scale)
+            plain = functional.group_norm(x, groups, weight, bias)
+            wanted = plain * torch.sigmoid(scale * plain)
+            close(self, y, wanted)
+            dy = torch.randn_like(y)
+            for got, want in zip(torch.autograd.grad(y, (x, weight, bias), dy),
+                                 torch.autograd.grad(wanted, (x, weight, bias), dy)):
+                close(self, got, want, factor=20)
+
+    def test_sums_of_two_types_and_of_several_dimensions(self):
+        draw = random.Random(3)
+        for _ in range(TURNS):
+            shape = [draw.randint(1, 3), draw.randint(1, 4), draw.randint(2, 6)]
+            span = shape[-draw.randint(1, 2):]
+            types = draw.choice(FLOATS), draw.choice(FLOATS)
+            x1, x2 = (torch.randn(shape).to(dtype) for dtype in types)
+            gamma, beta = torch.randn(span), torch.randn(span)
+            y, _, rstd, x = same_results(self, torch_npu.npu_add_layer_norm, x1, x2, gamma, beta,
+                                         1e-5, True)
+            wide = types[0] if types[0] == types[1] else torch.float32
+            self.assertEqual((y.dtype, x.dtype), (wide, wide))
+            total = x1.float() + x2.float()
+            close(self, y, functional.layer_norm(total, span, gamma, beta), wide, 4)
+            self.assertEqual(rstd.shape[-len(span):], torch.Size([1] * len(span)))
+
+    def test_gradients_of_norms_of_sums(self):
+        draw = random.Random(4)
+        for _ in range(TURNS):
+            shape = [draw.randint(1, 3), draw.randint(1, 4), draw.randint(2, 6)]
+            span = shape[-draw.randint(1, 2):]
+            tensors = [torch.randn(size, requires_grad=True) for size in (shape, shape, span, span)]
+            x1, x2, gamma, beta = tensors
+            dy, dsum = torch.randn(shape), torch.randn(shape)
+            y, _, _, total = torch_npu.npu_add_layer_norm(x1, x2, gamma, beta, 1e-5, True)
+            wanted = functional.layer_norm(x1 + x2, span, gamma, beta)
+            for got, want in zip(
+                    torch.autograd.grad([y, total], tensors, [dy, dsum]),
+                    torch.autograd.grad([wanted, x1 + x2], tensors, [dy, dsum])):
+                close(self, got, want, factor=20)
+            _, _, y = torch_npu.npu_deep_norm(x1, x2, beta, gamma, 0.5, 1e-6)
+            wanted = functional.layer_norm(0.5 * x1 + x2, span, gamma, beta, 1e-6)
+            close(self, y, wanted)
+            for got, want in zip(torch.autograd.grad(y, tensors, dy),
+                                 torch.autograd.grad(wanted, tensors, dy)):
+                close(self, got, want, factor=20)
+
+    def test_results_that_are_not_wanted_have_one_element(self):
+        x, gamma = torch.randn(3, 64).half(), torch.randn(64).half()
+        for mask in ([True, False], [False, True], None):
+            results = same_results(self, torch_npu.npu_add_rms_norm_dynamic_quant, x, x, gamma,
+                                   output_mask=mask)
+            wanted = mask or [True, False]
+            self.assertEqual([each.numel() > 1 for each in results],
+                             [wanted[0], wanted[1], True, wanted[0], wanted[1]])
+
+    def test_gemma_s_norm(self):
+        for dtype in FLOATS:
+            x, gamma = torch.randn(2, 3, 8).to(dtype), torch.randn(8).to(dtype)
+            y, rstd = same_results(self, torch_npu.npu_gemma_rms_norm, x, gamma)
+            root = torch.rsqrt(x.float().square().mean(-1, keepdim=True) + 1e-6)
+            close(self, y, x.float() * root * (1 + gamma.float()), dtype)
+            close(self, rstd, root)
+
+    def test_norms_that_are_quantised(self):
+        draw = random.Random(5)
+        for turn in range(TURNS):
+            dtype, width = draw.choice(FLOATS[1:]), 8 * draw.randint(1, 4)
+            x, other = (torch.randn(draw.randint(1, 4), width).to(dtype) for _ in range(2))
+            other = torch.randn_like(x)
+            gamma, beta = torch.randn(width).to(dtype), torch.randn(width).to(dtype)
+            scale = (torch.rand(width) * 0.05 + 0.02).to(dtype)
+            shift = torch.randint(-5, 6, (width,), dtype=torch.int8)
+            total = (x + other).float() if turn % 2 else x.float()
+            root = torch.rsqrt(total.square().mean(-1, keepdim=True) + 1e-6)
+            wanted = (total * root * gamma.float() + beta.float()) / scale.float() + shift.float()
+            if turn % 2:
+                got, _, summed = same_results(
+                    self, torch_npu.npu_add_rms_norm_quant, x, other, gamma, scale,
+                    shift.to(torch.int32), beta)
+                self.assertTrue(torch.equal(summed, x + other))
+            elif turn % 4:
+                got, _ = same_results(self, torch_npu.npu_rms_norm_quant_v2, x, gamma, scale,
+                                      offset=shift, beta=beta)
+            else:
+                got = same_results(self, torch_npu.npu_rms_norm_quant, x, gamma, beta, scale, shift)
+            self.assertEqual(got.dtype, torch.int8)
+            self.assertLessEqual((got.float() - wanted.clamp(-128, 127)).abs().max().item(), 0.501)
+
+
+class Elementwise(unittest.TestCase):
+    def test_gelu_times_the_other_half(self):
+        for turn in range(TURNS):
+            x = torch.randn(turn % 3 + 1, 2 * (turn % 7 + 1)).to(FLOATS[turn % 3])
+            approximate = ("none", "tanh")[turn % 2]
+            a, b = x.float().chunk(2, -1)
+            close(self, same_results(self, torch_npu.npu_gelu_mul, x, approximate=approximate),
+                  functional.gelu(a, approximate=approximate) * b, x.dtype)
+
+    def test_masked_softmax_and_its_gradient(self):
+        draw = random.Random(6)
+        for _ in range(TURNS):
+            shape = [draw.randint(1, 3) for _ in range(3)] + [draw.randint(2, 6)]
+            x = torch.randn(shape, requires_grad=True)
+            mask = torch.rand([draw.choice([1, each]) for each in shape]) < 0.3
+            scale = draw.choice([1, 0.5])
+            y = torch_npu.npu_scaled_masked_softmax(x, mask, scale)
+            wanted = (x * scale).masked_fill(mask, -10000.0).softmax(-1)
+            close(self, y, wanted)
+            dy = torch.randn_like(y)
+            close(self, torch.autograd.grad(y, x, dy)[0], torch.autograd.grad(wanted, x, dy)[0])
+
+    def test_cross_entropy_and_its_gradient(self):
+        draw = random.Random(7)
+        for _ in range(TURNS):
+            n, classes = draw.randint(1, 5), draw.randint(2, 6)
+            x = torch.randn(n, classes, requires_grad=True)
+            target = torch.randint(0, classes, (n,))
+            words = {"weight": draw.choice([None, torch.rand(classes) + 0.1]),
+                     "reduction": draw.choice(["mean", "sum", "none"]),
+                     "label_smoothing": draw.choice([0.0, 0.1])}
+            loss, log_prob, _, _ = same_results(self, torch_npu.npu_cross_entropy_loss, x, target,
+                                                **words)
+            wanted = functional.cross_entropy(x, target, **words)
+            close(self, loss, wanted.reshape(loss.shape))
+            close(self, log_prob, x.log_softmax(-1))
+            dy = torch.randn_like(loss)
+            close(self, torch.autograd.grad(loss, x, dy)[0],
+                  torch.autograd.grad(wanted, x, dy.reshape(wanted.shape))[0])
+
+    def test_swiglu_is_quantised_by_groups(self):
+        for turn in range(TURNS):
+            rows, width, dynamic = turn % 5 + 1, 8 * (turn % 3 + 1), turn % 2 == 0
+            x = torch.randn(rows, 2 * width).to(FLOATS[turn % 3])
+            smooth, shift = torch.rand(2, width) * 20, torch.randn(2, width)
+            first = turn % (rows + 1)
+            a, b = x.float().chunk(2, -1)
+            z = a * functional.silu(b)
+            which = (torch.arange(rows) >= first).long()
+            z = z * smooth[which] + (0 if dynamic else shift[which])
+            y, scale = same_results(
+                self, torch_npu.npu_swiglu_quant, x, smooth_scales=smooth, offsets=shift,
+                group_index=torch.tensor([first, rows], dtype=torch.int32),
+                quant_mode=int(dynamic))
+            if dynamic:
+                factors = 127 / z.abs().amax(-1)
+                close(self, scale, factors, factor=10)
+                z = z * factors[:, None]
+            self.assertLessEqual((y.float() - z.clamp(-128, 127)).abs().max().item(), 0.51)
+
+    def test_rotary_embeddings_by_positions(self):
+        for turn in range(TURNS):
+            tokens, half = turn % 4 + 1, 3 * (turn % 3 + 1)
+            head = 2 * half + (4 if turn % 5 == 0 else 0)
+            cache = torch.randn(9, 2 * half)
+            query, key = torch.randn(tokens, 3 * head), torch.randn(tokens, head)
+            three, neox = turn % 2 == 0, turn % 4 < 2
+            positions = torch.randint(0, 9, (3, tokens) if three else (tokens,))
+            cos, sin = cache[positions].chunk(2, -1)
+            section = [half - 2, 1, 1] if three else None
+            if three:
+                cos, sin = (torch.cat([part[i] for i, part in enumerate(
+                    each.split(section, -1))], -1) for each in (cos, sin))
+
+            def rotated(x):
+                x = x.unflatten(-1, (-1, head)).clone()
+                turned = x[..., :2 * half]
+                a, b = turned.chunk(2, -1) if neox else (turned[..., ::2], turned[..., 1::2])
+                c, s = cos.unsqueeze(1), sin.unsqueeze(1)
+                first, second = a * c - b * s, b * c + a * s
+                x[..., :2 * half] = (torch.cat([first, second], -1) if neox
+                                     else torch.stack([first, second], -1).flatten(-2))
+                return x.flatten(-2)
+
+            got = same_results(self, torch_npu.npu_mrope, positions, query, key, cache, head,
+                               mrope_section=section, rotary_mode="half" if neox else "interleave")
+            close(self, got[0], rotated(query))
+            close(self, got[1], rotated(key))
+            if not three:
+                q, k = query.clone(), key.clone()
+                torch_npu._npu_rotary_embedding(positions, q, k, head, cache, neox)
+                self.assertTrue(torch.equal(q, got[0]) and torch.equal(k, got[1]))
+
+    def test_rotation_by_tables(self):
+        x, cos, sin = torch.randn(2, 3, 4, 8), torch.randn(1, 3, 1, 8), torch.randn(1, 3, 1, 8)
+        close(self, torch_npu.npu_rotary_position_embedding(x, cos, sin, 0),
+              torch_npu.npu_rotary_mul(x, cos, sin))
+
+
+class Experts(unittest.TestCase):
+    def test_tokens_are_permuted_by_expert_and_back(self):
+        draw = random.Random(8)
+        for _ in range(TURNS):
+            tokens, choices, width = draw.randint(1, 6), draw.randint(1, 3), draw.randint(1, 5)
+            x = torch.randn(tokens, width, requires_grad=True)
+            experts = torch.randint(0, 4, (tokens, choices))
+            probs = torch.rand(tokens, choices, requires_grad=True)
+            permuted, places = same_results(self, torch_npu.npu_moe_token_permute, x, experts)
+            order = torch.argsort(experts.flatten(), stable=True)
+            self.assertTrue(torch.equal(permuted, x[order // choices]))
+            self.assertTrue(torch.equal(places, torch.argsort(order).int()))
+            y = torch_npu.npu_moe_token_unpermute(permuted * 2, places, probs)
+            wanted = 2 * x * probs.sum(-1, keepdim=True)
+            close(self, y, wanted)
+            dy = torch.randn_like(y)
+            for got, want in zip(torch.autograd.grad(y, (x, probs), dy),
+                                 torch.autograd.grad(wanted, (x, probs), dy)):
+                close(self, got, want)
+
+    def test_some_tokens_are_dropped(self):
+        x = torch.randn(3, 2)
+        permuted, places = same_results(self, torch_npu.npu_moe_token_permute, x,
+                                        torch.tensor([2, 0, 1]), 2)
+        self.assertTrue(torch.equal(permuted, x[[1, 2]]))
+        self.assertEqual(places.tolist(), [2, 0, 1])
+
+    def test_routing_maps(self):
+        draw = random.Random(9)
+        for turn in range(TURNS):
+            tokens, experts, width = draw.randint(2, 6), draw.randint(2, 4), draw.randint(1, 5)
+            padded, weighs = turn % 2 == 0, turn % 3 > 0
+            choices, capacity = draw.randint(1, experts), draw.randint(1, tokens)
+            scores = torch.rand(tokens, experts)
+            routing = torch.zeros(tokens, experts, dtype=torch.bool).scatter_(
+                1, scores.topk(choices).indices, True)
+            x = torch.randn(tokens, width, requires_grad=True)
+            probs = torch.rand(tokens, experts, requires_grad=True)
+            rows = experts * capacity if padded else tokens * choices
+            words = {"probs": probs if weighs else None, "drop_and_pad": padded}
+            permuted, weights, places = torch_npu.npu_moe_token_permute_with_routing_map(
+                x, routing, num_out_tokens=rows, **words)
+            columns = routing.T.int().argsort(dim=-1, descending=True, stable=True)
+            if padded:
+                order = columns[:, :capacity].flatten()
+                expert = torch.arange(experts).repeat_interleave(capacity)
+                self.assertTrue(torch.equal(places, order.int()))
+            else:
+                expert, order = routing.T.nonzero(as_tuple=True)
+                self.assertTrue(torch.equal(places, order.argsort(stable=True).int()))
+            self.assertTrue(torch.equal(permuted, x[order]))
+            y = torch_npu.npu_moe_token_unpermute_with_routing_map(
+                permuted, places, [tokens, width], routing_map=routing, **words)
+            picked = probs[order, expert]
+            wanted = torch.zeros(tokens, width).index_add(
+                0, order, x[order] * (picked[:, None] if weighs else 1))
+            close(self, y, wanted)
+            inputs, outputs, references = [x], [y], [wanted]
+            if weighs:
+                self.assertTrue(torch.equal(weights, picked))
+                inputs, outputs, references = [x, probs], [y, weights], [wanted, picked]
+            gradients = [torch.randn_like(each) for each in outputs]
+            for got, want in zip(torch.autograd.grad(outputs, inputs, gradients),
+                                 torch.autograd.grad(references, inputs, gradients)):
+                close(self, got, want)
+
+    def test_the_gate_gives_its_softmax_only_where_it_is_asked_for(self):
+        x = torch.randn(3, 5)
+        for renorm in (0, 1):
+            for wanted in (True, False):
+                softmax = same_results(self, torch_npu.npu_moe_gating_top_k_softmax_v2, x, k=2,
+                                       renorm=renorm, output_softmax=wanted)[2]
+                if wanted and renorm == 0:
+                    close(self, softmax, x.softmax(-1))
+                else:
+                    self.assertEqual(softmax.shape, (0,))
+
+    def test_rows_of_all_positions_where_few_experts_are_active(self):
+        ids = torch.tensor([[2, 0], [1, 2], [3, 0], [2, 1]], dtype=torch.int32)
+        rows = torch_npu.npu_moe_init_routing_v2(
+            torch.randn(4, 2), ids, expert_num=4, active_expert_range=[1, 3], active_num=8,
+            row_idx_type=1)[1]
+        self.assertEqual(rows.tolist(), [2, 7, 0, 3, 6, 4, 1, 5])
+
+
+class Memory(unittest.TestCase):
+    def test_slices_as_tensorflow_has_them(self):
+        x = torch.arange(60.0).reshape(3, 4, 5)
+        for begin, end, strides, words in (
+                ([0, 1, 0], [3, 4, 5], [1, 2, 2], {}),
+                ([1, 0], [3, 2], [1, 1], {"begin_mask": 2}),
+                ([1, 0], [2, 2], [1, 1], {"shrink_axis_mask": 1}),
+                ([0, 0, 1], [0, 0, 3], [1, 1, 1], {"ellipsis_mask": 2, "end_mask": 1})):
+            got = same_results(self, torch_npu.npu_indexing, x, begin, end, strides, **words)
+            index = []
+            for at, (first, last, step) in enumerate(zip(begin, end, strides)):
+                if words.get("ellipsis_mask", 0) >> at & 1:
+                    index.append(Ellipsis)
+                elif words.get("shrink_axis_mask", 0) >> at & 1:
+                    index.append(first)
+                else:
+                    index.append(slice(None if words.get("begin_mask", 0) >> at & 1 else first,
+                                       None if words.get("end_mask", 0) >> at & 1 else last, step))
+            self.assertTrue(torch.equal(got, x[tuple(index)]))
+        out = torch.empty(0)
+        torch_npu.npu_indexing.out(x, [0], [2], [1], out=out)
+        self.assertTrue(torch.equal(out, x[:2]))
+
+    def test_shapes_that_a_call_names(self):
+        for _ in range(TURNS):
+            x = torch.randn([random.randint(1, 4) for _ in range(3)])
+            order = random.sample(range(3), 3)
+            self.assertTrue(torch.equal(same_results(self, torch_npu.npu_transpose, x, order),
+                                        x.permute(order)))
+            self.assertTrue(torch.equal(
+                same_results(self, torch_npu.npu_broadcast, x, [2, *x.shape]), x.expand(2, *x.shape)))
+            self.assertTrue(torch.equal(
+                same_results(self, torch_npu.npu_reshape, x, [x.shape[2], -1]),
+                x.reshape(x.shape[2], -1)))
+            first = [random.randrange(size) for size in x.shape]
+            count = [random.randint(1, size - at) for size, at in zip(x.shape, first)]
+            self.assertTrue(torch.equal(
+                same_results(self, torch_npu.npu_slice, x, first, count),
+                x[tuple(slice(at, at + size) for at, size in zip(first, count))]))
+            pads = [random.randint(0, 2) for _ in range(6)]
+            self.assertTrue(torch.equal(
+                same_results(self, torch_npu.npu_pad, x, pads),
+                functional.pad(x, [*pads[4:], *pads[2:4], *pads[:2]])))
+        x1 = torch.randint(-5, 6, (2, 3, 16), dtype=torch.int8)
+        x2 = torch.randint(-5, 6, (2, 16, 16), dtype=torch.int8)
+        s1, s2 = torch.rand(2, 3), torch.rand(16).bfloat16()
+        wanted = ((x1.float() @ x2.float()) * s1[..., None] * s2.float()).sum(0)
+        close(self, same_results(self, torch_npu.npu_quant_matmul_reduce_sum, x1, x2, x1_scale=s1,
+                                 x2_scale=s2), wanted, torch.bfloat16)
+
+    def test_logits_that_a_sampler_may_draw(self):
+        for turn in range(TURNS):
+            rows, width = turn % 3 + 1, turn % 7 + 2
+            logits = torch.randn(rows, width)
+            p, k = torch.rand(rows), torch.randint(1, width + 1, (rows,), dtype=torch.int32)
+            ordered, places = logits.sort(-1)
+            least = ordered.gather(1, (width - k.long()).unsqueeze(1))
+            ordered = ordered.masked_fill(ordered < least, -torch.inf)
+            unlikely = ordered.softmax(-1).cumsum(-1) <= 1 - p.unsqueeze(1)
+            unlikely[:, -1] = False
+            ordered = ordered.masked_fill(unlikely, -torch.inf)
+            wanted = torch.empty_like(ordered).scatter_(-1, places, ordered)
+            self.assertTrue(torch.equal(
+                same_results(self, torch_npu.npu_top_k_top_p, logits, p, k), wanted))
+
+    def test_caches_in_pages_come_out_again(self):
+        key_cache, value_cache = torch.randn(4, 2, 1, 8), torch.randn(4, 2, 1, 4)
+        table = torch.tensor([[2, 0], [3, 1]], dtype=torch.int32)
+        key, value = torch.zeros(5, 1, 8), torch.zeros(5, 1, 4)
+        torch_npu.npu_gather_pa_kv_cache(key_cache, value_cache, table,
+                                         torch.tensor([3, 2], dtype=torch.int32), key, value)
+        wanted = [(2, 0), (2, 1), (0, 0), (3, 0), (3, 1)]
+        self.assertTrue(torch.equal(key, torch.stack([key_cache[at] for at in wanted])))
+        self.assertTrue(torch.equal(value, torch.stack([value_cache[at] for at in wanted])))
+
+    def test_a_cache_in_tiles_is_written_and_read(self):
+        heads, width, size = 2, 32, 4
+        key = torch.randn(3, heads, width).half()
+        cache = torch.zeros(2, heads * width // 16, size, 16).half()
+        cast = torch_npu.npu_format_cast(cache, 29)
+        slots = torch.tensor([5, 0, 2], dtype=torch.int32)
+        torch_npu.npu_scatter_pa_kv_cache(key, key, cast, torch.zeros_like(cache), slots)
+        for token, slot in enumerate(slots.tolist()):
+            self.assertTrue(torch.equal(cast[slot // size, :, slot % size].flatten(),
+                                        key[token].flatten()))
+        found, again = torch.zeros(4, heads, width).half(), torch.zeros(4, heads, width).half()
+        torch_npu.npu_gather_pa_kv_cache(cast, cast, torch.tensor([[1, 0]], dtype=torch.int32),
+                                         torch.tensor([4], dtype=torch.int32), found, again)
+        self.assertTrue(torch.equal(found[1], key[0]))
+
+    def test_one_query_of_each_sequence_in_pages(self):
+        draw = random.Random(10)
+        for _ in range(TURNS):
+            batch, groups, kv_heads, width, size = (draw.randint(1, 3), draw.randint(1, 2),
+                                                    draw.randint(1, 2), 16, 4)
+            query = torch.randn(batch, groups * kv_heads, width)
+            keys, values = torch.randn(2, 8, size, kv_heads, width)
+            table = torch.randint(0, 8, (batch, 3), dtype=torch.int32)
+            lengths = torch.randint(1, 3 * size + 1, (batch,), dtype=torch.int32)
+            out = torch.empty_like(query)
+            torch_npu._npu_paged_attention(query, keys, values, kv_heads, groups * kv_heads, 0.25,
+                                           table, lengths, out)
+            for b in range(batch):
+                k, v = (each[table[b].long()].flatten(0, 1)[:lengths[b]]
+                        .repeat_interleave(groups, 1) for each in (keys, values))
+                weights = (torch.einsum("hd,shd->hs", query[b], k) * 0.25).softmax(-1)
+                close(self, out[b], torch.einsum("hs,shd->hd", weights, v))
+        workspace = torch_npu._npu_paged_attention_get_workspace(
+            query, keys, values, kv_heads, groups * kv_heads, 0.25, table, lengths, out)
+        again = torch.empty_like(out)
+        torch_npu._npu_paged_attention(query, keys, values, kv_heads, groups * kv_heads, 0.25,
+                                       table, lengths, again, workspace=workspace)
+        self.assertTrue(torch.equal(out, again))
+
+
+class Products(unittest.TestCase):
+    def test_weights_are_packed_to_four_bits(self):
+        weight = torch.randint(-8, 8, (16, 24), dtype=torch.int32)
+        packed = same_results(self, torch_npu.npu_convert_weight_to_int4pack, weight)
+        x = torch.randn(5, 16).half()
+        scale, shift = torch.rand(1, 24).half(), torch.rand(1, 24).half()
+        got = torch_npu.npu_weight_quant_batchmatmul(x, packed, scale, shift)
+        close(self, got, x.float() @ ((weight + shift.float()) * scale.float()), torch.float16, 4)
+        with self.assertRaisesRegex(ValueError, "multiple of 8"):
+            torch_npu.npu_convert_weight_to_int4pack(weight[:, :20])
+
+    def test_a_product_with_gelu(self):
+        for turn in range(TURNS):
+            m, k, n = turn % 4 + 1, 8 * (turn % 3 + 1), 8 * (turn % 2 + 1)
+            x1 = torch.randint(-5, 6, (m, k), dtype=torch.int8)
+            x2 = torch.randint(-5, 6, (k, n), dtype=torch.int8)
+            s1, s2 = torch.rand(m) * 0.1, torch.rand(n) * 0.1
+            bias = torch.randn(n) if turn % 2 else None
+            form = ("gelu_erf", "gelu_tanh")[turn % 2]
+            got = same_results(self, torch_npu.npu_quant_matmul_gelu, x1, x2, s1, s2, bias=bias,
+                               approximate=form)
+            wanted = (x1.float() @ x2.float()) * s1[:, None] * s2
+            wanted = wanted if bias is None else wanted + bias
+            close(self, got, functional.gelu(
+                wanted, approximate="tanh" if turn % 2 else "none"), torch.float16)
+
+
+class Optimizers(unittest.TestCase):
+    def test_steps_are_those_of_torch(self):
+        for decays in (False, True):
+            torch.manual_seed(5)
+            plain = torch.nn.Parameter(torch.randn(7))
+            var, m, v = plain.detach().clone(), torch.zeros(7), torch.zeros(7)
+            kind = torch.optim.AdamW if decays else torch.optim.Adam
+            words = {"weight_decay": 0.1} if decays else {}
+            optimizer = kind([plain], lr=0.01, betas=(0.9, 0.99), eps=1e-8, **words)
+            for step in range(1, 5):
+                grad = torch.randn(7)
+                plain.grad = grad.clone()
+                optimizer.step()
+                if decays:  # powers of the step before
+                    torch_npu.npu_apply_adam_w(0.9 ** (step - 1), 0.99 ** (step - 1), 0.01, 0.1,
+                                               0.9, 0.99, 1e-8, grad, None, False, False,
+                                               out=(var, m, v))
+                else:
+                    torch_npu.npu_apply_adam_out(0.9 ** step, 0.99 ** step, 0.01, 0.9, 0.99, 1e-8,
+                                                 grad, False, False, var, m, v)
+                close(self, var, plain.detach(), factor=5)
+        with self.assertRaisesRegex(TypeError, "expected out="):
+            torch_npu.npu_apply_adam(0.9, 0.9, 0.1, 0.9, 0.9, 1e-8, var, False, False)
+
+
+class Doors(unittest.TestCase):
+    def test_values_that_shapes_depend_on_are_constants(self):
+        """What an operator needs to know before it runs, its row gives as constants."""
+        from torch_npu import _table
+
+        told = subprocess.run([os.environ["NPUMESH_COMMAND"], "ops", "--json"],
+                              capture_output=True, text=True, check=True).stdout
+        needs = {each["type"]: [trait[len("needs "):] for trait in each["traits"]
+                                if trait.startswith("needs ")]
+                 for each in json.loads(told)["operators"]}
+        self.assertEqual(needs["LayerNormV4"], ["normalized_shape"])
+        for name, row in _table.ROWS.items():
+            given = {row.names.get(each, each) for each in row.constants}
+            for kind in row.operators:
+                with self.subTest(name):
+                    self.assertLessEqual(set(needs[kind]), given, kind)
+
+
+if __name__ == "__main__":
+    npu_case.main()
