@@ -1,8 +1,9 @@
 """npu is the CPU: wherever torch takes a device, "npu" means the memory of this process.
 
 torch learns the name by its privateuse1 device, which stays empty: every function that takes a
-device is given the CPU in its place. So tensors say device(type="cpu"), `is_npu` is true for them,
-and torch's own operators compute them as ever.
+device is given the CPU in its place. So tensors say device(type="cpu"), and torch's own operators
+compute them as ever. What lies where, and what a transfer copies, is known by _places.py; `is_npu` is
+false only for what is known to lie on the host.
 """
 
 from __future__ import annotations
@@ -14,48 +15,41 @@ from typing import Any, Callable
 import torch
 from torch.utils import _device as torch_device
 
-CPU = torch.device("cpu")
-
-
-def is_npu_name(value: Any) -> bool:
-    return isinstance(value, str) and (value == "npu" or value.startswith("npu:"))
-
-
-def host(device: Any) -> Any:
-    """The CPU for "npu", "npu:0" and torch.device("npu"); anything else as it is."""
-    if isinstance(device, torch.device):
-        return CPU if device.type == "npu" else device
-    return CPU if is_npu_name(device) else device
-
-
-def _hosted(value: Any) -> Any:
-    """The same for an argument that need not be a device."""
-    if isinstance(value, (str, torch.device)):
-        return host(value)
-    return value
+from . import _places
+from ._places import CPU, Place, host, is_npu_name, place_named, put
 
 
 def _by_keyword(function: Callable) -> Callable:
-    """Of a function whose device comes as the keyword `device`."""
+    """Of a function that makes a tensor; the device comes as the keyword `device`."""
 
     @functools.wraps(function)
     def with_host(*args: Any, **kwargs: Any) -> Any:
-        if "device" in kwargs:
-            kwargs["device"] = host(kwargs["device"])
-        return function(*args, **kwargs)
+        pinned = kwargs.pop("pin_memory", False)
+        device = kwargs.get("device")
+        if device is not None:
+            kwargs["device"] = host(device)
+        made = function(*args, **kwargs)
+        place = Place.PINNED if pinned else place_named(device)
+        return made if place is None else put(made, place)
 
     return with_host
 
 
-def _anywhere(function: Callable) -> Callable:
-    """Of a function that takes a device in any place."""
+def _of_data(function: Callable) -> Callable:
+    """The same of a function whose tensor may share the memory of what it is given: on a device it is
+    a copy."""
 
     @functools.wraps(function)
     def with_host(*args: Any, **kwargs: Any) -> Any:
-        args = tuple([_hosted(each) for each in args])
-        if "device" in kwargs:
-            kwargs["device"] = host(kwargs["device"])
-        return function(*args, **kwargs)
+        device = kwargs.get("device")
+        if device is None:
+            return function(*args, **kwargs)
+        kwargs["device"] = host(device)
+        made = function(*args, **kwargs)
+        place = place_named(device)
+        if isinstance(args[0] if args else kwargs.get("data", kwargs.get("obj")), torch.Tensor):
+            return made.to(device)
+        return put(made.clone(), place) if place is Place.NPU else made
 
     return with_host
 
@@ -65,8 +59,9 @@ def _anywhere(function: Callable) -> Callable:
 # Besides the functions that torch itself knows as constructors for `with torch.device(...)`.
 _MORE_CONSTRUCTORS = (
     "empty_like", "full_like", "ones_like", "zeros_like", "rand_like", "randn_like",
-    "randint_like", "asarray", "as_tensor", "tensor", "from_file", "scalar_tensor",
+    "randint_like", "tensor", "scalar_tensor",
 )
+_OF_DATA = ("asarray", "as_tensor", "from_file")
 _TENSOR_BY_KEYWORD = ("new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor",
                       "new_zeros")
 
@@ -84,6 +79,8 @@ def _replace_constructors() -> None:
     # Asked before anything is replaced: torch keeps these functions, and compares them with what
     # it sees below `with torch.device(...)`.
     known = torch_device._device_constructors()
+    for name in _OF_DATA:
+        _replace(torch, name, _of_data)
     for owner in (torch, torch.fft, torch.signal.windows):
         for name in dir(owner):
             if not name.startswith("_") and getattr(owner, name, None) in _callables(known):
@@ -99,39 +96,22 @@ def _callables(known: Any) -> list:
 def _replace_tensor_methods() -> None:
     for name in _TENSOR_BY_KEYWORD:
         _replace(torch.Tensor, name, _by_keyword)
-    _replace(torch.Tensor, "to", _anywhere)
-    torch.Tensor.npu = _tensor_npu
+    _places.install()
     torch.Tensor.is_npu = property(_is_npu)
     torch.nn.Module.npu = _module_npu
-    torch.nn.Parameter.npu = _tensor_npu
-    torch.nn.utils.rnn.PackedSequence.npu = lambda self, *_, **__: self.to(CPU)
-    torch.UntypedStorage.npu = _storage_npu
-    torch.TypedStorage.npu = _storage_npu
-    torch.UntypedStorage.is_npu = torch.TypedStorage.is_npu = property(lambda self: True)
-
-
-def _tensor_npu(self: torch.Tensor, device: Any = None, non_blocking: bool = False,
-                memory_format: Any = torch.preserve_format) -> torch.Tensor:
-    """The tensor itself: it is where the simulated NPU computes."""
-    from .npu import check_device
-
-    check_device(device)
-    return self.to(CPU, non_blocking=non_blocking, memory_format=memory_format)
-
-
-def _storage_npu(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
-    return self.cpu()
+    torch.nn.utils.rnn.PackedSequence.npu = lambda self, *_, **__: self.to("npu")
 
 
 def _module_npu(self: torch.nn.Module, device: Any = None) -> torch.nn.Module:
     from .npu import check_device
 
     check_device(device)
-    return self.to(CPU)
+    return self.to("npu")
 
 
 def _is_npu(self: torch.Tensor) -> bool:
-    return self.device.type == "cpu"
+    place = _places.place_of(self)
+    return self.device.type == "cpu" and (place is None or place is Place.NPU)
 
 
 def _replace_device_context() -> None:
@@ -202,12 +182,41 @@ def _replace_autocast() -> None:
     torch.amp.grad_scaler.GradScaler.__init__ = scaler_with_host
 
 
+_hooks: list = []  # torch does not keep them
+
+
+def _register_hooks() -> None:
+    """What torch asks of an accelerator, its compiler too, where Python can answer (torch 2.9)."""
+    accelerator = getattr(torch._C, "_acc", None)
+    if not hasattr(accelerator, "register_python_privateuseone_hook"):
+        return
+
+    class Hooks(accelerator.PrivateUse1Hooks):
+        def is_available(self) -> bool:
+            return True
+
+        def is_built(self) -> bool:
+            return True
+
+        def has_primary_context(self, device_index: int) -> bool:
+            return True
+
+    class Guard(accelerator.DeviceGuard):
+        def type_(self) -> Any:
+            return torch._C._autograd.DeviceType.PrivateUse1
+
+    _hooks.extend((Hooks(), Guard()))
+    accelerator.register_python_privateuseone_hook(_hooks[0])
+    accelerator.register_python_privateuseone_device_guard(_hooks[1])
+
+
 def install(module: types.ModuleType) -> None:
     """Teaches torch the device; `module` becomes torch.npu. Once for a process."""
     if getattr(torch, "npu", None) is module:
         return
     torch.utils.rename_privateuse1_backend("npu")
     torch._register_device_module("npu", module)
+    _register_hooks()
     _replace_constructors()
     _replace_tensor_methods()
     _replace_device_context()

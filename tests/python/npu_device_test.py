@@ -13,6 +13,8 @@ import npu_case
 from npu_case import torch
 
 if torch is not None:
+    import numpy as np
+    import npumesh
     import torch_npu
     from torch._subclasses import FakeTensorMode
 
@@ -28,12 +30,85 @@ class Device(unittest.TestCase):
                 self.assertEqual(tensor.device.type, "cpu")
                 self.assertTrue(tensor.is_npu)
 
-    def test_to_the_device_keeps_the_memory(self):
+    def test_a_copy_on_the_device_is_other_memory(self):
+        x = torch.zeros(3)
+        y = x.npu()
+        y += 1
+        self.assertEqual((x.tolist(), y.tolist()), ([0, 0, 0], [1, 1, 1]))
+        golden = y.cpu()
+        y += 1
+        self.assertEqual((golden.tolist(), y.tolist()), ([1, 1, 1], [2, 2, 2]))
+        self.assertIs(y.npu(), y)
+        self.assertIs(golden.cpu(), golden)
+        self.assertIsNot(golden.to(y.device), golden)
+        self.assertEqual((y.is_npu, golden.is_npu), (True, False))
+
+    def test_to_takes_types_beside_the_device(self):
         x = torch.ones(3)
-        self.assertEqual(x.npu().data_ptr(), x.data_ptr())
-        self.assertEqual(x.to("npu").data_ptr(), x.data_ptr())
         self.assertEqual(x.to("npu", torch.float16).dtype, torch.float16)
         self.assertEqual(x.to(torch.device("npu:0"), torch.float64, True).dtype, torch.float64)
+        self.assertEqual(x.to(x.npu(), False, True).tolist(), [1, 1, 1])
+        y = x.npu()
+        self.assertIsNot(y.to("npu", torch.float32, False, True), y)
+
+    def test_gradients_go_through_copies(self):
+        x = torch.ones(3, requires_grad=True)
+        (x.npu() * 2).cpu().sum().backward()
+        self.assertEqual(x.grad.tolist(), [2, 2, 2])
+        parameter = torch.nn.Parameter(torch.ones(2, device="npu"))
+        self.assertTrue(parameter.npu().is_leaf)
+
+    def test_an_optimiser_leaves_the_copy_of_the_host_alone(self):
+        layer = torch.nn.Linear(2, 2).npu()
+        golden = {name: each.cpu() for name, each in layer.state_dict().items()}
+        before = {name: each.clone() for name, each in golden.items()}
+        optimiser = torch.optim.SGD(layer.parameters(), lr=0.5)
+        layer(torch.ones(1, 2)).sum().backward()
+        optimiser.step()
+        for name, each in golden.items():
+            self.assertTrue(torch.equal(each, before[name]))
+            self.assertFalse(torch.equal(each, layer.state_dict()[name]))
+
+    def test_packed_sequences_and_storages_are_copied(self):
+        packed = torch.nn.utils.rnn.pack_sequence([torch.zeros(2), torch.zeros(1)])
+        packed.npu().data.add_(1)
+        self.assertEqual(packed.data.tolist(), [0, 0, 0])
+        x = torch.zeros(2)
+        torch.empty(0).set_(x.untyped_storage().npu(), 0, (2,)).add_(1)
+        self.assertEqual(x.tolist(), [0, 0])
+
+    def test_memory_is_pinned(self):
+        x = torch.ones(2)
+        self.assertFalse(x.is_pinned())
+        pinned = x.pin_memory()
+        self.assertTrue(pinned.is_pinned() and pinned[1:].is_pinned())
+        self.assertIs(pinned.pin_memory(), pinned)
+        for made in (torch.empty(3, pin_memory=True), torch.zeros(3, dtype=torch.int64, pin_memory=True),
+                     torch.tensor([1.0], pin_memory=True), torch.empty_like(x, pin_memory=True),
+                     x.new_empty(2, pin_memory=True)):
+            self.assertTrue(made.is_pinned())
+        self.assertFalse(pinned.npu(non_blocking=True).is_pinned())
+        self.assertTrue(pinned.untyped_storage().is_pinned())
+        with self.assertRaisesRegex(RuntimeError, "only memory of the host can be pinned"):
+            x.npu().pin_memory()
+        x.npu().record_stream(torch.npu.current_stream())
+
+    def test_tensors_go_through_dlpack(self):
+        x = torch.ones(2, 2)
+        torch.from_dlpack(x).add_(1)
+        self.assertEqual(x.sum().item(), 8)
+        self.assertEqual(x.__dlpack_device__()[0], 1)
+        np.from_dlpack(x)[0, 0] = 5
+        self.assertEqual(x[0, 0].item(), 5)
+        graph = (b'name: "m" graph { name: "m" op { name: "x" type: "Data" output_desc { name: "y" '
+                 b'dtype: DT_FLOAT layout: "ND" shape { dim: 2 dim: 2 } } attr { key: "index" value { i: '
+                 b'0 } } } op { name: "n" type: "Neg" input: "x:0" input_desc { name: "x" dtype: '
+                 b'DT_FLOAT layout: "ND" shape { dim: 2 dim: 2 } } output_desc { name: "y" dtype: '
+                 b'DT_FLOAT layout: "ND" shape { dim: 2 dim: 2 } } } op { name: "NetOutput" type: '
+                 b'"NetOutput" input: "n:0" input_desc { name: "x" dtype: DT_FLOAT layout: "ND" shape '
+                 b'{ dim: 2 dim: 2 } } } }')
+        seen = npumesh.shared_world().load(graph).run(x)[0]
+        self.assertEqual(np.asarray(seen).tolist(), [[-5, -2], [-2, -2]])
 
     def test_modules_move(self):
         layer = torch.nn.Linear(3, 2, device="npu").npu().to("npu:0").to(torch.bfloat16)
@@ -337,6 +412,70 @@ class Graphs(unittest.TestCase):
         self.assertEqual(told["calls"][-1], "npu::npu_rms_norm")
         self.assertEqual(told["graphs"], [])  # before the first replay
 
+    def test_a_capture_gives_no_values(self):
+        """The device refuses each of these, and names no number of a tensor that has none."""
+        x, made = torch.ones(3), torch.ones(3, device="npu")
+        reads = {
+            "item": [lambda: (x * 3).sum().item(), lambda: bool((x * 2 > 2).all()),
+                                    lambda: int(x.add_(1)[0]), lambda: f"{(x * 2)[0]:.1f}",
+                                    lambda: made[0].item()],
+            "allclose": [lambda: torch.allclose(x * 2, x)],
+            "equal": [lambda: torch.equal(x * 2, x)],
+            "nonzero": [lambda: torch.nonzero(x), lambda: torch.where(x * 2 > 0)],
+            "masked_select": [lambda: torch.masked_select(x, x > 0)],
+            "numpy": [lambda: (x * 2).numpy(), lambda: np.asarray(x * 2)],
+            "tolist": [lambda: (x * 2).tolist()],
+            "repr": [lambda: print(x * 2)],
+            "reduce_ex": [lambda: torch.save(x * 2, io.BytesIO())],
+            "a copy to the host": [lambda: (x * 2).cpu(), lambda: x.to("cpu"), lambda: made.cpu()],
+            "Stream.synchronize": [lambda: torch.npu.current_stream().synchronize()],
+            "Stream.query": [lambda: torch.npu.current_stream().query()],
+            "torch.npu.synchronize": [torch.npu.synchronize],
+            "replay": [lambda: torch.npu.NPUGraph().replay()],
+            "capture_begin": [lambda: torch.npu.NPUGraph().capture_begin()],
+        }
+        copy = made.cpu()
+        reads["a copy from the host"] = [lambda: copy.npu(), lambda: copy.to("npu", non_blocking=True)]
+        for what, calls in reads.items():
+            for call in calls:
+                graph = torch.npu.NPUGraph()
+                with self.subTest(what=what), self.assertRaisesRegex(
+                        RuntimeError, rf"npu_device_test.py:\d+: {what}.* 107027 "
+                        r"\(ACL_ERROR_RT_STREAM_CAPTURED\)"):
+                    with torch.npu.graph(graph):
+                        call()
+                with self.assertRaisesRegex(RuntimeError, "nothing was captured"):
+                    graph.replay()
+        self.assertFalse(torch.npu.is_current_stream_capturing())
+
+    def test_an_event_of_a_capture_is_not_asked_for(self):
+        event = torch.npu.Event()
+        with torch.npu.graph(torch.npu.NPUGraph()):
+            self.assertTrue(event.query())
+            event.record()
+            for call in (event.query, event.synchronize):
+                with self.assertRaisesRegex(RuntimeError, r"107028 \(ACL_ERROR_RT_EVENT_CAPTURED\)"):
+                    call()
+        self.assertTrue(event.query())
+
+    def test_the_host_computes_for_itself_during_a_capture(self):
+        lengths, x = torch.tensor([3, 4], device="cpu"), torch.ones(4)
+        pinned = torch.tensor([5.0]).pin_memory()
+        graph = torch.npu.NPUGraph()
+        with torch.npu.graph(graph):
+            self.assertEqual((lengths + 1).max().item(), 5)
+            self.assertEqual(torch.arange(3).tolist(), [0, 1, 2])
+            self.assertEqual(torch.tensor([7, 8])[1].item(), 8)
+            self.assertEqual(torch.tensor([1.0]).mul_(2).cpu().tolist(), [2])
+            counted = torch.zeros(1, device="cpu")
+            counted += 1
+            y = x[:(lengths + 0)[0].item()] * pinned.to("npu", non_blocking=True)
+        x.fill_(2)
+        pinned.fill_(10)
+        for _ in range(2):
+            graph.replay()
+            self.assertEqual((y.tolist(), counted.item()), ([20, 20, 20], 1))
+
     def test_calls_in_the_wrong_order_are_refused(self):
         graph = torch.npu.NPUGraph()
         with self.assertRaisesRegex(RuntimeError, "nothing was captured"):
@@ -344,7 +483,7 @@ class Graphs(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "no capture"):
             graph.capture_end()
         with torch.npu.graph(graph):
-            with self.assertRaisesRegex(RuntimeError, "running already"):
+            with self.assertRaisesRegex(RuntimeError, "running already in this thread .*107027"):
                 torch.npu.NPUGraph().capture_begin()
 
 

@@ -1,10 +1,11 @@
 """NPUGraph: calls that are captured once and replayed.
 
-A capture writes down each call with the tensors that it reads and makes, and does not run it, but for
-views and calls whose results depend on values; results have no values before a replay. A replay runs
-the calls in order and leaves the results in the same tensors. The engine runs operators of
-torch.ops.npu, by plans that exist after the first replay, collectives, and, where TorchAir is there,
-each run of torch's own operators as one graph (segments.py, lowering.py).
+A capture writes down each call with the tensors that it reads and makes, and does not run it; results
+have no values before a replay, so what asks for values is refused (captured.py). Calls that the host
+makes for itself run at once and are not written down. A replay runs the calls in order and leaves the
+results in the same tensors. The engine runs operators of torch.ops.npu, by plans that exist after the
+first replay, collectives, and, where TorchAir is there, each run of torch's own operators as one graph
+(segments.py, lowering.py).
 
 A graph that waits for an ExternalEvent stops there; recording the event lets it go on. Until then a
 task group, the calls between graph_task_group_begin and _end, may get other arguments.
@@ -22,8 +23,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
+from .. import _places
 from .._say import no_effect
-from .schemas import writes, writes_all, written_by
+from .captured import EVENT_CAPTURED, STREAM_CAPTURED, Values, refusal
+from .schemas import depends_on_values, is_random, writes, writes_all, written_by
 from .segments import Segment, Written, segmented, storage_of, tensors_of
 from .streams import ExternalEvent, Stream, current_stream, set_stream
 
@@ -34,6 +37,10 @@ _pools = itertools.count(1)
 _MAKERS = {f"aten::{name}" for name in
            ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty",
             "new_empty_strided")}
+
+
+# Of calls that a program knows by another name.
+_NAMES_OF_READERS = {"_local_scalar_dense": "item", "is_nonzero": "item"}
 
 
 def _capture() -> Optional["_Capture"]:
@@ -132,29 +139,79 @@ class _Capture(TorchDispatchMode):
     def __init__(self, tasks: bool = False) -> None:
         super().__init__()
         self._tasks = tasks
+        self._moves = False  # the next call takes a tensor to another place
+        self.values = Values()
+        self.streams = {current_stream().stream_id}
         self.steps: List[Any] = []
         self.held: List[Any] = []
         self.group_begin: Optional[int] = None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        moves, self._moves = self._moves, False
+        given = tensors_of((args, kwargs))
+        if given and not moves and all(map(self.values.are_hosts, given)):
+            return self.values.host_has(func(*args, **kwargs))
+        known = all(map(self.values.are_constant, given)) and not is_random(func)
         if writes_all(func):
-            written = written_by(func, args, kwargs)
-            result = written[0] if len(written) == 1 else tuple(written)
-            self._add(Written(func, args, kwargs, result, [], runs=True, foreseen=True))
-            return result
+            return self._written(func, args, kwargs, known)
         foreseen, result = _foreseen(func, args, kwargs)
-        if not foreseen:
+        if not foreseen and depends_on_values(func):
+            return self._of_values(func, args, kwargs, known)
+        if known or not foreseen:
             result = func(*args, **kwargs)
         outputs = tensors_of(result)
-        places = {storage_of(each) for each in tensors_of((args, kwargs))}
+        places = {storage_of(each) for each in given}
         fresh = [at for at, each in enumerate(outputs) if storage_of(each) not in places]
+        if known or func._schema.name in _MAKERS or func._schema.name == "aten::lift_fresh":
+            self.values.know(outputs)
+        else:
+            self.values.await_replay([outputs[at] for at in fresh])
+            self.values.await_replay(tensors_of(written_by(func, args, kwargs)))
         if func._schema.name in _MAKERS:
             self.held += outputs
             return result
         runs = bool(fresh or not outputs or writes(func))
         self._add(Written(func, args, kwargs, result, fresh, runs, foreseen))
         return result
+
+    def _written(self, func: Any, args: Any, kwargs: Any, known: bool) -> Any:
+        """A call that gives only arguments that it writes."""
+        written = written_by(func, args, kwargs)
+        if known:
+            func(*args, **kwargs)
+        else:
+            self.values.await_replay(tensors_of(written))
+        result = written[0] if len(written) == 1 else tuple(written)
+        self._add(Written(func, args, kwargs, result, [], runs=True, foreseen=True))
+        return result
+
+    def _of_values(self, func: Any, args: Any, kwargs: Any, known: bool) -> Any:
+        """A call whose result is a number, or has a shape that values decide."""
+        gives_numbers = torch.Tag.data_dependent_output in func.tags
+        given = tensors_of((args, kwargs))
+        if not known and not (gives_numbers and all(map(self.values.are_there, given))):
+            name = func._schema.name.partition("::")[2]
+            raise refusal(f"{_NAMES_OF_READERS.get(name, name)} needs values", STREAM_CAPTURED)
+        result = func(*args, **kwargs)
+        outputs = tensors_of(result)
+        if outputs:
+            self.values.know(outputs)
+            self._add(Written(func, args, kwargs, result, list(range(len(outputs))), True, False))
+        return result
+
+    def permit_transfer(self, tensor: torch.Tensor, place: Optional[_places.Place],
+                        non_blocking: bool) -> None:
+        """Errors: RuntimeError for a copy that the host would wait for."""
+        self._moves = True
+        if place is None or self.values.are_constant(tensor):
+            return
+        if place.is_host and not non_blocking:
+            raise refusal("a copy to the host waits for its values", STREAM_CAPTURED)
+        source = _places.place_of(tensor)
+        if source is _places.Place.HOST or source is _places.Place.PINNED and not non_blocking:
+            raise refusal("a copy from the host that is not both pinned and non_blocking waits",
+                          STREAM_CAPTURED)
 
     def _add(self, step: Written) -> None:
         if self._tasks and step.func._schema.name in _UPDATED:
@@ -171,6 +228,14 @@ class _Capture(TorchDispatchMode):
         else:
             self.__exit__(None, None, None)
             _here.capture = None
+
+
+def _is_of_host(step: Any) -> bool:
+    """Whether a step only makes what the host keeps for itself."""
+    if not isinstance(step, Written) or not step.fresh or writes(step.func):
+        return False
+    made = tensors_of(step.result)
+    return all(_places.place_of(made[at]) is _places.Place.HOST for at in step.fresh)
 
 
 def _foreseen(func: Any, args: Any, kwargs: Any) -> Tuple[bool, Any]:
@@ -194,6 +259,44 @@ def _foreseen(func: Any, args: Any, kwargs: Any) -> Tuple[bool, Any]:
                           if isinstance(each, torch.Tensor) else each, result)
 
 
+def permit_transfer(tensor: torch.Tensor, place: Optional[_places.Place],
+                    non_blocking: bool) -> None:
+    """Before a copy to another place. Errors: RuntimeError where a capture forbids it."""
+    capture = _capture()
+    if capture is not None:
+        capture.permit_transfer(tensor, place, non_blocking)
+
+
+def permit_reading(tensor: torch.Tensor, what: str) -> None:
+    """Before `what` reads the values of a tensor past torch's dispatcher. Errors: RuntimeError when
+    they come with a replay."""
+    capture = _capture()
+    if capture is not None and not capture.values.are_there(tensor):
+        raise refusal(f"{what} needs values", STREAM_CAPTURED)
+
+
+def permit_waiting(what: str, stream: Optional[Stream] = None) -> None:
+    """Before the host waits for a stream, or for all. Errors: RuntimeError when it is captured."""
+    capture = _capture()
+    if capture is not None and (stream is None or stream.stream_id in capture.streams):
+        raise refusal(f"{what} waits for a stream that is captured", STREAM_CAPTURED)
+
+
+def permit_asking(event: Any, what: str) -> None:
+    """Before an event is asked for. Errors: RuntimeError when it was recorded in the capture that
+    goes on."""
+    capture = _capture()
+    if capture is not None and event._capture is capture:
+        raise refusal(f"{what} asks for an event that is captured", EVENT_CAPTURED)
+
+
+def enter_stream(stream: Stream) -> None:
+    """The stream that is current now belongs to the capture, if there is one."""
+    capture = _capture()
+    if capture is not None:
+        capture.streams.add(stream.stream_id)
+
+
 class NPUGraph:
     """Calls that were captured. `replay` runs them; tensors of the capture are its inputs and
     results. Errors: RuntimeError for calls in the wrong order."""
@@ -213,20 +316,30 @@ class NPUGraph:
             raise RuntimeError("torch_npu: capture_error_mode: expected global, thread_local or "
                                f"relaxed, seen {capture_error_mode!r}")
         if _capture() is not None:
-            raise RuntimeError("torch_npu: a capture is running already in this thread")
+            raise refusal("capture_begin: a capture is running already in this thread",
+                          STREAM_CAPTURED)
         self._pool = pool or graph_pool_handle()
         self._capture = _Capture(tasks=auto_dispatch_capture)
         self._capture.run(True)
 
     def capture_end(self) -> None:
+        capture = self._ended()
+        steps = [each for each in capture.steps if not _is_of_host(each)]
+        capture.steps.clear()
+        self._steps, self._held = segmented(steps), capture.held
+
+    def _ended(self) -> _Capture:
+        """The capture, which is over now."""
         if self._capture is None or _capture() is not self._capture:
             raise RuntimeError("torch_npu: capture_end: this graph has no capture running")
-        self._capture.run(False)
-        self._steps, self._held = segmented(self._capture.steps), self._capture.held
-        self._capture = None
+        capture, self._capture = self._capture, None
+        capture.run(False)
+        return capture
 
     def replay(self) -> None:
         """Runs the calls again, in order, up to the first event that it must wait for."""
+        if _capture() is not None:
+            raise refusal("replay: a capture is running in this thread", STREAM_CAPTURED)
         if self._steps is None:
             raise RuntimeError("torch_npu: replay: nothing was captured")
         if self in _waiting:
@@ -344,9 +457,15 @@ class graph:
             raise
         return self.npu_graph
 
-    def __exit__(self, *_: Any) -> None:
-        self.npu_graph.capture_end()
-        set_stream(self._before)
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        """A capture that an exception leaves gives no graph."""
+        try:
+            if kind is None:
+                self.npu_graph.capture_end()
+            else:
+                self.npu_graph._ended()
+        finally:
+            set_stream(self._before)
 
 
 def graph_pool_handle() -> Tuple[int, int]:

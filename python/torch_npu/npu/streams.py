@@ -41,10 +41,16 @@ class Stream:
 
     def synchronize(self) -> None:
         """As torch.npu.synchronize."""
-        synchronize()
+        from . import graphs
+
+        graphs.permit_waiting("Stream.synchronize", self)
+        graphs.check_nothing_waits()
 
     def query(self) -> bool:
         """Whether all work is done: always."""
+        from . import graphs
+
+        graphs.permit_waiting("Stream.query", self)
         return True
 
     def wait_event(self, event: "Event") -> None:
@@ -91,6 +97,7 @@ class Event:
                  interprocess: bool = False, device: Any = None) -> None:
         self.enable_timing = enable_timing
         self._recorded: Optional[float] = None
+        self._capture: Any = None  # in which it was recorded
 
     @property
     def npu_event(self) -> int:
@@ -101,16 +108,24 @@ class Event:
         return torch.device("npu", 0)
 
     def record(self, stream: Optional[Stream] = None) -> None:
+        from . import graphs
+
+        self._capture = graphs._capture()
         self._recorded = time.perf_counter()
 
     def wait(self, stream: Optional[Stream] = None) -> None:
         pass
 
     def query(self) -> bool:
+        from . import graphs
+
+        graphs.permit_asking(self, "Event.query")
         return True
 
     def synchronize(self) -> None:
-        pass
+        from . import graphs
+
+        graphs.permit_asking(self, "Event.synchronize")
 
     def reset(self, stream: Optional[Stream] = None) -> None:
         self._recorded = None
@@ -187,8 +202,11 @@ def current_stream(device: Any = None) -> Stream:
 
 
 def set_stream(stream: Optional[Stream]) -> None:
+    from . import graphs
+
     if stream is not None:
         _here.stream = stream
+        graphs.enter_stream(stream)
 
 
 class StreamContext(contextlib.AbstractContextManager):
@@ -215,6 +233,7 @@ def synchronize(device: Any = None) -> None:
     from . import check_device, graphs
 
     check_device(device)
+    graphs.permit_waiting("torch.npu.synchronize")
     graphs.check_nothing_waits()
 
 

@@ -1,0 +1,83 @@
+"""What a capture may read: which memory has values while calls are only written down, and the words for
+what it must refuse."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Sequence
+
+import torch
+
+from .._places import Place, place_of, put
+from .._say import line_of_program
+
+# The vendor's codes, as a program on the hardware sees them.
+STREAM_CAPTURED = "107027 (ACL_ERROR_RT_STREAM_CAPTURED)"
+EVENT_CAPTURED = "107028 (ACL_ERROR_RT_EVENT_CAPTURED)"
+
+
+def refusal(what: str, code: str) -> RuntimeError:
+    """The error for what no capture permits, with the line of the program."""
+    return RuntimeError(
+        f"torch_npu: {line_of_program()}: {what} while torch.npu.graph captures: error code {code}; a "
+        "captured call runs only when the graph is replayed. Do it before the capture or after a "
+        'replay; what the host keeps for itself is made with device="cpu"')
+
+
+class _Mark(NamedTuple):
+    """What a storage remembers: who has written it, and whether the values are there."""
+
+    values: "Values"
+    is_constant: bool
+
+
+class Values:
+    """Which memory has values during one capture."""
+
+    def _mark(self, tensors: Sequence[torch.Tensor], is_constant: bool) -> None:
+        for each in tensors:
+            try:
+                each.untyped_storage()._npumesh_mark = _Mark(self, is_constant)
+            except (RuntimeError, NotImplementedError):  # of sparse tensors
+                pass
+
+    def know(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Values of these depend on no tensor from outside the capture; they are there."""
+        self._mark(tensors, True)
+
+    def await_replay(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Values of these come with a replay."""
+        self._mark(tensors, False)
+
+    def are_constant(self, tensor: torch.Tensor) -> bool:
+        mark = _mark_of(tensor)
+        return mark is not None and mark.values is self and mark.is_constant
+
+    def are_hosts(self, tensor: torch.Tensor) -> bool:
+        """Whether the host has the tensor for itself, so that no captured call writes it."""
+        mark, place = _mark_of(tensor), place_of(tensor)
+        awaited = mark is not None and mark.values is self and not mark.is_constant
+        return place is not None and place.is_host and not awaited
+
+    def are_there(self, tensor: torch.Tensor) -> bool:
+        """Whether the host may read the tensor. One of before the capture that no call has put
+        anywhere may be the host's."""
+        if self.are_hosts(tensor):
+            return True
+        mark = _mark_of(tensor)
+        return place_of(tensor) is None and (mark is None or mark.is_constant)
+
+    def host_has(self, result: Any) -> Any:
+        """The result of a call of the host for itself."""
+        from .segments import tensors_of
+
+        for each in tensors_of(result):
+            if place_of(each) is None:
+                put(each, Place.HOST)
+        return result
+
+
+def _mark_of(tensor: torch.Tensor) -> Any:
+    try:
+        return getattr(tensor.untyped_storage(), "_npumesh_mark", None)
+    except (RuntimeError, NotImplementedError):
+        return None
