@@ -76,11 +76,6 @@ def place_named(device: Any) -> Optional[Place]:
 _plain_to: Callable = torch.Tensor.to
 
 
-def transfer(tensor: torch.Tensor, place: Place, **more: Any) -> torch.Tensor:
-    """The tensor in that place. `more`: dtype, non_blocking, memory_format."""
-    return _to(tensor, place.value, **more)
-
-
 def _to(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
     """torch.Tensor.to."""
     first = args[0] if args else None
@@ -147,12 +142,12 @@ def _npu(self: torch.Tensor, device: Any = None, non_blocking: bool = False,
     from .npu import check_device
 
     check_device(device)
-    return transfer(self, Place.NPU, non_blocking=non_blocking, memory_format=memory_format)
+    return self.to("npu", non_blocking=non_blocking, memory_format=memory_format)
 
 
 def _cpu(self: torch.Tensor, memory_format: Any = torch.preserve_format) -> torch.Tensor:
     """torch.Tensor.cpu."""
-    return transfer(self, Place.HOST, memory_format=memory_format)
+    return self.to("cpu", memory_format=memory_format)
 
 
 def _storage_npu(self: Any, device: Any = None, non_blocking: bool = False) -> Any:

@@ -74,17 +74,22 @@ class _NativeModules(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(name, place, loader=loader)
 
 
+def _beside(name):
+    """The module of a file beside this one."""
+    spec = importlib.util.spec_from_file_location("npumesh_" + name, os.path.join(_HERE, name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def _install(name):
     """What a file beside this one changes in TorchAir. A warning where this TorchAir is another one
     than the file knows."""
-    place = os.path.join(_HERE, name + ".py")
-    spec = importlib.util.spec_from_file_location("npumesh_" + name, place)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = _beside(name)
     try:
         module.install()
     except (ImportError, AttributeError) as error:
-        warnings.warn(f"npumesh leaves this TorchAir without {place}: {error}", stacklevel=2)
+        warnings.warn(f"npumesh leaves this TorchAir without {module.__file__}: {error}", stacklevel=2)
 
 
 def _enter():
@@ -96,8 +101,9 @@ def _enter():
     real = importlib.util.module_from_spec(spec)
     sys.modules["torchair"] = real
     try:
-        spec.loader.exec_module(real)
-        for name in ("node_origin", "assignments"):
+        with _beside("overloads").missing_ones():
+            spec.loader.exec_module(real)
+        for name in ("node_origin", "assignments", "attention", "open_shapes"):
             _install(name)
     except BaseException:
         sys.modules.pop("torchair", None)

@@ -134,7 +134,7 @@ class Programs(unittest.TestCase):
               f"{sum(each['calls'] for each in torchs)} by torch")
         for why in sorted({each["why"] for each in torchs}):
             print("  by torch:", why)
-        if os.environ.get("NPUMESH_TORCHAIR"):
+        if os.path.isdir(os.environ.get("NPUMESH_TORCHAIR", "")):
             self.assertGreater(engine, 0)
 
 

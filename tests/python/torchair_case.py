@@ -15,9 +15,13 @@ except ImportError:
     torch = None
 
 
+if torch is None or tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
+    case.run_in_venv()
+
+
 def _missing():
     if torch is None:
-        return "torch is not installed (python3-torch of Debian 13, 2.6 or later)"
+        return "torch is not installed (launch/install_deps --torch, or python3-torch of Debian 13)"
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
         return f"torch {torch.__version__} is too old for TorchAir, which needs 2.6"
     if not os.path.isdir(CHECKOUT):

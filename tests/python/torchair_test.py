@@ -77,6 +77,27 @@ class Compiled(unittest.TestCase):
         x, y = torch.randn(2, 3), torch.randn(2, 3)
         self.assertTrue(torch.equal(compiled(lambda a, b: a + b)(x, y), x + y))
 
+    def test_attention_takes_its_decomposed_form(self):
+        query, mask = torch.randn(2, 3, 5, 8), torch.randn(5, 5)
+        attend = torch.nn.functional.scaled_dot_product_attention
+        layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+        heads = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+        for function, *given in ((lambda q: attend(q, q, q, is_causal=True), query),
+                                 (lambda q: attend(q, q, q), query.npu()),
+                                 (lambda q, m: attend(q, q, q, attn_mask=m), query, mask),
+                                 (lambda x: heads(x, x, x)[0], query[0]), (layer, query[0])):
+            with torch.no_grad():
+                torch.testing.assert_close(compiled(function)(*given), function(*given))
+
+    def test_a_copy_in_a_compiled_function_is_other_memory(self):
+        def moved(x):
+            y = x.npu()
+            y += 1
+            return y
+
+        x = torch.zeros(3)
+        self.assertEqual((compiled(moved)(x).tolist(), x.tolist()), ([1, 1, 1], [0, 0, 0]))
+
     def test_shapes_change_from_call_to_call(self):
         model = compiled(lambda a, b: (a @ b.T).softmax(-1), dynamic=True)
         for size in (2, 5, 7, 3):
@@ -284,7 +305,7 @@ class Module(unittest.TestCase):
                         text = file.read()
                 self.assertEqual("is compiled: static graph, 1 inputs, 1 outputs" in text, expected)
                 if expected:
-                    self.assertRegex(text, r"^\[INFO\] TORCHAIR\(\d+,python3[^)]*\):\d{4}-\d\d-\d\d-"
+                    self.assertRegex(text, r"^\[INFO\] TORCHAIR\(\d+,python[^)]*\):\d{4}-\d\d-\d\d-"
                                      r"\d\d:\d\d:\d\d\.\d{3}\.\d{3} \[\w+\.cc:\d+\]\d+ ")
                     os.remove(path)
                 self.assertEqual('expected 0 (DEBUG) to 4 (EVENT), seen "many"' in done.stderr,

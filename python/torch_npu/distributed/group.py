@@ -441,6 +441,14 @@ class ProcessGroupHCCL(ProcessGroup):
                 work.call()
             work.done = True
 
+    # ---- the names of torch 2.13 ----
+
+    all_gather_single = _allgather_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    reduce_scatter_single = _reduce_scatter_base
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+    all_to_all_single = alltoall_base
+
     # ---- parts ----
 
     def _run(self, call: Callable[[], Any]) -> None:
