@@ -163,6 +163,16 @@ bool PlainExponent(NodeDraft& draft) {
          draft.from().FloatAttr("shift", 0) == 0;
 }
 
+// Halves have no infinity test before version 20.
+bool FinishIsInf(NodeDraft& draft) {
+  const DataType dtype = draft.from().input_descs[0].dtype;
+  if (dtype != DataType::kFloat16 && dtype != DataType::kBfloat16) return true;
+  const std::string wide = draft.CastBefore(draft.to().input(0), DataType::kFloat);
+  draft.to().clear_input();
+  draft.Operand(wide);
+  return true;
+}
+
 bool FinishNotEqual(NodeDraft& draft) {
   onnx::NodeProto& to = draft.to();
   const std::string equal = draft.Before("Equal", {to.input(0), to.input(1)});
@@ -378,7 +388,7 @@ std::vector<Counterpart> MakeCounterparts() {
       {"GreaterEqual", "GreaterOrEqual", pair},
       {"HardSigmoid", "HardSigmoid", {"input_x"}, FinishHardSigmoid},
       {"Identity", "Identity", x},
-      {"IsInf", "IsInf", x},
+      {"IsInf", "IsInf", x, FinishIsInf},
       {"IsNan", "IsNaN", x},
       {"LayerNorm", "LayerNormalization", {"x", "gamma", "beta"}, FinishLayerNorm},
       {"LayerNormV3", "LayerNormalization", {"x", "gamma", "beta"}, FinishLayerNorm},

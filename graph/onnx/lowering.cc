@@ -104,6 +104,11 @@ int Lowering::Axis(int64_t axis, int rank) {
   return 0;
 }
 
+int64_t Lowering::KnownSize(Value value, int axis) const {
+  const Shape& known = shape(value);
+  return known.has_rank() && axis >= 0 && axis < known.rank() ? known[axis] : kUnknownDim;
+}
+
 int64_t Lowering::Dim(Value value, int axis) {
   const int rank = Rank(value);
   if (!ok()) return 1;
@@ -309,6 +314,16 @@ Value Lowering::Broadcast(Value x, Value shape) {
   if (sizes.rank() == 1 && sizes[0] >= 0) {
     emitter_.Hint(y, {dtype(x), Shape(std::vector<int64_t>(static_cast<size_t>(sizes[0]), -1))});
   }
+  return y;
+}
+
+Value Lowering::Filled(Value shape, Value value) {
+  const Value y = Op("Fill", {{"dims", shape}, {"value", value}});
+  const Shape& sizes = this->shape(shape);
+  const bool ranked = sizes.rank() == 1 && sizes[0] >= 0 && Affords(sizes[0]);
+  emitter_.Hint(y, {dtype(value),
+                    ranked ? Shape(std::vector<int64_t>(static_cast<size_t>(sizes[0]), kUnknownDim))
+                           : Shape::UnknownRank()});
   return y;
 }
 

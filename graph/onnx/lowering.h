@@ -73,6 +73,8 @@ class Lowering {
   int Rank(Value value);
   // In [0, rank). Error: it is outside.
   int Axis(int64_t axis, int rank);
+  // The size of dimension `axis`; -1: it is open, or there is none, or nothing is known of it.
+  int64_t KnownSize(Value value, int axis) const;
   // Errors: there is no dimension `axis` (kCorrupt), or it is not known (kUnsupported); 1 then.
   int64_t Dim(Value value, int axis);
   std::optional<std::vector<int64_t>> KnownInts(Value value) const;
@@ -137,8 +139,9 @@ class Lowering {
   Value Slice(Value x, int64_t axis, int64_t begin, int64_t end);
   Value Gather(Value x, Value indices, int64_t axis);
   Value Broadcast(Value x, Value shape);
-  Value ShapeOf(Value x);              // int64 vector
-  Value DimOf(Value x, int64_t axis);  // int64 vector of one element
+  Value Filled(Value shape, Value value);  // a tensor of this shape, full of the scalar `value`
+  Value ShapeOf(Value x);                  // int64 vector
+  Value DimOf(Value x, int64_t axis);      // int64 vector of one element
   Value Range(Value start, Value limit, Value delta);
   Value Reduce(const std::string& type, Value x, const std::vector<int64_t>& axes, bool keep);
   // Padded with `value` at the edges: rank begins, then rank ends.

@@ -87,11 +87,37 @@ Status CheckCount(const OnnxNode& node, const std::vector<FormOperand>& operands
   return Status();
 }
 
+// The types that a letter names; empty: it names none.
+std::vector<DataType> TypesOfLetter(char letter) {
+  switch (letter) {
+    case 'B':
+      return {DataType::kBool};
+    case 'F':
+      return {DataType::kFloat};
+    case 'I':
+      return {DataType::kInt32, DataType::kInt64};
+    case 'L':
+      return {DataType::kInt64};
+    case 'R':
+      return {DataType::kFloat, DataType::kFloat16, DataType::kDouble, DataType::kBfloat16};
+    default:
+      return {};
+  }
+}
+
 Status CheckTypes(const std::vector<FormOperand>& operands, const std::vector<DataType>& dtypes) {
   std::map<char, size_t> first;  // operand of each letter whose type is known
   for (size_t i = 0; i < dtypes.size() && !operands.empty(); ++i) {
     const char letter = operands[std::min(i, operands.size() - 1)].type;
     if (letter == '_' || dtypes[i] == DataType::kUndefined) continue;
+    const std::vector<DataType> named = TypesOfLetter(letter);
+    if (std::find(named.begin(), named.end(), dtypes[i]) != named.end()) continue;
+    if (!named.empty()) {
+      std::vector<std::string_view> names;
+      for (const DataType dtype : named) names.push_back(Name(dtype));
+      return Error(Code::kCorrupt, "input {} is {}; expected {}", i, Name(dtypes[i]),
+                   fmt::join(names, " or "));
+    }
     const size_t other = first.emplace(letter, i).first->second;
     if (dtypes[other] == dtypes[i]) continue;
     return Error(Code::kCorrupt, "input {} is {} and input {} is {}; expected one type for both",

@@ -1,10 +1,11 @@
 // What a node of ONNX may look like: the operands and attributes of its operator. Internal to
 // graph/onnx.
 //
-// A form is one line of words. First the operands, by position: those with one letter have the same
-// type, "_" has any; a "?" behind it says that it may be left out, "..." that there may be several.
-// Then the attributes, as name:kind, with "!" behind it where the node has to have it, and with the
-// versions of the operator set that know it: "axes:ints<18", "noop_with_empty_axes:int@18".
+// A form is one line of words. First the operands, by position: those with one letter from T on
+// have the same type, "_" has any, and B is bool, F float32, L int64, I int32 or int64, R
+// real; a "?" behind it says that it may be left out, "..." that there may be several. Then the
+// attributes, as name:kind, with "!" behind it where the node has to have it, and with the versions
+// of the operator set that know it: "axes:ints<18", "noop_with_empty_axes:int@18".
 //
 // Thread-safety: may be called by several threads.
 #ifndef NPUMESH_GRAPH_ONNX_NODE_FORM_H_

@@ -381,8 +381,8 @@ void LowerScan(Lowering& at) {
 
 void AddControlRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"If", 1, LowerIf, "If", "_ else_branch:graph! then_branch:graph!"},
-      {"Loop", 1, LowerLoop, "While", "_? _? _... body:graph!"},
+      {"If", 1, LowerIf, "If", "B else_branch:graph! then_branch:graph!"},
+      {"Loop", 1, LowerLoop, "While", "L? B? _... body:graph!"},
       {"Scan", 8, LowerScan, "While",
        "_... _... body:graph! directions:ints<9 num_scan_inputs:int! scan_input_axes:ints@9 "
        "scan_input_directions:ints@9 scan_output_axes:ints@9 scan_output_directions:ints@9"},

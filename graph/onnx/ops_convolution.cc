@@ -42,7 +42,7 @@ Value Convolved(Lowering& at, Value x, Value filter, std::optional<Value> bias) 
   PadForSame(at, x, window);
   if (!SupportedImage(at, window.dims())) return {};
   for (size_t d = 0; d < window.size(); ++d) {
-    const int64_t image = at.shape(x)[static_cast<int>(d) + 2];
+    const int64_t image = at.KnownSize(x, static_cast<int>(d) + 2);
     const int64_t padded = image + window.before[d] + window.behind[d];
     if (image < 0 || window.extent(d) <= padded) continue;
     at.Fail(Code::kCorrupt, "the kernel covers {} places of dimension {}, which has {} with pads",
@@ -99,8 +99,9 @@ std::vector<int64_t> OutputSizes(Lowering& at, Value x, SlidingWindow& window,
 Value SizeOperand(Lowering& at, Value x, int64_t channels, const std::vector<int64_t>& sizes) {
   std::vector<int64_t> rest = {channels};
   rest.insert(rest.end(), sizes.begin(), sizes.end());
-  if (at.shape(x)[0] < 0) return at.Concat({at.DimOf(x, 0), at.Ints(rest)}, 0);
-  rest.insert(rest.begin(), at.shape(x)[0]);
+  const int64_t batch = at.KnownSize(x, 0);
+  if (batch < 0) return at.Concat({at.DimOf(x, 0), at.Ints(rest)}, 0);
+  rest.insert(rest.begin(), batch);
   return at.Ints(rest);
 }
 
@@ -180,6 +181,7 @@ Value ConvolvedBytes(Lowering& at, Value x, Value filter, std::optional<Value> x
     if (!zero) return wide;
     return at.Sub(wide, AlongAxis(at, at.Cast(*zero, DataType::kFloat), rows ? at.Rank(v) : 1, 0));
   };
+  if (!AreBytes(at, x, filter)) return x;
   const Value left = centred(x, x_zero, false), right = centred(filter, filter_zero, true);
   const auto convolved = [&](Value a, Value b) {
     return at.Cast(Convolved(at, a, b, std::nullopt), DataType::kInt32);
@@ -234,7 +236,7 @@ void AddConvolutionRows(std::vector<OnnxOp>& rows) {
        "T T T? auto_pad:string dilations:ints group:int kernel_shape:ints output_padding:ints "
        "output_shape:ints pads:ints strides:ints"},
       {"QLinearConv", 10, LowerQLinearConv, "Conv2D, Rint, Cast",
-       "T _ T U _ U _ _ _? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints "
+       "T F T U F U F _ _? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints "
        "strides:ints"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));

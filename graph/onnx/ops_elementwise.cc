@@ -1,6 +1,7 @@
 // Arithmetic, logic, comparisons, activations: one value in, one value out.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "graph/onnx/op_table.h"
@@ -97,11 +98,10 @@ void LowerBitShift(Lowering& at) {
 // ---- limits ----
 
 void LowerClip6(Lowering& at) {
-  Value y = at.in(0);
-  const bool low = at.has_attr("min"), high = at.has_attr("max");
-  if (low) y = at.Max(y, at.Like(at.Float("min", 0), y));
-  if (high) y = at.Min(y, at.Like(at.Float("max", 0), y));
-  at.Out(0, low || high ? y : at.Unary("Identity", y));
+  // Without limits only infinities are cut.
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const Value y = at.Max(at.in(0), at.Like(at.Float("min", -kMost), at.in(0)));
+  at.Out(0, at.Min(y, at.Like(at.Float("max", kMost), y)));
 }
 
 void LowerClip11(Lowering& at) {
@@ -268,7 +268,7 @@ void AddElementwiseRows(std::vector<OnnxOp>& rows) {
       BinaryRow("Or", 7, "LogicalOr"),
       BinaryRow("Sub", 7, "Sub"),
       BinaryRow("Xor", 7, "NotEqual"),
-      Row("Where", 9, "_ T T", "SelectV2", {"condition", "then", "else"}),
+      Row("Where", 9, "B T T", "SelectV2", {"condition", "then", "else"}),
   };
   const OnnxOp others[] = {
       {"BitShift", 11, LowerBitShift, "LeftShift, RightShift", "T T direction:string!"},

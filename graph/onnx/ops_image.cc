@@ -334,16 +334,16 @@ void LowerRoiAlign(Lowering& at) {
 void AddImageRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"GridSample", 16, LowerGridSample, "GridSampler2D, GridSampler3D",
-       "_ _ align_corners:int mode:string padding_mode:string"},
+       "_ R align_corners:int mode:string padding_mode:string"},
       {"Resize", 10, LowerResize, "Range, GatherV2, BatchMatMulV2",
-       "_ _? _? _? antialias:int@18 axes:ints@18 coordinate_transformation_mode:string@11 "
+       "_ _? F? L? antialias:int@18 axes:ints@18 coordinate_transformation_mode:string@11 "
        "cubic_coeff_a:float@11 exclude_outside:int@11 extrapolation_value:float@11 "
        "keep_aspect_ratio_policy:string@18 mode:string nearest_mode:string@11"},
       {"RoiAlign", 10, LowerRoiAlign, "GatherV2, BatchMatMulV2, ReduceMeanD",
-       "T T _ coordinate_transformation_mode:string@16 mode:string output_height:int "
+       "T T L coordinate_transformation_mode:string@16 mode:string output_height:int "
        "output_width:int sampling_ratio:int spatial_scale:float"},
       {"Upsample", 7, LowerUpsample, "Range, GatherV2, BatchMatMulV2",
-       "_ _? mode:string scales:floats!<9"},
+       "_ F? mode:string scales:floats!<9"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -103,12 +103,12 @@ int64_t SizeOfGroup(Lowering& at, Value x, int64_t groups) {
   constexpr int64_t kLargest = int64_t{1} << 30;  // times a dimension it is in range
   int64_t size = 1;
   for (int d = 1; d < rank && at.ok(); ++d) {
-    if (at.shape(x)[d] < 0) return -1;
+    if (at.KnownSize(x, d) < 0) return -1;
     size *= at.Dim(x, d);
     if (size > kLargest) return -1;
   }
-  if (at.ok() && at.shape(x)[1] % groups != 0) {
-    at.Fail(Code::kCorrupt, "{} channels in {} groups; expected a multiple", at.shape(x)[1],
+  if (at.ok() && at.KnownSize(x, 1) % groups != 0) {
+    at.Fail(Code::kCorrupt, "{} channels in {} groups; expected a multiple", at.KnownSize(x, 1),
             groups);
   }
   return at.ok() ? size / groups : -1;
@@ -234,7 +234,7 @@ void LowerDropout(Lowering& at) {
   if (!at.wants(1)) return;
   // Before version 10 the mask has the type of x.
   const DataType dtype = at.version() < 10 ? at.dtype(x) : DataType::kBool;
-  at.Out(1, at.Op("Fill", {{"dims", at.ShapeOf(x)}, {"value", at.Scalar(1, dtype)}}));
+  at.Out(1, at.Filled(at.ShapeOf(x), at.Scalar(1, dtype)));
 }
 
 }  // namespace
@@ -243,7 +243,7 @@ void AddNormRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"BatchNormalization", 7, LowerBatchNorm, "BNInfer",
        "_ T T U U epsilon:float momentum:float spatial:int<9 training_mode:int@14"},
-      {"Dropout", 7, LowerDropout, "Identity", "_ _? _? ratio:float<12 seed:int@12"},
+      {"Dropout", 7, LowerDropout, "Identity", "_ _? B? ratio:float<12 seed:int@12"},
       {"GroupNormalization", 18, LowerGroupNorm, "ReduceMeanD, Mul, Add",
        "T T T epsilon:float num_groups:int! stash_type:int@21"},
       {"InstanceNormalization", 6, LowerInstanceNorm, "ReduceMeanD, Mul, Add",

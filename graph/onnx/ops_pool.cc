@@ -269,7 +269,7 @@ void LowerMaxUnpool(Lowering& at) {
   }
   if (!at.ok()) return;
   const int64_t all = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  const Value zeros = at.Op("Fill", {{"dims", at.Ints({all})}, {"value", at.Like(0, x)}});
+  const Value zeros = at.Filled(at.Ints({all}), at.Like(0, x));
   const Value places = at.Reshape(at.in(1), {-1, 1});
   const Value flat = at.Op("TensorScatterUpdate",
                            {{"x", zeros}, {"indices", places}, {"updates", at.Reshape(x, {-1})}});

@@ -85,13 +85,13 @@ void LowerQLinearMatMul(Lowering& at) {
 void AddQuantRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"DequantizeLinear", 10, LowerDequantize, "Cast, Sub, Mul",
-       "T _ T? axis:int@13 block_size:int@21 output_dtype:int@23"},
+       "T R T? axis:int@13 block_size:int@21 output_dtype:int@23"},
       {"DynamicQuantizeLinear", 11, LowerDynamicQuantize, "ReduceMaxD, ReduceMinD, Rint, Cast",
-       "_"},
+       "F"},
       {"MatMulInteger", 10, LowerMatMulInteger, "BatchMatMulV2, Cast", "T U T? U?"},
       {"QLinearMatMul", 10, LowerQLinearMatMul, "BatchMatMulV2, Rint, Cast", "T U T V U V U _"},
       {"QuantizeLinear", 10, LowerQuantize, "Div, Rint, Cast",
-       "_ _ _? axis:int@13 block_size:int@21 output_dtype:int@21 precision:int@23 saturate:int@19"},
+       "_ R _? axis:int@13 block_size:int@21 output_dtype:int@21 precision:int@23 saturate:int@19"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -138,7 +138,7 @@ Direction DirectionOf(Lowering& at, int number, const RecurrentRule& rule, Value
   const auto state = [&](int input) {
     if (!at.has(input)) {
       const Value dims = at.Concat({at.DimOf(x, last ? 0 : 1), at.Ints({hidden})}, 0);
-      return at.Op("Fill", {{"dims", dims}, {"value", at.Like(0, x)}});
+      return at.Filled(dims, at.Like(0, x));
     }
     const int64_t axis = last ? 1 : 0;
     return at.Squeeze(at.Slice(at.in(input), axis, number, number + 1), {axis});

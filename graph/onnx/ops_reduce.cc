@@ -30,14 +30,17 @@ Value Logarithm(Lowering& at, Value x) {
   return at.Unary("Log", x);
 }
 
+// A fold of ours (without its D) of a value over the axes of the node.
+using PlainFold = std::function<Value(const std::string& type, Value x, bool keep)>;
+
 // log(sum(e^(x - m))) + m, where m is the largest element.
-Value LogSumExp(Lowering& at, Value x, const std::vector<int64_t>& axes, bool keep) {
-  Value most = at.Reduce("ReduceMax", x, axes, true);
+Value LogSumExp(Lowering& at, Value x, bool keep, const PlainFold& fold) {
+  Value most = fold("ReduceMax", x, true);
   // Without a finite element nothing may be subtracted.
   most = at.Select(at.Unary("IsFinite", most), most, at.Like(0, most));
-  const Value sum = at.Reduce("ReduceSum", at.Unary("Exp", at.Sub(x, most)), axes, true);
+  const Value sum = fold("ReduceSum", at.Unary("Exp", at.Sub(x, most)), true);
   const Value y = at.Add(at.Unary("Log", sum), most);
-  return keep ? y : at.Reduce("ReduceMax", y, axes, false);
+  return keep ? y : fold("ReduceMax", y, false);
 }
 
 // The axes that an operand names; nullopt: they are not known now. No axes are, by their shape.
@@ -54,16 +57,9 @@ Value Prepared(Lowering& at, const FoldRule& rule, Value x) {
   return rule.before ? rule.before(at, x) : x;
 }
 
-// Over `known` axes, or those of operand 1.
-Value Folded(Lowering& at, const FoldRule& rule, Value x,
-             const std::optional<std::vector<int64_t>>& known) {
-  const bool keep = at.Int("keepdims", 1) != 0;
-  if (rule.type == "LogSumExp") {
-    if (!known) at.Refuse("axes have to be known when it is imported");
-    return at.ok() ? LogSumExp(at, x, *known, keep) : x;
-  }
-  const bool flags = at.dtype(x) == DataType::kBool && !rule.flags.empty();
-  const std::string& type = flags ? rule.flags : rule.type;
+// By `type` over `known` axes, or those of operand 1.
+Value FoldedBy(Lowering& at, const std::string& type, Value x, bool keep,
+               const std::optional<std::vector<int64_t>>& known) {
   const bool noop = !known && at.Int("noop_with_empty_axes", 0) != 0;
   Lowering::Attrs attrs = {{"keep_dims", AttrValue::Bool(keep)},
                            {"noop_with_empty_axes", AttrValue::Bool(noop)}};
@@ -78,6 +74,18 @@ Value Folded(Lowering& at, const FoldRule& rule, Value x,
   }
   at.emitter().Hint(y, {at.dtype(x), shape});
   return y;
+}
+
+Value Folded(Lowering& at, const FoldRule& rule, Value x,
+             const std::optional<std::vector<int64_t>>& known) {
+  const bool keep = at.Int("keepdims", 1) != 0;
+  if (rule.type == "LogSumExp") {
+    return LogSumExp(at, x, keep, [&](const std::string& type, Value v, bool keeps) {
+      return FoldedBy(at, type, v, keeps, known);
+    });
+  }
+  const bool flags = at.dtype(x) == DataType::kBool && !rule.flags.empty();
+  return FoldedBy(at, flags ? rule.flags : rule.type, x, keep, known);
 }
 
 // Axes by attribute, or (ReduceSum from 13 on, the others from 18 on) by input; none: all, or with
@@ -124,6 +132,7 @@ void LowerHardmax(Lowering& at) {
   if (!at.ok()) return;
   const Value rows = flattens ? at.Op("Flatten", {{"x", x}}, {{"axis", AttrValue::Int(axis)}}) : x;
   const int along = flattens ? 1 : axis, dims = flattens ? 2 : rank;
+  if (at.KnownSize(rows, along) == 0) return at.Out(0, at.Unary("Identity", x));  // no elements
   const Value place =
       at.Unsqueeze(at.Op("ArgMaxD", {{"x", rows}},
                          {{"dimension", AttrValue::Int(along)},
@@ -136,9 +145,9 @@ void LowerHardmax(Lowering& at) {
 }
 
 // Axes are an operand from some version on.
-constexpr std::string_view kForm = "_ _? axes:ints<18 keepdims:int noop_with_empty_axes:int@18";
+constexpr std::string_view kForm = "_ L? axes:ints<18 keepdims:int noop_with_empty_axes:int@18";
 constexpr std::string_view kFormOfSum =
-    "_ _? axes:ints<13 keepdims:int noop_with_empty_axes:int@13";
+    "_ L? axes:ints<13 keepdims:int noop_with_empty_axes:int@13";
 
 OnnxOp Fold(std::string_view name, FoldRule rule, std::string_view form = kForm) {
   std::string text = rule.type;

@@ -171,7 +171,7 @@ void LowerUnique(Lowering& at) {
 void AddSelectRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"NonMaxSuppression", 10, LowerNonMaxSuppression, "Sort, While, NonZero",
-       "_ _ _? _? _? center_point_box:int"},
+       "F F L? F? F? center_point_box:int"},
       {"Unique", 11, LowerUnique, "Equal, Sort, NonZero", "_ axis:int sorted:int"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));

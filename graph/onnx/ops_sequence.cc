@@ -194,14 +194,14 @@ void AddSequenceRows(std::vector<OnnxOp>& rows) {
       {"Optional", 15, LowerOptional, "no node", "_? type:type"},
       {"OptionalGetElement", 15, LowerOptionalGetElement, "Identity", "_"},
       {"OptionalHasElement", 15, LowerOptionalHasElement, "Const", "_?"},
-      {"SequenceAt", 11, LowerSequenceAt, "no node", "_ _"},
+      {"SequenceAt", 11, LowerSequenceAt, "no node", "_ I"},
       {"SequenceConstruct", 11, LowerSequenceConstruct, "no node", "T..."},
       {"SequenceEmpty", 11, LowerSequenceEmpty, "no node", "dtype:int"},
-      {"SequenceErase", 11, LowerSequenceErase, "no node", "_ _?"},
-      {"SequenceInsert", 11, LowerSequenceInsert, "no node", "_ _ _?"},
+      {"SequenceErase", 11, LowerSequenceErase, "no node", "_ _?_ I?"},
+      {"SequenceInsert", 11, LowerSequenceInsert, "no node", "_ _ I?"},
       {"SequenceLength", 11, LowerSequenceLength, "Const", "_"},
       {"SequenceMap", 17, LowerSequenceMap, "the body for each element", "_ _... body:graph!"},
-      {"SplitToSequence", 11, LowerSplitToSequence, "StridedSliceV2", "_ _? axis:int keepdims:int"},
+      {"SplitToSequence", 11, LowerSplitToSequence, "StridedSliceV2", "_ I? axis:int keepdims:int"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

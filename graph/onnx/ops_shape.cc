@@ -25,7 +25,7 @@ Value SizesCopied(Lowering& at, Value x, Value shape) {
   bool copied = false, open = false;
   for (size_t i = 0; i < std::min(sizes->size(), rank); ++i) {
     if ((*sizes)[i] != 0) continue;
-    const int64_t size = at.shape(x)[static_cast<int>(i)];
+    const int64_t size = at.KnownSize(x, static_cast<int>(i));
     copied = true;
     open = open || size < 0;
     if (size >= 0) (*sizes)[i] = size;
@@ -61,7 +61,7 @@ void LowerReshape(Lowering& at) {
     CheckLiteral(at, x, shape);
   }
   const Value y = at.Node("Reshape", {{"x", x}, {"shape", shape}});
-  const int64_t rank = at.shape(shape).rank() == 1 ? at.shape(shape)[0] : -1;
+  const int64_t rank = at.shape(shape).rank() == 1 ? at.KnownSize(shape, 0) : -1;
   if (rank >= 0) at.emitter().Hint(y, {at.dtype(x), OpenShape(static_cast<int>(rank))});
   at.Out(0, y);
 }
@@ -166,9 +166,17 @@ void LowerSplit(Lowering& at) {
   const Value x = at.in(0);
   const int parts = at.outputs();
   const int axis = at.Axis(at.Int("axis", 0), at.Rank(x));
+  const bool counted = at.has_attr("num_outputs");
+  if (at.version() >= 18 && at.has(1) == counted) {
+    at.Fail(Code::kCorrupt, "has {}; expected one of the two",
+            counted ? "num_outputs and sizes" : "neither num_outputs nor sizes");
+  } else if (counted && at.Int("num_outputs", 0) != parts) {
+    at.Fail(Code::kCorrupt, "num_outputs is {} and the node has {}", at.Int("num_outputs", 0),
+            parts);
+  }
   if (!at.ok() || parts == 0) return;
   std::vector<int64_t> sizes = at.IntList("split");
-  const int64_t whole = at.shape(x)[axis];
+  const int64_t whole = at.KnownSize(x, axis);
   if (!at.has(1) && sizes.empty() && whole >= 0) sizes = EqualSizes(whole, parts);
   Value y;
   if (at.has(1) || sizes.empty()) {
@@ -193,13 +201,9 @@ void LowerSplit(Lowering& at) {
 // Both shapes broadcast to each other, which a product with ones does for every type of number.
 void LowerExpand(Lowering& at) {
   const Value x = at.in(0), shape = at.in(1);
-  const std::optional<std::vector<int64_t>> known = at.KnownInts(shape);
   const DataType dtype = at.dtype(x);
   const bool flag = dtype == DataType::kBool;
-  const Value ones = at.Op("Fill", {{"dims", shape}, {"value", at.Scalar(1, dtype)}});
-  if (!known && at.shape(shape).is_static()) {
-    at.emitter().Hint(ones, {dtype, OpenShape(static_cast<int>(at.shape(shape).elements()))});
-  }
+  const Value ones = at.Filled(shape, at.Scalar(1, dtype));
   at.Out(0, at.Node(flag ? "LogicalAnd" : "Mul", {{"x1", x}, {"x2", ones}}));
 }
 
@@ -208,6 +212,26 @@ void LowerTile(Lowering& at) {
   const Value y = at.Node("Tile", {{"x", x}, {"multiples", at.in(1)}});
   if (at.shape(x).has_rank()) at.emitter().Hint(y, {at.dtype(x), OpenShape(at.shape(x).rank())});
   at.Out(0, y);
+}
+
+// Place i of the result along an axis is place (i - pad before) mod size of x.
+Value Wrapped(Lowering& at, Value x, const std::vector<int64_t>& pads) {
+  const int rank = at.Rank(x);
+  if (at.ok() && pads.size() != static_cast<size_t>(2 * rank)) {
+    at.Fail(Code::kCorrupt, "{} pads for {} dimensions", pads.size(), rank);
+  }
+  if (!at.ok()) return x;
+  const Value shape = at.ShapeOf(x);
+  for (int axis = 0; axis < rank; ++axis) {
+    const int64_t before = pads[static_cast<size_t>(axis)];
+    const int64_t behind = pads[static_cast<size_t>(axis + rank)];
+    if (before == 0 && behind == 0) continue;
+    const Value size = at.Reshape(at.Slice(shape, 0, axis, axis + 1), {});
+    const Value places = CountTo(at, at.Add(size, at.IntScalar(before + behind)), DataType::kInt64);
+    const Value shifted = at.Sub(places, at.IntScalar(before));
+    x = at.Gather(x, at.Binary("FloorMod", shifted, size), axis);
+  }
+  return x;
 }
 
 void LowerPad(Lowering& at) {
@@ -231,6 +255,11 @@ void LowerPad(Lowering& at) {
       all[axis + static_cast<size_t>(rank)] = (*some)[i + axes->size()];
     }
     pads = at.Ints(all);
+  }
+  if (mode == "wrap") {
+    const std::optional<std::vector<int64_t>> known = at.KnownInts(pads);
+    if (!known) return at.Refuse("pads of mode wrap have to be known when it is imported");
+    return at.Out(0, at.Unary("Identity", Wrapped(at, x, *known)));
   }
   Lowering::Inputs inputs = {{"x", x}, {"paddings", pads}};
   if (mode == "constant") {
@@ -385,25 +414,25 @@ void AddShapeRows(std::vector<OnnxOp>& rows) {
       {"Constant", 1, LowerConstant, "Const",
        "sparse_value:sparse@11 value:tensor value_float:float@12 value_floats:floats@12 "
        "value_int:int@12 value_ints:ints@12 value_string:string@12 value_strings:strings@12"},
-      {"ConstantOfShape", 9, LowerConstantOfShape, "Fill", "_ value:tensor"},
+      {"ConstantOfShape", 9, LowerConstantOfShape, "Fill", "_L value:tensor"},
       {"DepthToSpace", 1, LowerDepthToSpace, "DepthToSpace", "_ blocksize:int! mode:string@11"},
-      {"Expand", 8, LowerExpand, "Fill, Mul", "_ _"},
+      {"Expand", 8, LowerExpand, "Fill, Mul", "_ L"},
       {"EyeLike", 9, LowerEyeLike, "Range, Equal, Cast", "_ dtype:int k:int"},
       {"Flatten", 1, LowerFlatten, "Flatten", "_ axis:int"},
-      {"Pad", 2, LowerPad, "PadV3", "T _? T? _? mode:string pads:ints!<11 value:float<11"},
+      {"Pad", 2, LowerPad, "PadV3", "T L? T? I? mode:string pads:ints!<11 value:float<11"},
       {"Range", 11, LowerRange, "Range", "T T T"},
-      {"Reshape", 1, LowerReshape, "Reshape", "_ _ allowzero:int@14"},
+      {"Reshape", 1, LowerReshape, "Reshape", "_ L allowzero:int@14"},
       {"Shape", 1, LowerShape, "Shape", "_ end:int@15 start:int@15"},
       {"Size", 1, LowerSize, "Size", "_"},
       {"Slice", 1, LowerSlice1, "StridedSliceV2", "_ axes:ints ends:ints! starts:ints!"},
       {"Slice", 10, LowerSlice10, "StridedSliceV2", "_ T T T? T?"},
       {"SpaceToDepth", 1, LowerSpaceToDepth, "SpaceToDepth", "_ blocksize:int!"},
-      {"Split", 2, LowerSplit, "SplitV", "_ _? axis:int num_outputs:int@18 split:ints<13"},
-      {"Squeeze", 1, LowerSqueeze, "SqueezeV3", "_ _? axes:ints<13"},
-      {"Tile", 6, LowerTile, "Tile", "_ _"},
+      {"Split", 2, LowerSplit, "SplitV", "_ L? axis:int num_outputs:int@18 split:ints<13"},
+      {"Squeeze", 1, LowerSqueeze, "SqueezeV3", "_ L? axes:ints<13"},
+      {"Tile", 6, LowerTile, "Tile", "_ L"},
       {"Transpose", 1, LowerTranspose, "TransposeD", "_ perm:ints"},
-      {"Trilu", 14, LowerTrilu, "Range, SelectV2", "_ _? upper:int"},
-      {"Unsqueeze", 1, LowerUnsqueeze, "UnsqueezeV3", "_ _? axes:ints!<13"},
+      {"Trilu", 14, LowerTrilu, "Range, SelectV2", "_ L? upper:int"},
+      {"Unsqueeze", 1, LowerUnsqueeze, "UnsqueezeV3", "_ L? axes:ints!<13"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

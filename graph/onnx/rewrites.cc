@@ -67,8 +67,18 @@ Value AlongAxis(Lowering& at, Value vector, int rank, int64_t axis) {
   return at.Along(vector, axis, rank);
 }
 
+bool AreBytes(Lowering& at, Value a, Value b) {
+  for (const Value x : {a, b}) {
+    if (IsInteger(at.dtype(x)) && BitsOf(at.dtype(x)) == 8) continue;
+    at.Fail(Code::kCorrupt, "multiplies {} and {}; expected int8 or uint8", Name(at.dtype(a)),
+            Name(at.dtype(b)));
+  }
+  return at.ok();
+}
+
 Value ByteProduct(Lowering& at, Value a, std::optional<Value> a_zero, Value b,
                   std::optional<Value> b_zero) {
+  if (!AreBytes(at, a, b)) return {};
   const Value left = Centred(at, a, a_zero, true), right = Centred(at, b, b_zero, false);
   return WithMatrices(at, left, right, [&](Value x, Value y) {
     const int rank_x = at.Rank(x), rank_y = at.Rank(y);

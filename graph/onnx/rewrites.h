@@ -27,6 +27,9 @@ Value AlongAxis(Lowering& at, Value vector, int rank, int64_t axis);
 Value ByteProduct(Lowering& at, Value a, std::optional<Value> a_zero, Value b,
                   std::optional<Value> b_zero);
 
+// Whether a and b are bytes. Error: they are not.
+bool AreBytes(Lowering& at, Value a, Value b);
+
 // The numbers 0, 1, ... below `count` (an int64 scalar), as `dtype`.
 Value CountTo(Lowering& at, Value count, DataType dtype);
 

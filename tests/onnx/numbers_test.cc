@@ -357,6 +357,21 @@ TEST(OnnxNumbers, AnInverseTransformOfOneSideIsReal) {
   ExpectRefused(complex.Bytes(), "onesided of a signal of 2 parts");
 }
 
+TEST(OnnxNumbers, PadsMayWrapAround) {
+  OneNode model("Pad", {Floats({3}, {1, 2, 3}), Longs({2, 4})}, 19);
+  SetText(model.node(), "mode", "wrap");
+  ExpectTensor(model.RunFolded(), Floats({9}, {2, 3, 1, 2, 3, 1, 2, 3, 1}));
+  ExpectRefused(model.Bytes(), "pads of mode wrap have to be known");
+}
+
+TEST(OnnxForms, SplitsHaveANumberOrSizes) {
+  const Tensor x = Floats({4}, {1, 2, 3, 4});
+  ExpectRefused(OneNode("Split", {x}, 18, 2).Bytes(), "has neither num_outputs nor sizes");
+  OneNode three("Split", {x}, 18, 2);
+  SetInt(three.node(), "num_outputs", 3);
+  ExpectRefused(three.Bytes(), "num_outputs is 3 and the node has 2");
+}
+
 TEST(OnnxForms, RangesEnd) {
   ExpectRefused(OneNode("Range", {Floats({}, {0}), Floats({}, {3}), Floats({}, {0})}).FoldedBytes(),
                 "delta is 0; expected a number other than 0");
@@ -385,6 +400,13 @@ TEST(OnnxForms, OperandsOfOneTypeHaveOne) {
   const Tensor flag = Numbers(DataType::kBool, {1}, {1});
   ExpectRefused(OneNode("Where", {flag, Floats({1}, {1}), Longs({1})}).Bytes(),
                 "input 1 is float32 and input 2 is int64");
+}
+
+TEST(OnnxForms, SizesAndPlacesAreWholeNumbers) {
+  const Tensor x = Floats({2}, {1, 2}), real = Floats({1}, {1});
+  ExpectRefused(OneNode("Tile", {x, real}).Bytes(true), "input 1 is float32; expected int64");
+  ExpectRefused(OneNode("Gather", {x, real}).Bytes(true),
+                "input 1 is float32; expected int32 or int64");
 }
 
 TEST(OnnxForms, AttributesAreThoseOfTheOperator) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
 #include "tests/onnx/onnx_run.h"
@@ -133,6 +135,40 @@ TEST(OnnxWriter, FoldsAndOrder) {
   g.Output({g.Op("Sub", {{"x1", x}, {"x2", mean}}), best, real(g.Port(best, 1)), real(places),
             real(other), running, g.Op("Div", {{"x1", x}, {"x2", filled}})});
   ExpectSameAfterOnnx(g, {Counting(type)});
+}
+
+// Was: written as ONNX's Div, which loses the fraction.
+TEST(OnnxWriter, QuotientsOfIntegersAreRoundedDown) {
+  constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
+  const TensorType list{DataType::kInt32, Shape({6})};
+  const Tensor a = Tensor::FromVector<int32_t>(list, {7, -7, 8, -8, kLeast, 0});
+  const Tensor b = Tensor::FromVector<int32_t>(list, {-2, 2, 3, -3, 3, -5});
+  for (const char* const type : {"Div", "FloorDiv", "TruncateDiv"}) {
+    GraphBuilder g;
+    const Value x = g.Data("a", list), y = g.Data("b", list);
+    const Value quotient = g.Op(type, {{"x1", x}, {"x2", y}}, {}, "quotient");
+    g.Declare(quotient, DataType::kInt32);
+    const Value real = g.Op("Cast", {{"x", quotient}}, {{"dst_type", AttrValue::Int(0)}}, "real");
+    g.Output({real});
+    ExpectSameAfterOnnx(g, {a, b});
+  }
+}
+
+TEST(OnnxWriter, SizesOfZeroStaySizes) {
+  GraphBuilder g;
+  const TensorType nothing{DataType::kFloat, Shape({0, 3})};
+  const Value x = g.Data("x", nothing);
+  g.Output({g.Op("Reshape", {{"x", x}, {"shape", g.Ints({3, 0})}})});
+  ExpectSameAfterOnnx(g, {Tensor::Allocate(nothing)});
+}
+
+TEST(OnnxWriter, HalvesAreTestedForInfinityInFloat) {
+  GraphBuilder g;
+  const TensorType halves{DataType::kFloat16, Shape({2})};
+  const Value x = g.Data("x", halves);
+  const Value flags = g.Op("IsInf", {{"x", x}});
+  g.Output({g.Op("Cast", {{"x", flags}}, {{"dst_type", AttrValue::Int(0)}})});
+  ExpectSameAfterOnnx(g, {Tensor::FromVector<uint16_t>(halves, {0x7c00, 0x3c00})});
 }
 
 TEST(OnnxWriter, ListsNodesWithoutACounterpart) {
