@@ -129,7 +129,7 @@ std::unique_ptr<spdlog::formatter> MakeFormatter() {
       .add_flag<ProgramFlag>('N')
       .add_flag<RankFlag>('R')
       .add_flag<MicrosecondFlag>('U')
-      .set_pattern("[%K] TORCHAIR(%P,%N)%R:%Y-%m-%d-%H:%M:%S.%e.%U [%s:%#]%t %v");
+      .set_pattern("[%K] NPUMESH(%P,%N)%R:%Y-%m-%d-%H:%M:%S.%e.%U [%s:%#]%t %v");
   return formatter;
 }
 

@@ -1,7 +1,7 @@
 // The log: one line an event, to standard error, through spdlog.
 //
-// Line format of TorchAir, with the rank added by us after the process name:
-//   [LEVEL] TORCHAIR(pid,process) rank r:YYYY-MM-DD-HH:MM:SS.mmm.uuu [file:line]tid text
+// Line format of TorchAir, with our name and the rank after the process name:
+//   [LEVEL] NPUMESH(pid,process) rank r:YYYY-MM-DD-HH:MM:SS.mmm.uuu [file:line]tid text
 // A message of several lines repeats the prefix on each, and a line too long for one atomic write
 // goes on behind another prefix. A line is written with one write(2) of at most PIPE_BUF bytes, so
 // the lines of several ranks never interleave. TNG_LOG_LEVEL: 0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR

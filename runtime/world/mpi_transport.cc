@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -46,14 +47,18 @@ class ProcessWatch {
   UniqueFd fd_;
 };
 
+// MPI belongs to the process, and so does this: how many transports have not said farewell.
+std::atomic<int>& WorldsWithoutFarewell() {
+  static std::atomic<int> count{0};
+  return count;
+}
+
 class MpiTransport final : public Transport {
  public:
-  MpiTransport(std::shared_ptr<MpiCalls> calls, bool owns_mpi, std::chrono::seconds connect_timeout,
+  MpiTransport(std::shared_ptr<MpiCalls> calls, std::chrono::seconds connect_timeout,
                std::chrono::seconds soft_timeout)
-      : calls_(std::move(calls)),
-        owns_mpi_(owns_mpi),
-        connect_timeout_(connect_timeout),
-        soft_timeout_(soft_timeout) {
+      : calls_(std::move(calls)), connect_timeout_(connect_timeout), soft_timeout_(soft_timeout) {
+    ++WorldsWithoutFarewell();
     MPI_Comm_rank(calls_->comm, &rank_);
     MPI_Comm_size(calls_->comm, &size_);
     calls_->check = [this](std::span<const int> world_ranks) { return CheckAlive(world_ranks); };
@@ -173,7 +178,8 @@ class MpiTransport final : public Transport {
         calls_->Wait(MpiCalls::Kind::kCollective, requests, local_ranks_, deadline, "farewell"));
     std::lock_guard lock(calls_->mutex);
     MPI_Comm_free(&calls_->comm);
-    return owns_mpi_ ? MpiStatus(MPI_Finalize(), "MPI_Finalize") : Status();
+    --WorldsWithoutFarewell();
+    return Status();
   }
 
  private:
@@ -345,7 +351,6 @@ class MpiTransport final : public Transport {
   }
 
   std::shared_ptr<MpiCalls> calls_;
-  const bool owns_mpi_;
   const std::chrono::seconds connect_timeout_;
   const std::chrono::seconds soft_timeout_;
   int rank_ = 0;
@@ -380,6 +385,19 @@ void IgnoreSignalOfLostRanks() {
   if (now.sa_handler == SIG_DFL) std::signal(SIGUSR1, SIG_IGN);
 }
 
+// MPI that npumesh has started ends with the process, so that another world may start in it, and
+// the program may go on to use MPI. It stays where a world had no farewell, because MPI would wait
+// for ranks that are lost; and in forked processes, whose MPI is their parent's.
+void FinalizeAtExit() {
+  static pid_t process = 0;
+  process = getpid();
+  std::atexit([] {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (!finalized && process == getpid() && WorldsWithoutFarewell() == 0) MPI_Finalize();
+  });
+}
+
 // Threads that come while this one and the watch of the start are alone are MPI's own.
 Status InitMpi() {
   IgnoreSignalOfLostRanks();
@@ -388,6 +406,7 @@ Status InitMpi() {
   int provided = 0;
   NPUMESH_RETURN_IF_ERROR(
       MpiStatus(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init"));
+  FinalizeAtExit();
   if (before.empty() || before.size() > kAlone) return Status();
   std::set<pid_t> made = ThreadsOfProcess();
   for (const pid_t thread : before) made.erase(thread);
@@ -405,8 +424,8 @@ Result<std::unique_ptr<Transport>> MakeMpiTransport(std::chrono::seconds connect
   MPI_Finalized(&finalized);
   if (finalized) {
     return Error(Code::kInvalidArgument,
-                 "MPI was started and finished in this process already; a "
-                 "world can be started once");
+                 "the program has finished MPI (MPI_Finalize) in this process already; start the "
+                 "world before it does");
   }
   if (!initialized) {
     NPUMESH_RETURN_IF_ERROR(InitMpi());
@@ -414,8 +433,7 @@ Result<std::unique_ptr<Transport>> MakeMpiTransport(std::chrono::seconds connect
   auto calls = std::make_shared<MpiCalls>();
   NPUMESH_RETURN_IF_ERROR(MpiStatus(MPI_Comm_dup(MPI_COMM_WORLD, &calls->comm), "MPI_Comm_dup"));
   MPI_Comm_set_errhandler(calls->comm, MPI_ERRORS_RETURN);
-  auto transport =
-      std::make_unique<MpiTransport>(calls, !initialized, connect_timeout, soft_timeout);
+  auto transport = std::make_unique<MpiTransport>(calls, connect_timeout, soft_timeout);
   NPUMESH_RETURN_IF_ERROR(transport->Meet());
   return std::unique_ptr<Transport>(std::move(transport));
 }

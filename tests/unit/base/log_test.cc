@@ -37,7 +37,7 @@ TEST_F(LogTest, LineHasTheDocumentedFormat) {
   SetLogRank(3);
   const auto lines = LinesOf([] { NPUMESH_INFO("run graph {}", 7); });
   ASSERT_EQ(lines.size(), 1u);
-  const std::regex format(R"(\[INFO\] TORCHAIR\((\d+),unit_base\) rank 3:)"
+  const std::regex format(R"(\[INFO\] NPUMESH\((\d+),unit_base\) rank 3:)"
                           R"(\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d\.\d{3}\.\d{3} )"
                           R"(\[log_test\.cc:(\d+)\](\d+) run graph 7)");
   std::smatch match;
