@@ -13,6 +13,7 @@
 #include "graph/engine/model_inputs.h"
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
+#include "graph/onnx/onnx_file.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/stand_ins.h"
 #include "graph/session/group_table.h"
@@ -31,8 +32,9 @@ struct ModelSource {
 };
 
 Result<Model> ReadModel(const ModelSource& source) {
-  if (source.bytes == nullptr) return LoadModel(source.path);
-  return ParseModel(std::string(static_cast<const char*>(source.bytes), source.size), source.path);
+  if (source.bytes == nullptr) return LoadAnyModel(source.path, BuiltinOps());
+  return ParseAnyModel(std::string(static_cast<const char*>(source.bytes), source.size),
+                       source.path, BuiltinOps());
 }
 
 int ThreadsOf(const World& world) {
@@ -40,18 +42,25 @@ int ThreadsOf(const World& world) {
   return std::max(1, static_cast<int>(world.placement().cpus.size()));
 }
 
-// What NetOutput says of each output; a shape that it does not say leaves the dtype open as well,
-// because writers put FLOAT where they know nothing.
+// What NetOutput says of each output, or the node that computes it; a shape that neither says
+// leaves the dtype open as well, because writers put FLOAT where they know nothing.
+TensorType DeclaredOutput(const Graph& graph, const Node& sink, size_t input) {
+  const TensorDesc& read = sink.input_descs[input];
+  if (read.shape) return TensorType{read.dtype, *read.shape};
+  if (const auto& source = sink.inputs[input]) {
+    const TensorDesc& made = graph.node(source->node).output_descs[source->port];
+    if (made.shape) return TensorType{made.dtype, *made.shape};
+  }
+  return TensorType{DataType::kUndefined, Shape::UnknownRank()};
+}
+
 void NoteOutputs(npumesh_session& session) {
   const Graph& graph = session.session->model().graph;
   const NodeId sink = graph.NetOutput();
   if (sink == kNoNode) return;
   const Node& node = graph.node(sink);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const TensorDesc& desc = node.input_descs[i];
-    session.declared_outputs.push_back(
-        desc.shape ? TensorType{desc.dtype, *desc.shape}
-                   : TensorType{DataType::kUndefined, Shape::UnknownRank()});
+    session.declared_outputs.push_back(DeclaredOutput(graph, node, i));
     session.output_names.push_back(
         node.inputs[i]
             ? fmt::format("{}:{}", graph.node(node.inputs[i]->node).name, node.inputs[i]->port)

@@ -1,5 +1,7 @@
 #include "graph/onnx/onnx_file.h"
 
+#include <utility>
+
 #include "graph/io/foreign_file.h"
 #include "graph/io/model_file.h"
 #include "graph/onnx/reader.h"
@@ -46,6 +48,15 @@ Result<Model> LoadAnyModel(const std::string& path, const OpRegistry& registry) 
     is_onnx = LooksLikeOnnx(BytesIn(*file));
   }
   return is_onnx ? LoadOnnx(path, registry) : LoadModel(path);
+}
+
+Result<Model> ParseAnyModel(std::string bytes, const std::string& path,
+                            const OpRegistry& registry) {
+  if (!RefuseForeignFile(bytes).ok() || !LooksLikeOnnx(bytes)) {
+    return ParseModel(std::move(bytes), path);
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const OnnxModel model, ReadOnnx(bytes, path));
+  return ImportOnnx(model, registry);
 }
 
 }  // namespace npumesh

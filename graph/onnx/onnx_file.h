@@ -18,6 +18,9 @@ Result<Model> LoadOnnx(const std::string& path, const OpRegistry& registry,
 // LoadModel (graph/io/model_file.h), or LoadOnnx for a file whose bytes say so.
 Result<Model> LoadAnyModel(const std::string& path, const OpRegistry& registry);
 
+// The same for bytes; `path` stands in messages, and data in files are looked for beside it.
+Result<Model> ParseAnyModel(std::string bytes, const std::string& path, const OpRegistry& registry);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_ONNX_ONNX_FILE_H_

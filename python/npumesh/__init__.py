@@ -87,3 +87,10 @@ if _np is not None:
         "to_bfloat16",
         "to_float32",
     ]
+
+
+def __getattr__(name: str) -> str:
+    """`__version__` is that of the library, which is loaded to answer."""
+    if name == "__version__":
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

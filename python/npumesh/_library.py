@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import threading
 from ctypes import (
     POINTER,
@@ -223,12 +224,16 @@ def library_path() -> str:
     return _loaded[1]
 
 
+# The function of C with which a text of the library begins; Python has other names.
+_CALL = re.compile(r"^npumesh_[a-z_]+: ")
+
+
 def check(code: int, context: str = "") -> None:
     """Raises the exception that belongs to `code`, with the text of this thread's last failure."""
     if code == 0:
         return
     of = library()
-    text = of.npumesh_last_error().decode(errors="replace")
+    text = _CALL.sub("", of.npumesh_last_error().decode(errors="replace"), count=1)
     raise error_of(code, f"{context}: {text}" if context else text, of.npumesh_exit_code(code))
 
 

@@ -123,7 +123,7 @@ class World:
              threads: Optional[int] = None, parameters: Optional[Sequence[Any]] = None,
              groups: Optional[Mapping[str, Sequence[int]]] = None, allow_outside: bool = False,
              dump: Any = None, **keywords: Any) -> Session:
-        """Loads a model on this rank: a path, or bytes. Local.
+        """Loads a model on this rank: a path, or bytes; AIR, text of GE, or ONNX. Local.
 
         `options`: those of docs/config.md, nested or with points, also as keywords with two
         underscores for a point (`ge_config__oo_level="O1"`). `name`: of bytes, stands in messages,
@@ -132,7 +132,8 @@ class World:
         `groups`: ranks of the groups that the graph names. `allow_outside`: weights may lie outside
         of the model's folder. `dump`: a folder for a dump of all operators (docs/dump.md).
 
-        Errors: file, node and field; the operators that npumesh does not have (UnsupportedError).
+        Errors: file, node and field; the operators that npumesh does not have (UnsupportedError); a
+        file of another tool, by its first bytes.
         """
         pairs: Pairs = flatten(dump_options(dump)) if dump is not None else []
         pairs += flatten(options) + of_keywords(keywords)
@@ -157,6 +158,9 @@ class World:
             check(library().npumesh_load_file(self._open(), encode(path, "path"), options, count,
                                               ctypes.byref(handle)))
             return Session(self, handle.value or 0, path)
+        if not isinstance(model, (bytes, bytearray, memoryview)):
+            raise TypeError("load: expected the path of a model, or its bytes, seen "
+                            f"{type(model).__name__}")
         content = bytes(model)
         label = name or "model"
         check(library().npumesh_load_bytes(self._open(), content, len(content),

@@ -178,6 +178,13 @@ def main():
     if name == "at_exit":
         sys.stdout.write(f"size {npumesh.World(options).all.all_reduce(np.int32(1))}\n")
         return
+    if name == "worlds":
+        for turn in range(3):
+            with npumesh.World(options) as world:
+                total = world.all.all_reduce(np.int32([turn, 1])).tolist()
+                must(total == [turn * world.size, world.size], "sum")
+        print(f"rank {os.environ.get('OMPI_COMM_WORLD_RANK', 0)} good")
+        return
     if name == "profile":
         with npumesh.World(options) as world, world.profile(sys.argv[2]):
             graph(world)

@@ -56,6 +56,11 @@ class Ranks(unittest.TestCase):
         # The two lines may come in pieces, one between the others of the other rank.
         self.assertEqual(self.start(2, "at_exit").count("size 2"), 2)
 
+    def test_one_world_after_another(self):
+        for size in (0, 2):
+            with self.subTest(size=size):
+                self.assertEqual(self.start(size, "worlds").count("good"), max(size, 1))
+
     def test_a_flight_record(self):
         with tempfile.TemporaryDirectory() as folder:
             self.start(2, "record", folder)

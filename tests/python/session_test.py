@@ -6,6 +6,8 @@ import gc
 import os
 import random
 import resource
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -40,6 +42,22 @@ def assign_model():
     return graph.output(changed, graph.op("Add", {"x1": x, "x2": x}, "int32", (3,))).text()
 
 
+def field(number, value):
+    """A field of a protobuf message: a number, or bytes."""
+    if isinstance(value, int):
+        return bytes([number << 3, value])
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
+def onnx_neg():
+    """An ONNX model: y = -x of float32[2]."""
+    tensor = field(1, field(1, 1) + field(2, field(1, field(1, 2))))  # float32, [2]
+    node = field(1, b"x") + field(2, b"y") + field(4, b"Neg")
+    graph = (field(1, node) + field(2, b"g") + field(11, field(1, b"x") + field(2, tensor))
+             + field(12, field(1, b"y") + field(2, tensor)))
+    return field(1, 8) + field(7, graph) + field(8, field(2, 17))
+
+
 class OnlyDlpack:
     """A tensor of another library: nothing but DLPack."""
 
@@ -70,6 +88,31 @@ class WorldCase(unittest.TestCase):
         for word in words:
             self.assertIn(word, text)
         return caught.exception
+
+
+class Package(unittest.TestCase):
+    def test_the_version_is_that_of_the_library(self):
+        self.assertEqual(npumesh.__version__, npumesh.version())
+        self.assertRegex(npumesh.__version__, r"^\d+\.\d+\.\d+$")
+        with self.assertRaisesRegex(AttributeError, "no attribute 'nothing'"):
+            npumesh.nothing
+
+    def test_torch_npu_says_which_torch_it_needs(self):
+        """Without torch, with one that is too old, and with one that does not load."""
+        for body, said in (("__version__ = '1.13.1'", "found 1.13.1"),
+                           ("raise OSError('libtorch.so: no such file')", "OSError: libtorch.so")):
+            with tempfile.TemporaryDirectory() as folder:
+                os.mkdir(os.path.join(folder, "torch"))
+                with open(os.path.join(folder, "torch", "__init__.py"), "w",
+                          encoding="utf-8") as file:
+                    file.write(body + "\n")
+                words = os.pathsep.join([folder, *sys.path])
+                done = subprocess.run([sys.executable, "-c", "import torch_npu"], text=True,
+                                      capture_output=True, check=False,
+                                      env={**os.environ, "PYTHONPATH": words})
+            last = done.stderr.strip().splitlines()[-1]
+            self.assertIn("ImportError: torch_npu of npumesh needs torch 2.6 or later, ", last)
+            self.assertIn(said, last)
 
 
 class Binding(WorldCase):
@@ -382,6 +425,43 @@ class Loading(WorldCase):
                              name="mine.air")
         self.assertEqual(error.exit_code, 3)
         self.refused(npumesh.NpumeshError, ["model"], self.load, add_model()[:-20])
+
+    def test_an_onnx_model(self):
+        x = np.float32([1, -2])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "neg.onnx")
+            with open(path, "wb") as file:
+                file.write(onnx_neg())
+            for model in (self.load(path), self.load(onnx_neg())):
+                self.assertEqual([port.shape for port in model.inputs], [(2,)])
+                self.assertEqual(model.run(x)[0].tolist(), [-1, 2])
+            with open(path, "wb") as file:
+                file.write(onnx_neg()[:-9])
+            self.refused(npumesh.NpumeshError, ["neg.onnx"], self.load, path)
+
+    def test_a_file_of_another_tool_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "weights.bin")
+            with open(path, "wb") as file:
+                file.write(b"\x89HDF\r\n\x1a\n" + bytes(64))
+            self.refused(npumesh.UnsupportedError, ["weights.bin", "HDF5"], self.load, path)
+
+    def test_what_is_neither_path_nor_bytes(self):
+        for wrong in (123, None, [1, 2], 1.5):
+            self.refused(TypeError, ["the path of a model, or its bytes", type(wrong).__name__],
+                         self.load, wrong)
+
+    def test_texts_do_not_begin_with_functions_of_c(self):
+        model = self.load(add_model())
+        error = self.refused(npumesh.InvalidArgumentError, ["input 0"], model.run,
+                             np.zeros((3, 2), np.float32), np.zeros((2, 2), np.float32))
+        self.assertNotIn("npumesh_run", str(error))
+
+    def test_outputs_of_a_static_graph_have_shapes_before_a_run(self):
+        graph = AirText("neg")
+        text = graph.output(graph.op("Neg", {"x": graph.data("x", "float32", (2, 3))}, "float32",
+                                     (2, 3))).text()
+        self.assertEqual(self.load(text).outputs[0].shape, (2, 3))
 
     def test_an_operator_that_is_not_there(self):
         graph = AirText()

@@ -91,8 +91,8 @@ typedef struct npumesh_world npumesh_world;
 
 /* Collective over all processes that mpirun or `npumesh launch` started: this process becomes a
  * rank with a simulated device. A process that was not started so is a world of one rank. MPI that
- * the program has initialised is used and not finalised. At most one world at a time in a process
- * that MPI started.
+ * the program has initialised is used and not finalised; MPI that this call has initialised ends with
+ * the process, so another world may follow. At most one world at a time in a process that MPI started.
  *
  * Keys:
  *   NPUMESH_*, HCCL_*, TNG_LOG_LEVEL   in place of the environment variable (docs/env.md); among
@@ -207,7 +207,7 @@ typedef struct npumesh_tensor {
 /* One model on one rank. */
 typedef struct npumesh_session npumesh_session;
 
-/* Loads a model (.air, or any form that docs/formats says) and checks everything that can be
+/* Loads a model (.air, ONNX, or any form that docs/formats says) and checks everything that can be
  * checked before inputs are known. Weights in files are read from beside the model. Local; the
  * ranks of a model that communicates each load their own.
  *
