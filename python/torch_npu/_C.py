@@ -6,12 +6,28 @@ Tensors of a capture live as long as its graph, so a pool has no state to return
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Mapping, Sequence
+import sys
+import types
+from typing import Any, Mapping, Optional, Sequence
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .npu.graphs import hold
+
+
+def _npu_getOption(option_type: str) -> Optional[bytes]:  # noqa: N802
+    """What torch.npu.set_option, or an attribute of torch.npu.matmul, conv or config, has set. None: no
+    call has."""
+    from . import npu
+
+    return npu.option(option_type)
+
+
+# `torch_npu._C._distributed_c10d`, which programs import as a module.
+_distributed_c10d = types.ModuleType(__name__ + "._distributed_c10d")
+__path__: list = []
+sys.modules[_distributed_c10d.__name__] = _distributed_c10d
 
 
 def _npu_getCheckpointState(device: Any, pool: Any) -> Any:  # noqa: N802

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import _needs  # noqa: F401  says what is missing before anything else does
+
 import torch
 
 from . import npu, profiler
@@ -28,6 +30,7 @@ from ._types import (  # noqa: E402, F401
     hifloat8,
     int4,
 )
+from ._references import register_reference  # noqa: E402, F401
 from .formats import (  # noqa: E402, F401
     Format,
     empty_with_format,

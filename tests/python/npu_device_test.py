@@ -760,6 +760,108 @@ class Docs(unittest.TestCase):
                 exec(compile(code, f"python.md:{line}", "exec"), {})
 
 
+class References(unittest.TestCase):
+    def check(self, operator, x):
+        self.assertEqual(operator(x, 3.0).tolist(), (x * 3).tolist())
+        with FakeTensorMode() as fake:
+            self.assertEqual(operator(fake.from_tensor(x), 3.0).shape, x.shape)
+        graph = torch.npu.NPUGraph()
+        with torch.npu.graph(graph):
+            y = operator(x, 2.0) + 1
+        x.fill_(5)
+        graph.replay()
+        self.assertEqual(y.tolist(), [11, 11])
+
+    def test_an_operator_that_no_one_has_defined(self):
+        def scaled(x: torch.Tensor, by: float) -> torch.Tensor:
+            return x * by
+
+        torch_npu.register_reference("npumesh_other::scaled", scaled)
+        self.check(torch.ops.npumesh_other.scaled, torch.ones(2))
+        torch_npu.register_reference("npumesh_other::doubled", lambda x: x * 2, "(Tensor x) -> Tensor")
+        self.assertEqual(torch.ops.npumesh_other.doubled(torch.ones(1)).item(), 2)
+
+    def test_an_operator_that_another_package_has_defined(self):
+        library = torch.library.Library("npumesh_theirs", "DEF")
+        library.define("scaled(Tensor x, float by) -> Tensor")
+        torch_npu.register_reference("npumesh_theirs::scaled", lambda x, by: x * by)
+        self.check(torch.ops.npumesh_theirs.scaled, torch.ones(2))
+
+    def test_what_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "expected namespace::operator, seen 'scaled'"):
+            torch_npu.register_reference("scaled", lambda x: x, "(Tensor x) -> Tensor")
+        with self.assertRaisesRegex(RuntimeError, "npu::npu_rms_norm has a kernel already"):
+            torch_npu.register_reference("npu::npu_rms_norm", lambda x: x)
+        library = torch.library.Library("npumesh_strict", "DEF")
+        library.define("same(Tensor x) -> Tensor")
+        with self.assertRaisesRegex(ValueError, "has the schema .*Tensor x.* seen .*int x"):
+            torch_npu.register_reference("npumesh_strict::same", lambda x: x, "(int x) -> Tensor")
+
+
+class Doors(unittest.TestCase):
+    """Small parts of torch_npu that programs ask for."""
+
+    def test_options_are_remembered(self):
+        option = torch_npu._C._npu_getOption
+        self.assertIsNone(option("npumesh_unknown"))
+        self.assertEqual(option("ALLOW_INTERNAL_FORMAT"), b"disable")
+        torch.npu.config.allow_internal_format = True
+        self.assertEqual(option("ALLOW_INTERNAL_FORMAT"), b"enable")
+        torch.npu.config.allow_internal_format = False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.npu.set_option({"npumesh_known": "on"})
+        self.assertEqual(option("npumesh_known"), b"on")
+
+    def test_pools_have_names(self):
+        one, other = torch.npu.MemPool(), torch.npu.MemPool()
+        self.assertNotEqual(one.id, other.id)
+        with torch.npu.use_mem_pool(one):
+            self.assertEqual((one.use_count(), other.use_count()), (2, 1))
+            x = torch.ones(2, device="npu")
+        self.assertEqual((one.use_count(), x.sum().item()), (1, 2))
+        graph = torch.npu.NPUGraph()
+        with torch.npu.graph(graph, pool=one.id):
+            y = x + 1
+        graph.replay()
+        self.assertEqual(y.tolist(), [2, 2])
+
+    def test_groups_have_options(self):
+        from torch_npu._C._distributed_c10d import ProcessGroupHCCL
+
+        options = ProcessGroupHCCL.Options(True)
+        options.hccl_config = {"hccl_buffer_size": 200}
+        options.global_ranks_in_group = [0]
+        self.assertTrue(options.is_high_priority_stream)
+        self.assertEqual(ProcessGroupHCCL.Options().hccl_config, {})
+
+    def test_the_package_for_tests(self):
+        from torch_npu.testing.common_distributed import skipIfUnsupportMultiNPU
+        from torch_npu.testing.common_utils import SupportedDevices, create_common_tensor
+        from torch_npu.testing.testcase import TestCase
+
+        case = TestCase()
+        host, npu = create_common_tensor([np.float32, 2, (3, 4)], 0, 1)
+        self.assertEqual((host.is_npu, npu.is_npu), (True, True))
+        self.assertNotEqual(host.data_ptr(), npu.data_ptr())
+        case.assertRtolEqual(host, npu)
+        case.assertEqual(host, npu)
+        case.assertRtolEqual([host.half()], [npu.half() * 1.0005])
+        few = torch.ones(20000)
+        few[0] = 2  # fewer than 1e-4 of them
+        case.assertRtolEqual(few, torch.ones(20000))
+        for x, y in ((host, npu + 1), (host, npu[:2]), (host, npu.double()), (few[:10], torch.ones(10)),
+                     (torch.tensor([True]), torch.tensor([False])),
+                     (torch.tensor([float("nan")]), torch.ones(1)), ([host], [])):
+            with self.assertRaises(AssertionError):
+                case.assertRtolEqual(x, y)
+        with self.assertRaises(unittest.SkipTest):
+            skipIfUnsupportMultiNPU(2)(lambda: None)()
+        with self.assertRaises(unittest.SkipTest):
+            SupportedDevices(["Ascend310P"])(lambda: None)()
+        self.assertEqual(SupportedDevices(["Ascend910B"])(lambda: 3)(), 3)
+
+
 class Words(unittest.TestCase):
     def test_what_has_no_effect_says_so_once(self):
         with warnings.catch_warnings(record=True) as seen:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 
 import torch
 import torch.distributed as dist
@@ -171,7 +172,11 @@ def peers(rank, size):
 
 def groups(rank, size):
     evens = list(range(0, size, 2))
-    group = dist.new_group(evens)
+    options = torch_npu._C._distributed_c10d.ProcessGroupHCCL.Options()
+    options.hccl_config = {"hccl_buffer_size": 200}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        group = dist.new_group(evens, pg_options=options)
     if rank in evens:
         mine = torch.full((2,), float(rank))
         dist.all_reduce(mine, group=group)

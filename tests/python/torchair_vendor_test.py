@@ -19,7 +19,8 @@ import tempfile
 import case
 import torchair_case
 
-if torchair_case.torch is not None:
+torch = torchair_case.torch
+if torch is not None:
     from torch.utils import cpp_extension
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -115,20 +116,25 @@ def missing():
         return f"the checkout has no {EXTENSION}"
     if shutil.which("c++") is None:
         return "there is no C++ compiler for their extension"
-    if pybind_folder() is None:
+    if not has_header("pybind11", "pybind11.h"):
         return "pybind11 is not installed (python3-pybind11)"
-    if not any(os.path.isfile(os.path.join(each, "ATen", "EmptyTensor.h"))
-               for each in cpp_extension.include_paths()):
+    if not has_header("ATen", "EmptyTensor.h"):
         return "the headers of torch are not installed (libtorch-dev)"
     return ""
 
 
-def pybind_folder():
+def include_folders():
+    """Those of torch, which brings pybind11's in its wheel, of pybind11 by itself, and of Python."""
+    folders = [*cpp_extension.include_paths(), sysconfig.get_paths()["include"]]
     try:
         import pybind11
     except ImportError:
-        return None
-    return pybind11.get_include()
+        return folders
+    return [*folders, pybind11.get_include()]
+
+
+def has_header(*path):
+    return any(os.path.isfile(os.path.join(each, *path)) for each in include_folders())
 
 
 def build(folder):
@@ -142,8 +148,7 @@ def build(folder):
                  f"-DTNG_TORCH_VERSION={version}",
                  "-DTORCH_EXTENSION_NAME=_privateuse1_backend",
                  f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
-        words += [f"-I{each}" for each in (*cpp_extension.include_paths(), pybind_folder(),
-                                          sysconfig.get_paths()["include"])]
+        words += [f"-I{each}" for each in include_folders()]
         words += [EXTENSION, "-o", target + ".new"]
         words += [f"-L{each}" for each in cpp_extension.library_paths()]
         words += ["-ltorch", "-ltorch_cpu", "-lc10", "-ltorch_python"]

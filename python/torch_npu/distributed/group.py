@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
@@ -72,6 +72,19 @@ class ProcessGroupHCCL(ProcessGroup):
     """Ranks of torch that are ranks of npumesh. Collectives are done when they return; sends and
     receives when one is waited for. Before data move the ranks compare what they ask for: a
     difference is an npumesh.MismatchError with the same words on all of them."""
+
+    class Options(dist.Backend.Options if hasattr(dist.Backend, "Options")
+                  else torch._C._distributed_c10d.Backend.Options):
+        """What init_process_group and new_group take as `pg_options`. Time-outs are those of
+        docs/env.md, and a group has no streams or buffers of its own here."""
+
+        def __init__(self, is_high_priority_stream: bool = False) -> None:
+            super().__init__("hccl")
+            self.is_high_priority_stream = is_high_priority_stream
+            self.op_timeout = self._timeout
+            self.global_ranks_in_group: List[int] = []
+            self.hccl_config: Dict[str, Any] = {}
+            self.group_id = ""
 
     def __init__(self, rank: int, size: int, ranks: Optional[Sequence[int]], name: str) -> None:
         super().__init__(rank, size)

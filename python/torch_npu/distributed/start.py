@@ -11,7 +11,8 @@ from typing import Any, Callable, Dict, Iterator, Optional
 import numpy as np
 import torch.distributed as dist
 
-from .. import _engine
+from .. import _C, _engine
+from .._say import no_effect
 from .group import ProcessGroupHCCL
 
 # Variables of torch, and those of launchers of MPI that say the same.
@@ -33,7 +34,9 @@ def _launched() -> Optional[Dict[str, str]]:
     return said
 
 
-def _create(options: Any, _backend_options: Any = None) -> ProcessGroupHCCL:
+def _create(options: Any, backend_options: Any = None) -> ProcessGroupHCCL:
+    if getattr(backend_options, "hccl_config", None):
+        no_effect("ProcessGroupHCCL.Options.hccl_config")
     return ProcessGroupHCCL(options.group_rank, options.group_size,
                             options.global_ranks_in_group, options.group_id or "group")
 
@@ -81,6 +84,7 @@ def install() -> None:
     """Names the backend "hccl". Once for a process."""
     if not dist.is_available() or "HCCL" in dist.Backend._plugins:
         return
+    _C._distributed_c10d.ProcessGroupHCCL = ProcessGroupHCCL
     dist.Backend.register_backend("hccl", _create, extended_api=True, devices=["npu", "cpu"])
     for name, value in (_launched() or {}).items():
         os.environ.setdefault(name, value)

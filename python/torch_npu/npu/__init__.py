@@ -32,6 +32,7 @@ from .graphs import (
     make_graphed_callables,
 )
 from .memory import (
+    MemPool,
     NPUPluggableAllocator,
     caching_allocator_alloc,
     caching_allocator_delete,
@@ -52,6 +53,7 @@ from .memory import (
     reset_max_memory_cached,
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
+    use_mem_pool,
 )
 from .random import (
     get_rng_state,
@@ -206,7 +208,20 @@ def finalize() -> None:
         _engine.world().close()
 
 
+_options: Dict[str, str] = {}
+
+
+def option(name: str) -> Optional[bytes]:
+    """What a call has set of the options that the vendor keeps by name; None: nothing."""
+    switches = {"ALLOW_MATMUL_HF32": matmul.allow_hf32, "ALLOW_CONV_HF32": conv.allow_hf32,
+                "ALLOW_INTERNAL_FORMAT": config.allow_internal_format}
+    if name in switches:
+        return b"enable" if switches[name] else b"disable"
+    return _options[name].encode() if name in _options else None
+
+
 def set_option(option: Dict[str, str]) -> None:
+    _options.update({name: str(value) for name, value in option.items()})
     no_effect(f"torch.npu.set_option({', '.join(map(str, option))})")
 
 

@@ -3,7 +3,8 @@ in the memory of the process and are not counted."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+import contextlib
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .. import _engine
 from .._say import no_effect
@@ -90,3 +91,38 @@ class NPUPluggableAllocator:
 
 def change_current_allocator(allocator: Any) -> None:
     no_effect("torch.npu.change_current_allocator")
+
+
+class MemPool:
+    """A pool of memory: a name. Tensors of a capture live as long as its graph, and others as torch has
+    them, so nothing is taken from a pool or given back to it."""
+
+    def __init__(self, allocator: Any = None, use_on_oom: bool = False,
+                 no_split: bool = False) -> None:
+        from .graphs import graph_pool_handle
+
+        if allocator is not None:
+            no_effect("an allocator of torch.npu.MemPool")
+        self.allocator = allocator
+        self.id: Tuple[int, int] = graph_pool_handle()
+        self._uses = 1
+
+    def use_count(self) -> int:
+        """How many refer to the pool: its owner, and blocks of use_mem_pool."""
+        return self._uses
+
+    def snapshot(self) -> List[Dict[str, Any]]:
+        return memory_snapshot()
+
+
+@contextlib.contextmanager
+def use_mem_pool(pool: MemPool, device: Optional[Any] = None) -> Iterator[None]:
+    """`with torch.npu.use_mem_pool(pool):` Errors: RuntimeError for a device that is not there."""
+    from . import check_device
+
+    check_device(device)
+    pool._uses += 1
+    try:
+        yield
+    finally:
+        pool._uses -= 1
