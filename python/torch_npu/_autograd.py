@@ -87,10 +87,12 @@ def _attention(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
         raise NotImplementedError("torch_npu: npu_fusion_attention with dropout has no gradient "
                                   "here")
     out, softmax_max, softmax_sum = kept.results
+    lengths = {name: value.tolist() if isinstance(value, torch.Tensor) else value
+               for name, value in a.items() if name.startswith("actual_seq_")}
     query, key, value, pse, sink = _ops().npu_fusion_attention_grad(
         a["query"], a["key"], a["value"], grads[0], a["head_num"], a["input_layout"],
         softmax_max=softmax_max, softmax_sum=softmax_sum, attention_in=out,
-        scale_value=a["scale"], **{name: a[name] for name in _SAME_WORDS})
+        scale_value=a["scale"], **{name: lengths.get(name, a[name]) for name in _SAME_WORDS})
     given = {"query": query, "key": key, "value": value}
     if a["pse"] is not None:
         given["pse"] = pse
@@ -180,6 +182,7 @@ _RULES: Dict[str, _Rule] = {
     "_npu_dtype_cast": _Rule(_cast),
     "npu_linear": _Rule(_linear),
     "npu_fusion_attention": _Rule(_attention, results=(0, 1, 2)),
+    "npu_fusion_attention_v3": _Rule(_attention, results=(0, 1, 2)),
     "npu_add_layer_norm": _Rule(_add_layer_norm, results=(1, 2)),
     "npu_deep_norm": _Rule(_deep_norm, results=(0, 1)),
     "npu_group_norm_swish": _Rule(_group_norm_swish, results=(1, 2)),

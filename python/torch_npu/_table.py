@@ -42,6 +42,10 @@ class Arguments(Dict[str, Any]):
 Meta = Callable[[Arguments], Any]
 
 
+class ArgumentError(ValueError, RuntimeError):
+    """What a call's arguments lack. The vendor's calls raise RuntimeError."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Row:
     schema: str
@@ -116,6 +120,8 @@ class Door:
             return self._returned(kind, ports, outputs, arguments)
         except npumesh.NpumeshError as error:
             raise type(error)(f"torch.ops.npu.{of.name}: {error}") from None
+        except ValueError as error:
+            raise ArgumentError(f"torch.ops.npu.{of.name}: {error}") from None
 
     def _placed(self, of: npumesh.Operator, arguments: Arguments) -> Tuple[Dict, Dict]:
         ports = {field.name: None for field in of.inputs}

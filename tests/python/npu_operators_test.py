@@ -460,6 +460,22 @@ class Memory(unittest.TestCase):
         self.assertTrue(torch.equal(out, again))
 
 
+    def test_the_other_calls_of_attention_agree_with_the_first(self):
+        tensors = [torch.randn(7, 2, 16, requires_grad=True) for _ in range(3)]
+        ends = [3, 7]
+        words = {"scale": 0.25, "actual_seq_qlen": ends, "actual_seq_kvlen": ends}
+        first = torch_npu.npu_fusion_attention(*tensors, 2, "TND", **words)
+        second = torch_npu.npu_fusion_attention_v2(*tensors, 2, "TND", **words)
+        self.assertTrue(torch.equal(first[0], second[0]))
+        words.update(actual_seq_qlen=torch.tensor(ends), actual_seq_kvlen=torch.tensor(ends))
+        third = torch_npu.npu_fusion_attention_v3(*tensors, 2, "TND", **words)
+        self.assertTrue(torch.equal(first[0], third[0]) and torch.equal(first[2], third[2]))
+        dy = torch.randn_like(first[0])
+        for got, want in zip(torch.autograd.grad(third[0], tensors, dy),
+                             torch.autograd.grad(first[0], tensors, dy)):
+            self.assertTrue(torch.equal(got, want))
+
+
 class Products(unittest.TestCase):
     def test_weights_are_packed_to_four_bits(self):
         weight = torch.randint(-8, 8, (16, 24), dtype=torch.int32)
@@ -505,8 +521,8 @@ class Optimizers(unittest.TestCase):
                                                0.9, 0.99, 1e-8, grad, None, False, False,
                                                out=(var, m, v))
                 else:
-                    torch_npu.npu_apply_adam_out(0.9 ** step, 0.99 ** step, 0.01, 0.9, 0.99, 1e-8,
-                                                 grad, False, False, var, m, v)
+                    torch_npu.npu_apply_adam_out(torch.tensor([0.9 ** step]), 0.99 ** step, 0.01,
+                                                 0.9, 0.99, 1e-8, grad, False, False, var, m, v)
                 close(self, var, plain.detach(), factor=5)
         with self.assertRaisesRegex(TypeError, "expected out="):
             torch_npu.npu_apply_adam(0.9, 0.9, 0.1, 0.9, 0.9, 1e-8, var, False, False)

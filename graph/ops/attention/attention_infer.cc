@@ -28,10 +28,11 @@ int64_t AttrOr(const OpContext& op, std::string_view name, int64_t otherwise) {
   return HasAttr(op, name) ? op.attr_int(name) : otherwise;
 }
 
-// Only the first interface has these.
+// Only the first interface has these. Its key_rope_antiquant_scale is reserved: it has no effect, on
+// a device either.
 void RefuseUnsupported(const OpContext& op, Check& check) {
   if (!HasPort(op, "dequant_scale_query")) return;
-  check.NotFed({"dequant_scale_query", "key_rope_antiquant_scale"});
+  check.NotFed({"dequant_scale_query"});
   check.Only("query_quant_mode", 0);
   check.Only("pse_type", 0);  // only types 2 and 3 read q_start_idx and kv_start_idx
 }

@@ -45,6 +45,12 @@ def _fusion(a: Arguments) -> None:
         a.pop(name, None)
 
 
+def _fusion_3(a: Arguments) -> None:
+    _fusion(a)
+    for name in ("actual_seq_qlen", "actual_seq_kvlen"):
+        a[name] = None if a[name] is None else a[name].to(torch.int64)
+
+
 def _output_of(a: Arguments) -> torch.Tensor:
     """The queries' places with the values' width."""
     shape = list(a.query.shape)
@@ -76,6 +82,38 @@ row("npu_fusion_attention(" + _SCORE % ("", "") + "float scale=1., float keep_pr
     "-> (Tensor, Tensor, Tensor, Tensor, int, int, int)",
     "FlashAttentionScore", _fusion_meta, names=_FUSION_NAMES, adapt=_fusion,
     results=_fusion_results)
+
+
+row("npu_fusion_attention_v2(Tensor query, Tensor key, Tensor value, int head_num, "
+    "str input_layout, *, Tensor? pse=None, Tensor? padding_mask=None, Tensor? atten_mask=None, "
+    "Tensor? query_rope=None, Tensor? key_rope=None, float scale=1., float keep_prob=1., "
+    "int pre_tokens=2147483647, int next_tokens=2147483647, int inner_precise=0, "
+    "int[]? prefix=None, int[]? actual_seq_qlen=None, int[]? actual_seq_kvlen=None, "
+    "int sparse_mode=0, bool gen_mask_parallel=True, bool sync=False, int pse_type=1, "
+    "int[]? q_start_idx=None, int[]? kv_start_idx=None, str softmax_layout=\"\", "
+    "Tensor? sink=None, Tensor? dropout_mask=None, int seed=0, int offset=0) "
+    "-> (Tensor, Tensor, Tensor, Tensor, int, int, int)",
+    "FlashAttentionScore", _fusion_meta, adapt=_fusion, results=_fusion_results,
+    names={**_FUSION_NAMES, "pre_tokens": "pre_tockens", "next_tokens": "next_tockens"})
+
+
+def _fusion_meta_3(a: Arguments) -> tuple:
+    numbers = made(a.query, [1], torch.int64)
+    return (*_fusion_meta(a)[:4], numbers, like(numbers))
+
+
+def _fusion_results_3(a: Arguments, outputs: dict) -> tuple:
+    numbers = torch.zeros(1, dtype=torch.int64)
+    return (*_fusion_results(a, outputs)[:4], numbers, numbers.clone())
+
+
+# Its lengths are tensors, and what a seed would be are two more.
+row("npu_fusion_attention_v3(" + _SCORE % ("", "") + "float scale=1., float keep_prob=1., " + _TOKENS
+    + _LENGTHS.replace("int[]? actual_seq_qlen", "Tensor? actual_seq_qlen")
+    .replace("int[]? actual_seq_kvlen", "Tensor? actual_seq_kvlen")
+    + ") -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    "FlashAttentionScore", _fusion_meta_3, names=_FUSION_NAMES, adapt=_fusion_3,
+    results=_fusion_results_3)
 
 
 def _fusion_grad_meta(a: Arguments) -> tuple:

@@ -37,13 +37,15 @@ row("npu_apply_adam_w.out(Scalar beta1_power, Scalar beta2_power, Scalar lr, Sca
     "ApplyAdamW", _changed, adapt=_tensors, results=_changed)
 
 
-def _with_out(name: str, count: int) -> None:
-    """The vendor's two ways to call: with `out`, and as `<name>_out` with three tensors more."""
+def _with_out(name: str, numbers: int) -> None:
+    """The vendor's two ways to call: with `out`, and as `<name>_out` with three tensors more. The
+    first arguments are numbers, also as tensors of one element."""
+
 
     def positional(*args: Any) -> tuple:
-        var, m, v = args[count:]
-        of = getattr(torch.ops.npu, name).out
-        return of(*args[:count], var=var, m=m, v=v)
+        *given, var, m, v = args
+        given[:numbers] = map(float, given[:numbers])
+        return getattr(torch.ops.npu, name).out(*given, var=var, m=m, v=v)
 
     def with_out(*args: Any, out: Sequence[torch.Tensor] = (), **kwargs: Any) -> tuple:
         if len(out) != 3:
@@ -55,5 +57,5 @@ def _with_out(name: str, count: int) -> None:
     FUNCTIONS[name + "_out"] = positional
 
 
-_with_out("npu_apply_adam", 9)
-_with_out("npu_apply_adam_w", 11)
+_with_out("npu_apply_adam", 6)
+_with_out("npu_apply_adam_w", 7)
