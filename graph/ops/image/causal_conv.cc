@@ -1,10 +1,14 @@
 // FusedCausalConv1d and InplaceFusedCausalConv1d: a depthwise convolution of three taps along
 // packed sequences, each preceded by the rows that its cache holds.
 //
-//   y[i] = sum over k of w[k] * x'[i + k],  x' = the K - 1 cached rows, then the sequence
+//   y[i] = sum over k of w[k] * x'[i + k],  x' = K - 1 cached rows, then the sequence
 //
-// The cache then holds the last K - 1 rows of x'. The residual x[i] is added after the activation.
-// Speculative decoding, whose caches are longer, and block-wise caches are refused.
+// The residual x[i] is added after the activation. A line of the cache has S >= K - 1 rows, of
+// which the last K - 1 count; with num_accepted_tokens those that end K - 2 + accepted rows after
+// the first, because the rest of what speculation had drawn was refused. The line then holds the
+// last rows of what counted, and what came before it, followed by the sequence. A sequence of which
+// nothing is computed yet begins with zeros. Where caches are by block, a sequence reads one line,
+// writes another, and fills a line for each block that it completes.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -20,18 +24,24 @@ namespace {
 struct ConvPlan : Planned {
   bool in_place = false;  // y lies where x does
   int64_t rows = 0, width = 0, taps = 0;
-  int64_t kept = 0;  // rows that the cache has of a sequence
+  int64_t kept = 0;   // K - 1
+  int64_t state = 0;  // S
   int64_t sequences = 0;
   int64_t length = 0;  // of every sequence of a three-dimensional x; 0: packed
   int64_t lines = 0;   // of the cache
   DataType dtype = DataType::kUndefined;
-  Integers starts, indices, modes;
+  Integers starts, indices, modes, accepted, computed;
+  Integers first_block, last_block, initial;  // absent: caches are by sequence
+  int64_t blocks = 1, block_size = 0;         // lines that cache_indices has of a sequence
+  bool resets = false;  // y is zero where its window begins before the sequence
   int64_t skipped = -1;
   bool activates = false, residual = true;
-  Workspace<float> weights, history, last, seen, y;
+  Workspace<float> weights, old, line, seen, y;
+
+  bool by_block() const { return last_block.given(); }
 };
 
-// x is [rows, dim] or [batch, length, dim], weight [K, dim], conv_states [lines, K - 1, dim].
+// x is [rows, dim] or [batch, length, dim], weight [K, dim], conv_states [lines, S, dim].
 void ReadShapes(const OpContext& op, Check& check, ConvPlan& plan) {
   const TensorType& x = op.in("x");
   const int rank = x.shape.rank();
@@ -47,6 +57,7 @@ void ReadShapes(const OpContext& op, Check& check, ConvPlan& plan) {
   plan.taps = taps;
   plan.kept = taps - 1;
   plan.lines = op.in("conv_states").shape[0];
+  plan.state = op.in("conv_states").shape[1];
   if (rank == 3) {
     plan.sequences = x.shape[0];
     plan.length = x.shape[1];
@@ -54,13 +65,33 @@ void ReadShapes(const OpContext& op, Check& check, ConvPlan& plan) {
   check.That(x.shape[rank - 1] == width && taps >= 1 && (rank == 2 || plan.length > 0),
              "x is {} and weight {}, expected rows of one width and at least one tap", x,
              op.in("weight"));
-  check.Shape("conv_states", {plan.lines, plan.kept, width});
+  check.Shape("conv_states", {plan.lines, plan.state, width});
+  check.That(plan.state >= plan.kept, "conv_states is {}, expected at least {} rows in a line",
+             op.in("conv_states"), plan.kept);
+}
+
+// cache_indices: a line of each sequence, or lines of its blocks.
+void ReadBlocks(const OpContext& op, Check& check, ConvPlan& plan) {
+  plan.indices = Integers::Of(op, "cache_indices");
+  const bool all = plan.first_block.given() && plan.initial.given() && plan.computed.given() &&
+                   plan.indices.given();
+  check.That(plan.by_block() ? all : !plan.first_block.given() && !plan.initial.given(),
+             "caches by block need cache_indices, num_computed_tokens, "
+             "block_idx_first_scheduled_token, block_idx_last_scheduled_token and "
+             "initial_state_idx");
+  if (!plan.by_block()) {
+    check.TypeAndShape("cache_indices", DataType::kInt32, {plan.sequences});
+    return;
+  }
+  check.Rank("cache_indices", DataType::kInt32, 2);
+  plan.block_size = check.Between("block_size", 1, INT32_MAX);
+  if (!check.ok()) return;
+  plan.blocks = op.in("cache_indices").shape[1];
+  check.Shape("cache_indices", {plan.sequences, plan.blocks});
 }
 
 void ReadLists(const OpContext& op, Check& check, ConvPlan& plan) {
   plan.starts = Integers::Of(op, "query_start_loc");
-  plan.indices = Integers::Of(op, "cache_indices");
-  plan.modes = Integers::Of(op, "initial_state_mode");
   const bool packed = plan.length == 0;
   check.That(!packed || plan.starts.given(), "x is packed, \"query_start_loc\" is missing");
   if (!check.ok()) return;
@@ -68,9 +99,19 @@ void ReadLists(const OpContext& op, Check& check, ConvPlan& plan) {
     plan.sequences = plan.starts.count() - 1;
     check.TypeAndShape("query_start_loc", DataType::kInt32, {plan.sequences + 1});
   }
-  for (const std::string_view list : {"cache_indices", "initial_state_mode"}) {
-    check.TypeAndShape(list, DataType::kInt32, {plan.sequences});
+  constexpr std::string_view kLists[] = {"initial_state_mode",
+                                         "num_accepted_tokens",
+                                         "num_computed_tokens",
+                                         "block_idx_first_scheduled_token",
+                                         "block_idx_last_scheduled_token",
+                                         "initial_state_idx"};
+  Integers* const places[] = {&plan.modes,       &plan.accepted,   &plan.computed,
+                              &plan.first_block, &plan.last_block, &plan.initial};
+  for (size_t i = 0; i < std::size(kLists); ++i) {
+    check.TypeAndShape(kLists[i], DataType::kInt32, {plan.sequences});
+    *places[i] = Integers::Of(op, kLists[i]);
   }
+  ReadBlocks(op, check, plan);
   check.That(plan.indices.given() || plan.lines >= plan.sequences,
              "{} cached lines for {} sequences", plan.lines, plan.sequences);
 }
@@ -78,10 +119,8 @@ void ReadLists(const OpContext& op, Check& check, ConvPlan& plan) {
 template <bool kInPlace>
 ConvPlan PlanConv(const OpContext& op, Check& check) {
   ConvPlan plan;
-  check.NotFed({"bias", "num_accepted_tokens", "num_computed_tokens",
-                "block_idx_first_scheduled_token", "block_idx_last_scheduled_token",
-                "initial_state_idx"});
-  check.Among("conv_mode", {0});
+  check.NotFed({"bias"});
+  plan.resets = check.Among("conv_mode", {0, 1}) == 1;
   check.Among("run_mode", {0, 1});
   plan.activates = check.Among("activation_mode", {0, 1, 2}) != 0;
   plan.residual = check.Among("residual_connection", {0, 1}) == 1;
@@ -89,61 +128,150 @@ ConvPlan PlanConv(const OpContext& op, Check& check) {
   plan.in_place = kInPlace;
   ReadShapes(op, check, plan);
   ReadLists(op, check, plan);
+  check.That(!plan.resets || plan.computed.given(),
+             "conv_mode is 1, \"num_computed_tokens\" is missing");
   plan.outputs = {op.in("conv_states"), op.in("x")};
   plan.weights = plan.scratch.Floats(plan.taps * plan.width);
-  plan.scratch.Take(plan.kept * plan.width, {&plan.history, &plan.last});
+  plan.scratch.Take(plan.state * plan.width, {&plan.old, &plan.line});
   plan.scratch.Take(plan.width, {&plan.seen, &plan.y});
   return plan;
 }
 
-// Row `i` of x': the history, then the sequence.
-void LoadSeen(const ConvPlan& plan, const KernelArgs& args, int64_t begin, int64_t i, float* to) {
+// A sequence in one run.
+struct Sequence {
+  int64_t number = 0, begin = 0, length = 0;  // rows of x
+  int64_t read = 0, write = 0;                // lines of the cache
+  int64_t cached = 0;                         // rows of the old line that precede it
+};
+
+// Row `i` of the cached rows that precede the sequence, followed by it.
+void LoadSeen(const ConvPlan& plan, const KernelArgs& args, const Sequence& of, int64_t i,
+              float* to) {
   const int64_t n = plan.width;
-  if (i < plan.kept) {
-    std::copy_n(plan.history(args) + i * n, n, to);
+  if (i < of.cached) {
+    std::copy_n(plan.old(args) + i * n, n, to);
   } else {
-    LoadNumbers(plan.dtype, args.in[0], (begin + i - plan.kept) * n, n, to);
+    LoadNumbers(plan.dtype, args.in[0], (of.begin + i - of.cached) * n, n, to);
   }
 }
 
-void RunRow(const ConvPlan& plan, const KernelArgs& args, int64_t begin, int64_t i) {
+void RunRow(const ConvPlan& plan, const KernelArgs& args, const Sequence& of, int64_t i,
+            bool resets) {
   const int64_t n = plan.width;
   const float* weights = plan.weights(args);
   float *seen = plan.seen(args), *y = plan.y(args);
   std::fill_n(y, n, 0.0f);
   for (int64_t k = 0; k < plan.taps; ++k) {
-    LoadSeen(plan, args, begin, i + k, seen);
-    for (int64_t d = 0; d < n; ++d) y[d] += weights[k * n + d] * seen[d];
+    LoadSeen(plan, args, of, of.cached - plan.kept + i + k, seen);
+    for (int64_t d = 0; d < n && !resets; ++d) y[d] += weights[k * n + d] * seen[d];
   }
   for (int64_t d = 0; plan.activates && d < n; ++d) y[d] /= 1.0f + std::exp(-y[d]);
   // The last tap saw x[i].
   for (int64_t d = 0; plan.residual && d < n; ++d) y[d] += seen[d];
-  StoreRow(plan.dtype, y, args.out[1], (begin + i) * n, n);
+  StoreRow(plan.dtype, y, args.out[1], (of.begin + i) * n, n);
 }
 
-Status RunSequence(const ConvPlan& plan, const KernelArgs& args, int64_t b, int64_t begin,
-                   int64_t end) {
-  const int64_t line = plan.indices.given() ? plan.indices.At(args, b) : b;
-  if (plan.skipped >= 0 && line == plan.skipped) return Status();
-  if (line < 0 || line >= plan.lines) {
-    return Error(Code::kInvalidArgument, "{}: sequence {} has line {} of a cache of {}", plan.who,
-                 b, line, plan.lines);
+// A line of the cache that a list names. Error: there is no such line.
+Status CheckLine(const ConvPlan& plan, int64_t sequence, int64_t line) {
+  if (line >= 0 && line < plan.lines) return Status();
+  return Error(Code::kInvalidArgument, "{}: sequence {} has line {} of a cache of {}", plan.who,
+               sequence, line, plan.lines);
+}
+
+// Line `block` of a sequence, of caches by block. Error: it has no such block.
+Result<int64_t> LineOfBlock(const ConvPlan& plan, const KernelArgs& args, int64_t sequence,
+                            int64_t block) {
+  if (block < 0 || block >= plan.blocks) {
+    return Error(Code::kInvalidArgument, "{}: sequence {} is at block {}, cache_indices has {}",
+                 plan.who, sequence, block, plan.blocks);
   }
+  return plan.indices.At(args, sequence * plan.blocks + block);
+}
+
+// Sets the lines of a sequence, unchecked.
+Status FindLines(const ConvPlan& plan, const KernelArgs& args, Sequence* of) {
+  const int64_t b = of->number;
+  if (!plan.by_block()) {
+    of->read = of->write = plan.indices.given() ? plan.indices.At(args, b) : b;
+    return Status();
+  }
+  NPUMESH_ASSIGN_OR_RETURN(of->read, LineOfBlock(plan, args, b, plan.initial.At(args, b)));
+  NPUMESH_ASSIGN_OR_RETURN(of->write, LineOfBlock(plan, args, b, plan.last_block.At(args, b)));
+  return Status();
+}
+
+// Loads the old line; sets how many of its rows precede the sequence.
+Status LoadHistory(const ConvPlan& plan, const KernelArgs& args, Sequence* of) {
+  const int64_t b = of->number, elements = plan.state * plan.width;
   const int64_t mode = plan.modes.given() ? plan.modes.At(args, b) : 1;
   if (mode != 0 && mode != 1) {
     return Error(Code::kUnsupported, "{}: initial_state_mode of sequence {} is {}, expected 0 or 1",
                  plan.who, b, mode);
   }
-  const int64_t elements = plan.kept * plan.width;
-  float *history = plan.history(args), *last = plan.last(args);
-  LoadNumbers(plan.dtype, args.out[0], line * elements, elements, history);
-  if (mode == 0) std::fill_n(history, elements, 0.0f);
-  for (int64_t k = 0; k < plan.kept; ++k) {
-    LoadSeen(plan, args, begin, end - begin + k, last + k * plan.width);
+  float* const old = plan.old(args);
+  LoadNumbers(plan.dtype, args.out[0], of->read * elements, elements, old);
+  of->cached = plan.state;
+  if (mode == 0 || (plan.computed.given() && plan.computed.At(args, b) == 0)) {
+    of->cached = plan.kept;
+    std::fill_n(old, plan.kept * plan.width, 0.0f);
+  } else if (plan.accepted.given()) {
+    const int64_t accepted = plan.accepted.At(args, b);
+    of->cached = plan.kept + accepted - 1;
+    if (accepted < 1 || of->cached > plan.state) {
+      return Error(Code::kInvalidArgument,
+                   "{}: sequence {} has {} accepted tokens, expected 1 to {} for lines of {} rows",
+                   plan.who, b, accepted, plan.state - plan.kept + 1, plan.state);
+    }
   }
+  return Status();
+}
+
+// Writes the last rows of a line, `count` of them, which are rows [first, first + count) of what
+// LoadSeen gives. Its other rows stay.
+void WriteLine(const ConvPlan& plan, const KernelArgs& args, const Sequence& of, int64_t line,
+               int64_t first, int64_t count) {
+  const int64_t n = plan.width;
+  for (int64_t i = 0; i < count; ++i) {
+    LoadSeen(plan, args, of, first + i, plan.line(args) + i * n);
+  }
+  StoreRow(plan.dtype, plan.line(args), args.out[0], ((line + 1) * plan.state - count) * n,
+           count * n);
+}
+
+// Of caches by block: the rows before the end of each block that the sequence completes.
+Status FillBlocks(const ConvPlan& plan, const KernelArgs& args, const Sequence& of) {
+  const int64_t b = of.number, size = plan.block_size;
+  const int64_t first = plan.first_block.At(args, b);
+  const int64_t count = plan.last_block.At(args, b) - first;
+  const int64_t open = size - plan.computed.At(args, b) % size;  // to the end of the first block
+  const int64_t rest = ((of.length - open) % size + size) % size;
+  const int64_t last_end = of.length - (rest == 0 ? size : rest);
+  for (int64_t block = 0; block < count; ++block) {
+    const int64_t end = last_end - (count - block - 1) * size;
+    if (end <= 0 || end > of.length) {
+      return Error(Code::kInvalidArgument,
+                   "{}: sequence {} of {} tokens does not complete the blocks {} to {}", plan.who,
+                   b, of.length, first, first + count - 1);
+    }
+    NPUMESH_ASSIGN_OR_RETURN(const int64_t line, LineOfBlock(plan, args, b, first + block));
+    NPUMESH_RETURN_IF_ERROR(CheckLine(plan, b, line));
+    WriteLine(plan, args, of, line, of.cached - plan.kept + end, plan.kept);
+  }
+  return Status();
+}
+
+Status RunSequence(const ConvPlan& plan, const KernelArgs& args, Sequence of) {
+  NPUMESH_RETURN_IF_ERROR(FindLines(plan, args, &of));
+  if (of.read == plan.skipped) return Status();
+  NPUMESH_RETURN_IF_ERROR(CheckLine(plan, of.number, of.read));
+  NPUMESH_RETURN_IF_ERROR(CheckLine(plan, of.number, of.write));
+  NPUMESH_RETURN_IF_ERROR(LoadHistory(plan, args, &of));
+  const int64_t seen = of.cached + of.length, count = std::min(plan.state, seen);
+  WriteLine(plan, args, of, of.write, seen - count, count);
+  if (plan.by_block()) NPUMESH_RETURN_IF_ERROR(FillBlocks(plan, args, of));
+  const int64_t reset = plan.resets ? plan.kept - plan.computed.At(args, of.number) : 0;
   // From the end on, because y may lie where x does.
-  for (int64_t i = end - begin; i-- > 0;) RunRow(plan, args, begin, i);
-  StoreRow(plan.dtype, last, args.out[0], line * elements, elements);
+  for (int64_t i = of.length; i-- > 0;) RunRow(plan, args, of, i, i < reset);
   return Status();
 }
 
@@ -159,7 +287,7 @@ Status RunConv(const ConvPlan& plan, const KernelArgs& args) {
                    "{}: \"query_start_loc\" gives sequence {} rows {} to {} of {}", plan.who, b,
                    begin, end, plan.rows);
     }
-    NPUMESH_RETURN_IF_ERROR(RunSequence(plan, args, b, begin, end));
+    NPUMESH_RETURN_IF_ERROR(RunSequence(plan, args, {b, begin, end - begin}));
   }
   return Status();
 }

@@ -3,6 +3,7 @@
 
 #include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_builtin.h"
+#include "tests/unit/op_reference.h"
 #include "tests/unit/op_types.h"
 #include "tests/unit/op_unknown.h"
 #include "tests/unit/ops/quant/quant_values.h"
@@ -257,14 +258,130 @@ TEST(FusedCausalConv1d, RefusesByName) {
   Fails(call, Code::kInvalidArgument, {"sequence 1 has line 2 of a cache of 2"});
   call.inputs[4] = {"initial_state_mode", Ints({0, 2})};
   Fails(call, Code::kUnsupported, {"initial_state_mode of sequence 1 is 2"});
-  call.inputs[4] = {"num_accepted_tokens", Ints({1, 1})};
-  Fails(call, Code::kUnsupported, {"\"num_accepted_tokens\" is fed"});
+  call.inputs[4] = {"num_accepted_tokens", Ints({1, 2})};
+  Fails(call, Code::kInvalidArgument, {"sequence 1 has 2 accepted tokens, expected 1 to 1"});
+  call.inputs[4] = {"initial_state_idx", Ints({1, 2})};
+  Fails(call, Code::kInvalidArgument, {"caches by block need cache_indices"});
+  call.inputs[4] = {"bias", Noise(kF32, {4}, 3)};
+  Fails(call, Code::kUnsupported, {"\"bias\" is fed"});
   call.inputs.pop_back();
   call.attrs = {{"conv_mode", AttrValue::Int(1)}};
-  Fails(call, Code::kUnsupported, {"conv_mode is 1"});
+  Fails(call, Code::kInvalidArgument, {"\"num_computed_tokens\" is missing"});
   call.attrs = {};
-  call.inputs[2].value = Noise(kF32, {2, 4, 4}, 3);
-  Fails(call, Code::kInvalidArgument, {"conv_states is float32[2,4,4]"});
+  call.inputs[2].value = Noise(kF32, {2, 1, 4}, 3);
+  Fails(call, Code::kInvalidArgument, {"conv_states is float32[2,1,4]", "at least 2 rows"});
+  call.inputs[2].value = Noise(kF32, {2, 2, 5}, 3);
+  Fails(call, Code::kInvalidArgument, {"conv_states is float32[2,2,5]"});
+}
+
+// Speculation, prefixes in blocks and sequences that begin, as lists of rows.
+TEST(FusedCausalConv1d, RandomCaches) {
+  Random random(20261208);
+  const auto drawn = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random.Bits() % static_cast<uint64_t>(most - least + 1));
+  };
+  for (int turn = 0; turn < 160; ++turn) {
+    const auto kept = static_cast<size_t>(drawn(1, 3));
+    const size_t state = kept + static_cast<size_t>(turn % 2 == 0 ? 0 : drawn(1, 3)), width = 2;
+    const bool blocks = turn % 4 == 0, accepts = turn % 4 == 1, resets = turn % 3 == 0;
+    const bool knows = blocks || resets || turn % 5 == 0;
+    const int64_t size = drawn(3, 4);  // of a block
+    const size_t sequences = static_cast<size_t>(drawn(1, 3)), lines = 12;
+    std::vector<int32_t> starts = {0}, computed, accepted, first, last, initial, table;
+    for (size_t b = 0; b < sequences; ++b) {
+      int64_t length = drawn(1, 6);
+      computed.push_back(static_cast<int32_t>(drawn(0, 5)));
+      if (blocks) {  // a sequence goes on where blocks of it are full, or at its beginning
+        const int64_t filled = computed.back() / size;
+        first.push_back(static_cast<int32_t>(filled));
+        // A token that ends a block is its last; the block after it has not begun.
+        last.push_back(static_cast<int32_t>((computed.back() + length - 1) / size));
+        initial.push_back(static_cast<int32_t>(std::max<int64_t>(filled - 1, 0)));
+      }
+      accepted.push_back(static_cast<int32_t>(drawn(1, static_cast<int64_t>(state - kept) + 1)));
+      starts.push_back(starts.back() + static_cast<int32_t>(length));
+    }
+    for (size_t i = 0; i < lines; ++i) table.push_back(static_cast<int32_t>((5 * i + 1) % lines));
+    table.resize(blocks ? 4 * sequences : sequences);
+    const int64_t rows = starts.back(), wide = static_cast<int64_t>(width);
+    const Tensor x = Noise(kF32, {rows, wide}, turn),
+                 w = Noise(kF32, {static_cast<int64_t>(kept) + 1, wide}, turn + 1);
+    const Tensor cache =
+        Noise(kF32, {static_cast<int64_t>(lines), static_cast<int64_t>(state), wide}, turn + 2);
+    const Tensor indices = Make<int32_t>(
+        DataType::kInt32,
+        blocks ? Shape{static_cast<int64_t>(sequences), 4} : Shape{static_cast<int64_t>(sequences)},
+        table);
+    OpCall call = {.type = turn % 3 == 1 ? "InplaceFusedCausalConv1d" : "FusedCausalConv1d",
+                   .inputs = {{"x", x},
+                              {"weight", w},
+                              {"conv_states", cache},
+                              {"query_start_loc", Ints(starts)},
+                              {"cache_indices", indices}},
+                   .attrs = {{"residual_connection", AttrValue::Int(turn % 2)},
+                             {"conv_mode", AttrValue::Int(resets ? 1 : 0)},
+                             {"block_size", AttrValue::Int(size)}}};
+    if (knows) call.inputs.push_back({"num_computed_tokens", Ints(computed)});
+    if (accepts) call.inputs.push_back({"num_accepted_tokens", Ints(accepted)});
+    if (blocks) {
+      call.inputs.push_back({"block_idx_first_scheduled_token", Ints(first)});
+      call.inputs.push_back({"block_idx_last_scheduled_token", Ints(last)});
+      call.inputs.push_back({"initial_state_idx", Ints(initial)});
+    }
+    using Rows = std::vector<std::vector<double>>;
+    const auto rows_of = [&](const Tensor& tensor) {
+      const std::vector<double> values = ToDoubles(tensor);
+      Rows split;
+      for (size_t i = 0; i < values.size(); i += width)
+        split.emplace_back(&values[i], &values[i] + width);
+      return split;
+    };
+    const Rows xs = rows_of(x), ws = rows_of(w);
+    Rows caches = rows_of(cache), y(xs.size(), std::vector<double>(width));
+    const auto store = [&](int32_t line, const Rows& from, size_t count) {
+      for (size_t i = 0; i < count; ++i) {
+        caches[static_cast<size_t>(line + 1) * state - count + i] = from[from.size() - count + i];
+      }
+    };
+    for (size_t b = 0; b < sequences; ++b) {
+      const auto begin = static_cast<size_t>(starts[b]), end = static_cast<size_t>(starts[b + 1]);
+      const int32_t* own = table.data() + (blocks ? 4 * b : b);
+      const int32_t read = blocks ? own[initial[b]] : own[0],
+                    write = blocks ? own[last[b]] : own[0];
+      Rows before;
+      const size_t history = accepts ? kept + static_cast<size_t>(accepted[b]) - 1 : state;
+      for (size_t i = 0; i < history; ++i)
+        before.push_back(caches[static_cast<size_t>(read) * state + i]);
+      if (knows && computed[b] == 0) before.assign(kept, std::vector<double>(width));
+      Rows all = before;
+      all.insert(all.end(), xs.begin() + starts[b], xs.begin() + starts[b + 1]);
+      store(write, all, std::min(state, all.size()));
+      const Rows seen(all.begin() + static_cast<std::ptrdiff_t>(before.size() - kept), all.end());
+      for (int64_t block = 0; blocks && block < last[b] - first[b]; ++block) {
+        // The rows before the end of the block, which is a token of this sequence.
+        const int64_t at = (first[b] + block + 1) * size - computed[b];
+        store(own[first[b] + block],
+              Rows(seen.begin() + at, seen.begin() + at + static_cast<int64_t>(kept)), kept);
+      }
+      for (size_t i = 0; i < end - begin; ++i) {
+        for (size_t d = 0; d < width; ++d) {
+          double sum = 0;
+          for (size_t k = 0; k <= kept; ++k) sum += ws[k][d] * seen[i + k][d];
+          if (resets && static_cast<int64_t>(i) < static_cast<int64_t>(kept) - computed[b]) sum = 0;
+          y[begin + i][d] = sum + (turn % 2 == 1 ? xs[begin + i][d] : 0);
+        }
+      }
+    }
+    const auto flat = [](const Rows& from) {
+      std::vector<double> values;
+      for (const auto& row : from) values.insert(values.end(), row.begin(), row.end());
+      return values;
+    };
+    SCOPED_TRACE("turn " + std::to_string(turn));
+    const std::vector<Tensor> got = Results(call);
+    EXPECT_EQ(ToDoubles(got[0]), flat(caches));
+    ExpectNear(got[1], flat(y), 1e-5);
+  }
 }
 
 }  // namespace
