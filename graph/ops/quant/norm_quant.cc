@@ -9,6 +9,7 @@
 #include "graph/ops/core/define.h"
 #include "graph/ops/quant/family.h"
 #include "graph/ops/quant/mx_block.h"
+#include "graph/ops/toolbox/rows/norm_view.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
 #include "graph/ops/toolbox/values/rms_row.h"
@@ -23,6 +24,7 @@ struct NormRows {
   InputRows x, summand;
   Factors gamma, beta;
   double epsilon = 0;
+  int axis = 0;  // where the dimensions of a row begin
 
   // Fills `row` with the norm of row r. `sum`: where x1 + x2 goes, null: nowhere. `room` has place
   // for a row. Returns 1 / rms.
@@ -42,14 +44,22 @@ struct NormRows {
   }
 };
 
-NormRows NormRowsOf(Check& check, const OpContext& op, bool sums) {
+// Rows of the last dimension; where they `span` more, of as many as gamma has.
+NormRows NormRowsOf(Check& check, const OpContext& op, bool sums, bool span = true) {
   NormRows norm;
-  const std::string_view x = sums ? "x1" : "x";
-  check.RankAtLeast(x, kFloats, 1);
+  const std::string_view port = sums ? "x1" : "x";
+  check.RankAtLeast(port, kFloats, 1);
   if (sums) check.SameTensor("x2", "x1");
   if (!check.ok()) return norm;
-  norm.x = InputRows::Of(check, op, x);
-  if (sums) norm.summand = InputRows::Of(check, op, "x2");
+  const auto& [dtype, x] = op.in(port);
+  const Shape& gamma = op.in("gamma").shape;
+  norm.axis = x.rank() - (span && gamma.rank() > 1 && EndsWith(x, gamma) ? gamma.rank() : 1);
+  norm.x = {op.slot(port), dtype, ElementsBetween(x, 0, norm.axis),
+            ElementsBetween(x, norm.axis, x.rank())};
+  if (sums) {
+    norm.summand = norm.x;
+    norm.summand.slot = op.slot("x2");
+  }
   norm.epsilon = static_cast<double>(op.attr_float("epsilon"));
   norm.gamma = check.Take(Factors::Of(op, "gamma"));
   check.Elements("gamma", {norm.x.width});
@@ -101,7 +111,7 @@ DynamicNormPlan PlanDynamicNorm(const OpContext& op, Check& check) {
   const auto shaped = [&plan](int i, const Shape& shape) {
     return plan.wanted[i] ? shape : Shape{1};
   };
-  const Shape rows = WithoutLast(x.shape);
+  const Shape rows = Spliced(x.shape, plan.norm.axis, x.shape.rank(), {});
   plan.outputs = {{plan.dtype, shaped(0, x.shape)},
                   {plan.dtype, shaped(1, x.shape)},
                   x,
@@ -141,7 +151,7 @@ Status RunDynamicNorm(const DynamicNormPlan& plan, const KernelArgs& args) {
 void LoopDynamicNorm(const OpContext& op, LoopBuilder& loop) {
   Check check(op);
   const DynamicNormPlan plan = PlanDynamicNorm(op, check);
-  if (!check.ok() || !SpansRows(op, "x1", loop)) return;
+  if (!check.ok() || !SpansRows(op, "x1", loop) || plan.norm.x.width != loop.columns()) return;
   const NormRows& norm = plan.norm;
   const LoopValue sum = loop.Emit(LoopOp::kAdd, {loop.In(norm.x.slot), loop.In(norm.summand.slot)});
   const LoopValue x = loop.To(norm.x.dtype, sum);
@@ -175,7 +185,7 @@ struct MxNormPlan : Planned {
 template <bool kSums>
 MxNormPlan PlanMxNorm(const OpContext& op, Check& check) {
   MxNormPlan plan;
-  plan.norm = NormRowsOf(check, op, kSums);
+  plan.norm = NormRowsOf(check, op, kSums, false);
   const TensorType& x = op.in(0);
   plan.format = MxFormatOf(check, op, x.shape);
   if (!check.ok()) return plan;

@@ -401,6 +401,29 @@ TEST(NormQuant, RandomScales) {
   }
 }
 
+// gamma says over how many dimensions the norm goes.
+TEST(NormQuant, NormalisesAsManyDimensionsAsGammaHas) {
+  const Tensor x1 = Noise(kF16, {3, 2, 8}, 1, 2), x2 = Noise(kF16, {3, 2, 8}, 2, 2),
+               gamma = Noise(kF16, {2, 8}, 3, 2), flat = FromDoubles(kF16, {16}, ToDoubles(gamma)),
+               scale = FromDoubles(kF32, {1}, {0.125});
+  const auto wide = [](const Tensor& x) { return FromDoubles(kF16, {3, 16}, ToDoubles(x)); };
+  const auto run = [&](const char* type, const Tensor& a, const Tensor& b, const Tensor& by) {
+    OpCall call = {.type = type, .inputs = {{"x1", a}, {"x2", b}, {"gamma", by}}};
+    if (std::string(type) == "AddRmsNormQuant") call.inputs.push_back({"scales1", scale});
+    return Results(call);
+  };
+  for (const char* const type : {"AddRmsNormQuant", "AddRmsNormDynamicQuant"}) {
+    const std::vector<Tensor> two = run(type, x1, x2, gamma),
+                              one = run(type, wide(x1), wide(x2), flat);
+    EXPECT_EQ(two[0].shape(), Shape({3, 2, 8}));
+    EXPECT_EQ(ToDoubles(two[0]), ToDoubles(one[0])) << type;
+    EXPECT_EQ(ToDoubles(two[2]), ToDoubles(one[2])) << type;
+    if (two.size() > 3) {
+      EXPECT_TRUE(SameBytes(two[3], one[3]));
+    }
+  }
+}
+
 TEST(SwiGluQuant, RandomGroups) {
   Random random(20261204);
   for (int turn = 0; turn < 100; ++turn) {

@@ -164,6 +164,8 @@ TEST(QuantBatchMatmulV3, RefusesWhatDoesNotFit) {
   OpCall scale = call({2, 3}, {3, 2});
   scale.inputs[2].value = Pattern(DataType::kFloat, {3});
   ExpectFails(QuantRegistry(), scale, Code::kInvalidArgument, {"scale is float32[3]"});
+  scale.inputs[2].value = Pattern(DataType::kFloat16, {1});  // the device takes no halves
+  ExpectFails(QuantRegistry(), scale, Code::kInvalidArgument, {"scale is float16[1]"});
   OpCall floats = call({2, 3}, {3, 2});
   floats.inputs[0].value = Pattern(DataType::kFloat, {2, 3});
   ExpectFails(QuantRegistry(), floats, Code::kUnsupported, {"float32"});
