@@ -79,6 +79,19 @@ double Square(double x) {
   return x * x;
 }
 
+// The largest magnitude of the logarithms of some values, which are the arguments if the values are
+// exponentials; 0 when one is below zero, because they are none then. Zeros have no part in it.
+double LargestArgument(const Tensor& golden) {
+  const Result<std::vector<double>> values = ElementsOf(golden);
+  if (!values.ok()) return 0;
+  double largest = 0;
+  for (const double value : *values) {
+    if (value < 0) return 0;
+    if (value > 0 && std::isfinite(value)) largest = std::max(largest, std::abs(std::log(value)));
+  }
+  return largest;
+}
+
 }  // namespace
 
 double UnitRoundoff(DataType dtype) {
@@ -119,7 +132,11 @@ Allowance CloseAllowance(const RoundingPath& rounding, const Tensor& golden) {
   // One deviation of the largest values, which are some four times the others: four deviations of
   // those, of roundings that are mostly smaller than the bound. The output itself is rounded, too.
   const double own = UnitRoundoff(golden.dtype());
-  const double relative = std::sqrt(rounding.variance + own * own);
+  double variance = rounding.variance + Square(own);
+  if (rounding.of_argument > 0) {
+    variance += rounding.of_argument * Square(LargestArgument(golden));
+  }
+  const double relative = std::sqrt(variance);
   return {.absolute = relative * ScaleOf(golden) + 4 * SmallestOf(golden.dtype()),
           .relative = relative};
 }
@@ -204,6 +221,11 @@ class RoundingEstimate::Walk {
       const RoundingPath of_output = OfOutput(types->second.inputs, output, op);
       if (of_output.variance > own.variance) own = of_output;
     }
+    if (op.precision == PrecisionClass::kBlack) {
+      rounding->of_argument = rounding->variance;
+    } else if (own.longest_sum > 1) {
+      rounding->of_argument = 0;
+    }
     Append(own, rounding);
   }
 
@@ -228,6 +250,7 @@ class RoundingEstimate::Walk {
   }
 
   static void Append(const RoundingPath& behind, RoundingPath* rounding) {
+    if (behind.of_argument > 0) rounding->of_argument = rounding->variance + behind.of_argument;
     rounding->variance += behind.variance;
     rounding->operators += behind.operators;
     rounding->longest_sum = std::max(rounding->longest_sum, behind.longest_sum);

@@ -13,8 +13,12 @@
 // taken from sizes alone: the product of an [m,k] and a [k,n] matrix has sqrt(mk * kn / mn) = k
 // terms, a reduction as many as it has inputs for each output.
 //
-// What it does not know: the values (cancellation, large arguments of sin and exp, choices that a
-// rounding turns over), and how often a loop runs, which counts once.
+// An exponential makes of an absolute error of its argument a relative one of its result: the
+// argument's relative error times its size, which the logarithms of the results tell. So does a
+// softmax, whose arguments count from the largest of their row.
+//
+// What it does not know: the values (cancellation, large arguments of sin, choices that a rounding
+// turns over), and how often a loop runs, which counts once.
 #ifndef NPUMESH_GRAPH_COMPARE_ROUNDING_H_
 #define NPUMESH_GRAPH_COMPARE_ROUNDING_H_
 
@@ -36,6 +40,9 @@ struct RoundingPath {
   double longest_sum = 1;  // terms of the longest sum
   // The coarsest dtype that rounds; kUndefined: none does.
   DataType coarsest = DataType::kUndefined;
+  // The variance before the last operator that may be an exponential (PrecisionClass::kBlack), as
+  // long as only element-wise operators follow; else 0.
+  double of_argument = 0;
 };
 
 // What lies between the inputs of a graph and the outputs of its operators, by OperatorKey.
