@@ -157,6 +157,9 @@ class Norms(unittest.TestCase):
                                       offset=shift, beta=beta)
             else:
                 got = same_results(self, torch_npu.npu_rms_norm_quant, x, gamma, beta, scale, shift)
+                again = torch.empty_like(got)
+                torch_npu._npu_quant_rms_norm(x, gamma, beta, scale, shift, again, 1e-6)
+                self.assertTrue(torch.equal(got, again))
             self.assertEqual(got.dtype, torch.int8)
             self.assertLessEqual((got.float() - wanted.clamp(-128, 127)).abs().max().item(), 0.501)
 
@@ -474,6 +477,38 @@ class Memory(unittest.TestCase):
         for got, want in zip(torch.autograd.grad(third[0], tensors, dy),
                              torch.autograd.grad(first[0], tensors, dy)):
             self.assertTrue(torch.equal(got, want))
+
+
+    def test_sequences_one_after_the_other(self):
+        draw = random.Random(11)
+        for _ in range(TURNS):
+            lengths = [draw.randint(1, 5) for _ in range(draw.randint(1, 3))]
+            groups, kv_heads = draw.randint(1, 2), draw.randint(1, 2)
+            query = torch.randn(sum(lengths), groups * kv_heads, 16)
+            key, value = torch.randn(2, sum(lengths), kv_heads, 16)
+            out, again = torch.empty_like(query), torch.empty_like(query)
+            given = (query, key, value, torch.tensor(lengths, dtype=torch.int32), 0.25,
+                     groups * kv_heads, kv_heads)
+            torch_npu._npu_flash_attention_unpad(*given, out)
+            torch_npu._npu_flash_attention_unpad_v2(*given, out=again)
+            parts = [each.split(lengths) for each in (query, key, value)]
+            wanted = torch.cat([functional.scaled_dot_product_attention(
+                q.transpose(0, 1), k.repeat_interleave(groups, 1).transpose(0, 1),
+                v.repeat_interleave(groups, 1).transpose(0, 1), scale=0.25).transpose(0, 1)
+                for q, k, v in zip(*parts)])
+            close(self, out, wanted)
+            self.assertTrue(torch.equal(out, again))
+
+    def test_values_that_are_parts_of_the_keys(self):
+        query, cache = torch.randn(2, 4, 48), torch.randn(3, 4, 1, 48)
+        table = torch.tensor([[2, 0], [1, 2]], dtype=torch.int32)
+        lengths = torch.tensor([5, 3], dtype=torch.int32)
+        out, wanted = torch.empty(2, 4, 32), torch.empty(2, 4, 32)
+        torch_npu._npu_paged_attention_mla(query, cache, 1, 4, 0.25, table, lengths, 32, out)
+        for b in range(2):
+            keys = cache[table[b].long()].flatten(0, 2)[:lengths[b]]
+            wanted[b] = (query[b] @ keys.T * 0.25).softmax(-1) @ keys[:, :32]
+        close(self, out, wanted)
 
 
 class Products(unittest.TestCase):

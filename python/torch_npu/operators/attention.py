@@ -411,6 +411,36 @@ row("_npu_paged_attention(" + _PAGED + ", *, Tensor? workspace=None) -> ()",
     results=_write_attention)
 
 
+def _paged_mla(a: Arguments) -> None:
+    """The values are the first elements of the keys."""
+    a.value_cache = a.key_cache[..., :a.pop("mla_vheadsize")]
+    _paged(a)
+
+
+row("_npu_paged_attention_mla(Tensor query, Tensor key_cache, int num_kv_heads, int num_heads, "
+    "float scale_value, Tensor block_table, Tensor context_lens, int mla_vheadsize, "
+    "Tensor(a!) out) -> ()",
+    "FusedInferAttentionScore", lambda a: None, adapt=_paged_mla, results=_write_attention,
+    names={"num_kv_heads": "num_key_value_heads", "scale_value": "scale", "out": None})
+
+
+def _unpad(a: Arguments) -> None:
+    """Sequences one after the other, of which `seq_len` has the lengths."""
+    a.input_layout = "TND"
+    ends = a.pop("seq_len").to(torch.int64).cumsum(0)
+    a.actual_seq_lengths, a.actual_seq_lengths_kv = ends, ends.clone()
+
+
+_UNPAD = ("(Tensor query, Tensor key, Tensor value, Tensor seq_len, float scale_value, "
+          "int num_heads, int num_kv_heads, %sTensor(a!) out) -> ()")
+
+for _version, _more in (("", ""), ("_v2", "*, int? kernel_type=0, ")):
+    row("_npu_flash_attention_unpad" + _version + _UNPAD % _more,
+        "FusedInferAttentionScore", lambda a: None, adapt=_unpad, results=_write_attention,
+        names={"num_kv_heads": "num_key_value_heads", "scale_value": "scale", "out": None,
+               "kernel_type": None})
+
+
 def _paged_workspace(*_: Any, **__: Any) -> torch.Tensor:
     """Memory to work in is the engine's, so there is one byte to hand around."""
     return torch.zeros(1, dtype=torch.uint8)

@@ -135,6 +135,17 @@ row("npu_rms_norm_quant(Tensor x, Tensor gamma, Tensor beta, Tensor scale, Tenso
     "float epsilon=1e-06, *, int? dst_dtype=None) -> Tensor",
     "RmsNormQuant", lambda a: _quantised(a.x, a.dst_dtype), adapt=_dst_type)
 
+
+
+def _write_quantised(a: Arguments, outputs: dict) -> None:
+    a.output.copy_(outputs["y"])
+
+
+row("_npu_quant_rms_norm(Tensor self, Tensor gamma, Tensor beta, Tensor scale, Tensor offset, "
+    "Tensor(a!) output, float eps=1e-05) -> ()",
+    "RmsNormQuant", lambda a: None, results=_write_quantised,
+    names={"self": "x", "eps": "epsilon", "output": None})
+
 row("npu_rms_norm_quant_v2(Tensor x, Tensor gamma, Tensor scale, *, Tensor? offset=None, "
     "Tensor? beta=None, float epsilon=1e-06, bool div_mode=True, int? dst_dtype=None) "
     "-> (Tensor, Tensor)",
