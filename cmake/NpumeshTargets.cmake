@@ -114,7 +114,7 @@ function(npumesh_only_calls target)
 endfunction()
 
 # npumesh_test(<name> RING <1|2|3|4> LEVEL <smoke|ci|nightly> SOURCES ... DEPENDS ...
-#              [RANKS n] [TIMEOUT s] [UNITY] [ANY_ISA] [ARGS ...])
+#              [RANKS n] [COST c] [UNITY] [ANY_ISA] [ARGS ...])
 # Rings 1 and 2 are GoogleTest programs; ring 3 starts one with RANKS ranks under mpirun and brings
 # its own main. Ring 4 registers its own commands (tests/hosts). UNITY: its files can be compiled in
 # batches, as those of a library. ANY_ISA: what it shows depends on no kernel.
@@ -145,12 +145,12 @@ function(npumesh_new_test name)
 endfunction()
 
 function(npumesh_test name)
-  cmake_parse_arguments(ARG "UNITY;ANY_ISA" "RING;LEVEL;RANKS;TIMEOUT" "SOURCES;DEPENDS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY;ANY_ISA" "RING;LEVEL;RANKS;COST" "SOURCES;DEPENDS;ARGS" ${ARGN})
   if(ARG_RING EQUAL 3 AND NOT NPUMESH_MPI_TESTS)
     return()
   endif()
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
+  if(NOT ARG_COST)
+    set(ARG_COST 120)
   endif()
   npumesh_new_test(${name})
   add_executable(${name} ${ARG_SOURCES})
@@ -178,36 +178,26 @@ function(npumesh_test name)
   if(ARG_DEPENDS MATCHES "${NPUMESH_KERNELS}" AND NOT ARG_ANY_ISA)
     list(APPEND labels kernels)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT}
-                                           LABELS "${labels}")
-  npumesh_sanitized_test(${name} ${ARG_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES COST ${ARG_COST} LABELS "${labels}")
+  npumesh_sanitized_test(${name})
 endfunction()
 
-# npumesh_sanitized_test(<name> <timeout>)
-# What a test without ranks needs under a sanitizer: several times its time, and to know what is not
-# ours.
-function(npumesh_sanitized_test name timeout)
-  if(NPUMESH_SANITIZE)
-    math(EXPR patient "5 * ${timeout}")
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${patient})
-  endif()
+# npumesh_sanitized_test(<name>)
+# What a test without ranks needs under a sanitizer: to know what is not ours.
+function(npumesh_sanitized_test name)
   if(NPUMESH_SANITIZE STREQUAL "thread")
     set_tests_properties(${name} PROPERTIES ENVIRONMENT
       "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.suppressions")
   endif()
 endfunction()
 
-# npumesh_mpi_test(<name> PROGRAM <target> RANKS <n> LEVEL <smoke|ci|nightly> [TIMEOUT s]
+# npumesh_mpi_test(<name> PROGRAM <target> RANKS <n> LEVEL <smoke|ci|nightly>
 #                  [ENVIRONMENT VAR=value ...] [ARGS ...])
 # One more ring-3 test of a program that exists already.
 function(npumesh_mpi_test name)
-  cmake_parse_arguments(ARG "" "PROGRAM;LEVEL;RANKS;TIMEOUT" "ENVIRONMENT;ARGS" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-  endif()
+  cmake_parse_arguments(ARG "" "PROGRAM;LEVEL;RANKS" "ENVIRONMENT;ARGS" ${ARGN})
   npumesh_new_test(${name})
   add_test(NAME ${name}
            COMMAND ${NPUMESH_MPIRUN} -n ${ARG_RANKS} $<TARGET_FILE:${ARG_PROGRAM}> ${ARG_ARGS})
-  set_tests_properties(${name} PROPERTIES PROCESSORS ${ARG_RANKS} TIMEOUT ${ARG_TIMEOUT}
-                       LABELS "ring3;${ARG_LEVEL}" ENVIRONMENT "${ARG_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES PROCESSORS ${ARG_RANKS} LABELS "ring3;${ARG_LEVEL}" ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()

@@ -43,7 +43,7 @@ def run(page, name, command):
     _, expected = programs_of(page)[name]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=100, check=False)
+                              text=True, timeout=1200, check=False)
     if done.returncode != 0 or done.stdout != expected:
         sys.exit(f"{name} ended with {done.returncode}\nexpected:\n{expected}\n"
                  f"printed:\n{done.stdout}\n{done.stderr}")

@@ -7,7 +7,7 @@
   cut    takes its cable away; the launcher asks each second whether the host is still there
   alone  takes its cable away; the launcher notices nothing, the ranks are alone with HCCL_EXEC_TIMEOUT
 
-The ranks of host 0 must end within the limit with an exit code other than 0, and a message must name what was
+The ranks of host 0 must end, and mpirun after them, with an exit code other than 0, and a message must name what was
 lost: the launcher's the host, the ranks' own also the collective and the ranks.
 """
 
@@ -19,8 +19,8 @@ import sys
 import tempfile
 import time
 
-EXEC_TIMEOUT = 5
-LIMIT_SECONDS = 15.0
+EXEC_TIMEOUT = 15
+HANG_SECONDS = 600.0  # after this a wait has failed, however busy the machine is
 # Prints the exit code of the program that a rank runs.
 TELL = ["sh", "-c", '"$@"; code=$?; echo "rank $OMPI_COMM_WORLD_RANK ended with code $code"; exit $code', "tell"]
 HOSTS = os.environ["ON_HOSTS"]
@@ -60,8 +60,8 @@ def alive(pid):
         return False
 
 
-def wait_until(condition, seconds):
-    end = time.monotonic() + seconds
+def wait_until(condition):
+    end = time.monotonic() + HANG_SECONDS
     while not condition():
         if time.monotonic() > end:
             return False
@@ -89,16 +89,16 @@ def start_run(how, npumesh, model, said):
 def run_and_lose(how, npumesh, model, said):
     """Seconds until the ranks of host0 had ended and until mpirun had; None: not within the limit."""
     job = start_run(how, npumesh, model, said)
-    if not wait_until(lambda: all(len(ranks_of(npumesh, host)) == 2 for host in ("host0", "host1")), 15):
+    if not wait_until(lambda: all(len(ranks_of(npumesh, host)) == 2 for host in ("host0", "host1"))):
         sys.exit("lose_host: the ranks did not start")
     time.sleep(2.0)  # well into the steps
     survivors = ranks_of(npumesh, "host0")
     lose(how)
     start = time.monotonic()
     took = [None, None]
-    if wait_until(lambda: not any(alive(pid) for pid in survivors), LIMIT_SECONDS):
+    if wait_until(lambda: not any(alive(pid) for pid in survivors)):
         took[0] = time.monotonic() - start
-    if how != "alone" and wait_until(lambda: job.poll() is not None, LIMIT_SECONDS - (took[0] or 0)):
+    if how != "alone" and wait_until(lambda: job.poll() is not None):
         took[1] = time.monotonic() - start
     time.sleep(0.2)  # the last words of the ranks pass through mpirun
     job.kill()
@@ -120,7 +120,7 @@ def main():
         if not condition:
             sys.exit(f"lose_host {how}: {what}; the job said:\n{output}")
 
-    check(ranks_took is not None, f"ranks of host0 still run {LIMIT_SECONDS} s later")
+    check(ranks_took is not None, f"ranks of host0 still run {HANG_SECONDS} s later")
     if how == "alone":
         codes = re.findall(r"rank [01] ended with code (\d+)", output)
         check(codes and all(code in "45" for code in codes), "exit codes other than 4 and 5")
@@ -130,7 +130,7 @@ def main():
               "no rank says what waited for whom")
         print(f"lose_host alone: the ranks of host0 ended after {ranks_took:.1f} s")
         return
-    check(mpirun_took is not None, f"mpirun still runs {LIMIT_SECONDS} s later")
+    check(mpirun_took is not None, f"mpirun still runs {HANG_SECONDS} s later")
     # Open MPI 5 ends with 0 where its daemon has lost the other; npumesh launch makes a 5 of it.
     check(code != 0 or "PRTE has lost communication" in output, "mpirun's exit code is 0")
     check(re.search(r"to host1 closed|[Nn]ode:? +host1|on (node )?host1", output), "no message names the host")

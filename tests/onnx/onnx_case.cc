@@ -181,8 +181,8 @@ Status RunDataSets(const std::string& folder, const CaseBounds& bounds, World& w
 Status RunOnnxCase(const std::string& folder, const CaseBounds& bounds) {
   Env env;
   env.hbm_bytes = uint64_t{256} << 20;
-  env.connect_timeout = std::chrono::seconds(20);
-  env.exec_timeout = std::chrono::seconds(20);
+  env.connect_timeout = std::chrono::seconds(300);
+  env.exec_timeout = std::chrono::seconds(300);
   return RunRanks(1, env, [&](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceMemory> memory,
                              DeviceMemory::Create(world));

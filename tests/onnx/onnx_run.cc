@@ -16,8 +16,8 @@ Result<Model> ImportBytes(const std::string& bytes) {
 Result<std::vector<Tensor>> RunOnce(const Model& model, const std::vector<Tensor>& inputs) {
   Env env;
   env.hbm_bytes = uint64_t{16} << 20;
-  env.connect_timeout = std::chrono::seconds(20);
-  env.exec_timeout = std::chrono::seconds(20);
+  env.connect_timeout = std::chrono::seconds(300);
+  env.exec_timeout = std::chrono::seconds(300);
   std::vector<Tensor> outputs;
   const Status status = RunRanks(1, env, [&](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceMemory> memory,

@@ -406,7 +406,7 @@ def try_damaged(options, folder):
     for number in range(0, options.mutations if options.npumesh else 0, 50):
         path = os.path.join(folder, f"{number:06}", "model.onnx")
         done = subprocess.run([options.npumesh, "run", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+                              stderr=subprocess.PIPE, text=True, timeout=1200, check=False)
         lines = done.stderr.count("\n")
         if done.returncode not in (0, 3) or (done.returncode == 3 and lines != 1):
             print(f"FAIL npumesh run {path} ended with {done.returncode}: {done.stderr}")

@@ -27,7 +27,7 @@ class PythonCommand(unittest.TestCase):
 
     def run_command(self, *words, launch=(), **environment):
         done = subprocess.run([COMMAND, *launch, "python", *words], capture_output=True, text=True,
-                              timeout=120, check=False, cwd=self.folder, env=clean(**environment),
+                              timeout=1200, check=False, cwd=self.folder, env=clean(**environment),
                               stdin=subprocess.DEVNULL)
         return done.returncode, done.stdout, done.stderr
 

@@ -70,7 +70,7 @@ class Docs(unittest.TestCase):
         with open(name, "w", encoding="utf-8") as file:
             file.write(code)
         done = subprocess.run([*case.mpirun(), "-n", "2", sys.executable, name], text=True,
-                              capture_output=True, timeout=120, check=False,
+                              capture_output=True, timeout=1200, check=False,
                               env=case.plain_environment(PYTHONPATH=PATH))
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout

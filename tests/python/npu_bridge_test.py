@@ -80,7 +80,7 @@ class Scripts(unittest.TestCase):
             start = [*case.mpirun(), "-n", str(size)] if size else []
             done = subprocess.run(
                 [*start, sys.executable, file], cwd=folder, text=True, capture_output=True,
-                timeout=120, check=False,
+                timeout=1200, check=False,
                 # On some hosts Open MPI 5 says that an interface reaches no other.
                 env=case.plain_environment(PYTHONPATH=os.pathsep.join(path), OMPI_MCA_btl="^tcp",
                                            **case.SMALL))

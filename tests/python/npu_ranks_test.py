@@ -19,7 +19,7 @@ LAYER = os.path.join(HERE, "npu_layer_program.py")
 class Ranks(unittest.TestCase):
     def start(self, words, *program, **environment):
         done = subprocess.run([*words, sys.executable, *program], capture_output=True, text=True,
-                              timeout=240, env=case.plain_environment(**environment), check=False)
+                              timeout=1200, env=case.plain_environment(**environment), check=False)
         return done.returncode, done.stdout + done.stderr
 
     def passes(self, size, words, *cases):

@@ -19,7 +19,7 @@ class Ranks(unittest.TestCase):
         """What the ranks print. Without mpirun (size 0) this is a world of one rank."""
         start = [*case.mpirun(), "-n", str(size)] if size else []
         done = subprocess.run([*start, sys.executable, PROGRAM, *words], capture_output=True,
-                              text=True, timeout=120, env=case.plain_environment(), check=False)
+                              text=True, timeout=1200, env=case.plain_environment(), check=False)
         output = done.stdout + done.stderr
         if code is not None:
             self.assertEqual(done.returncode, code, output)

@@ -71,7 +71,7 @@ class Sanitized(unittest.TestCase):
             options = f"detect_leaks=1:exitcode=23:log_path={report}:fast_unwind_on_malloc=0"
             done = subprocess.run(
                 [sys.executable, os.path.abspath(__file__), "calls"], capture_output=True, text=True,
-                timeout=500, check=False,
+                timeout=1200, check=False,
                 env=case.plain_environment(LD_PRELOAD=runtime, PYTHONMALLOC="malloc",
                                            ASAN_OPTIONS=options))
             self.assertIn("good", done.stdout, done.stderr)

@@ -152,7 +152,7 @@ class Finding(unittest.TestCase):
     def ask(self, **environment):
         done = subprocess.run(
             [sys.executable, "-m", "npumesh"], env={**os.environ, **environment}, text=True,
-            capture_output=True, timeout=60, check=False)
+            capture_output=True, timeout=1200, check=False)
         self.assertEqual(done.returncode, 0 if done.stdout else 3, done.stderr)
         return done.stdout.strip().partition(": ")[2], done.stderr
 

@@ -27,7 +27,7 @@ if not torchair_case.MISSING:
 
 
 def start(words, folder=None, **environment):
-    done = subprocess.run([*words], capture_output=True, text=True, timeout=240, cwd=folder,
+    done = subprocess.run([*words], capture_output=True, text=True, timeout=1200, cwd=folder,
                           env=case.plain_environment(**environment), check=False)
     return done.returncode, done.stdout + done.stderr
 

@@ -168,8 +168,8 @@ EngineRun RunInEngine(World& world, DeviceMemory& memory, const FuzzCase& fuzzed
 Status WithDevice(const std::function<void(World& world, DeviceMemory& memory)>& body) {
   Env env;
   env.hbm_bytes = uint64_t{16} << 20;
-  env.connect_timeout = std::chrono::seconds(20);
-  env.exec_timeout = std::chrono::seconds(20);
+  env.connect_timeout = std::chrono::seconds(300);
+  env.exec_timeout = std::chrono::seconds(300);
   return RunRanks(1, env, [&](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceMemory> memory,
                              DeviceMemory::Create(world));

@@ -102,7 +102,7 @@ def problems_of(npumesh, folder):
             file.write(content)
         for command in ("run", "import", "graph"):
             done = subprocess.run([npumesh, command, name], cwd=folder, capture_output=True, text=True,
-                                  timeout=60, check=False)
+                                  timeout=1200, check=False)
             # import knows only what is no ONNX.
             expected = ("no ONNX model", "") if command == "import" and name in ("notes.txt",) else (kind, advice)
             said = done.stderr
@@ -118,7 +118,7 @@ def main():
         problems = list(problems_of(npumesh, folder))
         for words in (["launch", "-n", "2", "--", "run"], ["export"], ["import", "--tp", "2", "-o", "out"]):
             done = subprocess.run([npumesh, *words, "script.pt"], cwd=folder, capture_output=True, text=True,
-                                  timeout=60, check=False)
+                                  timeout=1200, check=False)
             if done.returncode != 3 or done.stderr.count("TorchScript") != 1:
                 problems.append(f"{words} ended with {done.returncode}: {done.stderr}")
     print(f"{sum(1 for _ in files())} files, {len(problems)} problems")

@@ -26,7 +26,7 @@ MPIRUN = LAUNCHER + ["-n", str(RANKS)]
 
 
 def call(words, expected, env=None):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False,
+    done = subprocess.run(words, capture_output=True, text=True, timeout=1200, check=False,
                           env={**os.environ, **(env or {})})
     if done.returncode != expected:
         sys.exit(f"{' '.join(words)}\nended with {done.returncode}, expected {expected}\n"
@@ -110,11 +110,11 @@ def other_faults(job):
         sys.exit("delay: came too early")
     words = [job.npumesh, "run", job.models]
     done = subprocess.run(MPIRUN + words + ["--inject", "exit:rank=2,op=MatMul_1,code=9"],
-                          capture_output=True, text=True, timeout=120, check=False)
+                          capture_output=True, text=True, timeout=1200, check=False)
     if done.returncode == 0:
         sys.exit("exit: nobody noticed")
     done = subprocess.run(MPIRUN + words + ["--inject", "kill:rank=3"], capture_output=True,
-                          text=True, timeout=120, check=False)
+                          text=True, timeout=1200, check=False)
     if done.returncode == 0:
         sys.exit("kill: nobody noticed")
     call(MPIRUN + words + ["--inject", "corrupt:rank=9,op=MatMul"], 3)

@@ -126,7 +126,7 @@ class Sandbox:
     def run(self, *words, environment=None):
         done = subprocess.run(words, cwd=self.home, env={**self.environment, **(environment or {})},
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, timeout=120, check=False)
+                              text=True, timeout=1200, check=False)
         return done.returncode, done.stdout
 
     def must(self, *words):

@@ -182,7 +182,7 @@ class Reader:
     def type(self, command, folder):
         done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, env=self.environment,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, errors="replace", timeout=120, check=False, **self.user)
+                              text=True, errors="replace", timeout=1200, check=False, **self.user)
         return done.returncode, done.stdout
 
     def give(self, path):

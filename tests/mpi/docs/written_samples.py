@@ -41,7 +41,7 @@ class Reader:
         """A command has to end with `code` and print what the expression `said` finds."""
         done = subprocess.run(["bash", "-c", command], cwd=os.path.join(self.home, folder),
                               env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+                              stderr=subprocess.STDOUT, text=True, timeout=1200, check=False)
         good = done.returncode == code and re.search(said, done.stdout)
         print(f"{'ok  ' if good else 'FAIL'}  {folder}: {command}", flush=True)
         if not good:

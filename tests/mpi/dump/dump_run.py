@@ -27,7 +27,7 @@ SKIPPED = 77
 
 def run(words, ranks=RANKS, code=0):
     job = subprocess.run(MPIRUN + ["-n", str(ranks)] + words, capture_output=True, text=True,
-                         stdin=subprocess.DEVNULL, timeout=100)
+                         stdin=subprocess.DEVNULL, timeout=1200)
     assert job.returncode == code, f"{words}: exit {job.returncode}\n{job.stdout}{job.stderr}"
     return job
 
@@ -280,7 +280,7 @@ def disk(bench):
     for more, code in ([], 0), (["--dump-on-error", "stop"], 4):
         inside = [sys.executable, __file__, bench.npumesh, bench.models, "full_disk", bench.dump,
                   str(code), *more]
-        job = subprocess.run(words + inside, capture_output=True, text=True, timeout=150)
+        job = subprocess.run(words + inside, capture_output=True, text=True, timeout=1200)
         assert job.returncode == 0, job.stdout + job.stderr
 
 

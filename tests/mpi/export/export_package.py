@@ -16,7 +16,7 @@ from air_wire import read_air, read_pbtxt
 
 
 def run(words, code=0, cwd=None):
-    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=cwd, timeout=240)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=cwd, timeout=1200)
     if done.returncode != code:
         said = done.stdout + done.stderr
         sys.exit(f"{' '.join(words)}: code {done.returncode}, expected {code}\n{said}")

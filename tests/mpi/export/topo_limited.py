@@ -19,7 +19,7 @@ def main():
         subprocess.run(
             [sys.argv[1], "topo", "--plan", "a:2", "--write", f"numa_config={file}"],
             check=True,
-            timeout=60,
+            timeout=1200,
         )
         with open(file, encoding="utf-8") as text:
             node = json.load(text)["npumesh_topology"][0]

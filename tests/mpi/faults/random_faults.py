@@ -116,7 +116,7 @@ class Job:
             # Open MPI's mpirun sometimes misses the end of a job that lost a rank in MPI_Init.
             print("random_faults: mpirun did not end by itself", flush=True)
             self.mpirun.terminate()
-            self.mpirun.wait(timeout=30)
+            self.mpirun.wait(timeout=1200)
         time.sleep(0.1)
         left = [f"process {pid}" for pid in self.processes().values()]
         return left

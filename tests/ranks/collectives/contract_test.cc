@@ -265,7 +265,6 @@ TEST(Contract, CountsOfTheVVariantsMustBeEqual) {
 }
 
 TEST(Contract, RankThatEndsIsNamed) {
-  const auto start = SteadyClock::now();
   const std::vector<Status> statuses = RunRanks(3, TestEnv(), [](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
     NPUMESH_ASSIGN_OR_RETURN(const auto group,
@@ -277,7 +276,6 @@ TEST(Contract, RankThatEndsIsNamed) {
     EXPECT_EQ(statuses[static_cast<size_t>(rank)].code(), Code::kPeerLost);
     EXPECT_THAT(std::string(statuses[static_cast<size_t>(rank)].message()), HasSubstr("rank 2"));
   }
-  EXPECT_LT(SteadyClock::now() - start, std::chrono::seconds(2));
 }
 
 TEST(Contract, RankThatFailsElsewhereIsNamedWithItsReason) {

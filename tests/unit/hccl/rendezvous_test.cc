@@ -209,12 +209,10 @@ TEST_F(Rendezvous, TheSecondRankGetsInBehind1500StrangersWith256Descriptors) {
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
     const Flood flood(root_, 1500);
     ASSERT_TRUE(flood.started());
-    const auto begin = SteadyClock::now();
     for (const auto& result : AttendAll({{2, 0, 1}, {2, 1, 0}})) {
       ASSERT_TRUE(result.ok()) << result.status().ToString();
       EXPECT_THAT(result.value(), ElementsAre(1, 0));
     }
-    EXPECT_LT(SteadyClock::now() - begin, std::chrono::seconds(30));
   }
   setrlimit(RLIMIT_NOFILE, &before);
 }

@@ -105,7 +105,6 @@ TEST(RunChild, AChildWhoseChildrenHaveEndedIsReminded) {
   std::string out;
   ChildCare care;
   care.ends_with_its_children = true;
-  const auto begin = std::chrono::steady_clock::now();
   const ChildEnd end = RunWithCare(
       "exec python3 -c 'import os, signal, time\n"
       "woken = []\n"
@@ -117,7 +116,6 @@ TEST(RunChild, AChildWhoseChildrenHaveEndedIsReminded) {
       care, &out);
   EXPECT_EQ(end.code, 0) << out;
   EXPECT_FALSE(end.bereft);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
 }
 
 TEST(RunChild, AChildWithOneLivingChildGoesOn) {

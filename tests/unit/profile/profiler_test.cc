@@ -125,7 +125,7 @@ TEST_F(ProfilerTest, AScopedSpanLastsAsItsBlock) {
   EXPECT_GE(span.end_ns - span.begin_ns, 2'000'000);
 }
 
-// Killed at any moment, a rank loses at most the last 100 ms.
+// Killed at any moment, a rank loses nothing that a reader has seen.
 TEST_F(ProfilerTest, AKilledProcessLosesLittle) {
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);
@@ -141,17 +141,20 @@ TEST_F(ProfilerTest, AKilledProcessLosesLittle) {
     }
   }
   close(pipes[1]);
-  int64_t last = 0;
-  for (int i = 0; i < 600; ++i) ASSERT_EQ(read(pipes[0], &last, sizeof(last)), 8);
+  int64_t added = 0;
+  size_t seen = 0;
+  while (seen < 300 && read(pipes[0], &added, sizeof(added)) == 8) {
+    const Result<RankProfile> living = Read();
+    seen = living.ok() ? living->spans.size() : 0;
+  }
   kill(child, SIGKILL);
-  while (read(pipes[0], &last, sizeof(last)) == 8) continue;
   close(pipes[0]);
   waitpid(child, nullptr, 0);
   const Result<RankProfile> read = Read();
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_FALSE(read->ended);
-  ASSERT_FALSE(read->spans.empty());
-  EXPECT_LT(last - read->spans.back().begin_ns, 100'000'000);
+  EXPECT_GE(seen, 300u);
+  EXPECT_GE(read->spans.size(), seen);
 }
 
 TEST_F(ProfilerTest, KeepsTheKindsThatWereAskedFor) {

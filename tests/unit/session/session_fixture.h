@@ -18,8 +18,8 @@ namespace npumesh {
 inline Env SmallEnv() {
   Env env;
   env.hbm_bytes = uint64_t{16} << 20;
-  env.connect_timeout = std::chrono::seconds(20);
-  env.exec_timeout = std::chrono::seconds(20);
+  env.connect_timeout = std::chrono::seconds(300);
+  env.exec_timeout = std::chrono::seconds(300);
   return env;
 }
 
