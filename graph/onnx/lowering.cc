@@ -190,6 +190,9 @@ Value Lowering::Select(Value condition, Value yes, Value no) {
 }
 
 Value Lowering::Cast(Value x, DataType dtype) {
+  if (ok() && dtype == DataType::kUndefined) {
+    Refuse("the type of an operand is not known before the model runs");
+  }
   if (!ok() || this->dtype(x) == dtype) return x;
   return Op("Cast", {{"x", x}}, {{"dst_type", AttrValue::Int(static_cast<int64_t>(dtype))}});
 }

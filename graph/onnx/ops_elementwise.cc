@@ -59,6 +59,10 @@ Value WholePower(Lowering& at, Value x, Value n) {
 void LowerPow(Lowering& at) {
   const Value base = at.in(0), exponent = at.in(1);
   const DataType dtype = at.dtype(base), of_exponent = at.dtype(exponent);
+  if (at.ok() && (dtype == DataType::kBool || of_exponent == DataType::kBool)) {
+    return at.Fail(Code::kCorrupt, "raises {} to {}; expected numbers", Name(dtype),
+                   Name(of_exponent));
+  }
   const bool whole_base = IsInteger(dtype), whole_exponent = IsInteger(of_exponent);
   const bool small = AreSmallAndWhole(at, exponent);
   if (dtype == of_exponent || small) {

@@ -305,7 +305,7 @@ void AddPoolRows(std::vector<OnnxOp>& rows) {
        "_ auto_pad:string ceil_mode:int@10 dilations:ints@10 kernel_shape:ints! pads:ints "
        "storage_order:int@8 strides:ints"},
       {"MaxUnpool", 9, LowerMaxUnpool, "TensorScatterUpdate",
-       "_ T T? kernel_shape:ints! pads:ints strides:ints"},
+       "_ L L? kernel_shape:ints! pads:ints strides:ints"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -300,6 +300,26 @@ TEST(OnnxNumbers, ZerosOfAShapeCopySizesOfATensorWithoutElements) {
   ExpectEverywhere(literal, Floats({3, 0}, {}));
 }
 
+// Element by element a rank is not asked for; the type is known without it.
+TEST(OnnxNumbers, OperandsWithoutAShape) {
+  const auto run = [](const OneNode& node, const std::vector<Tensor>& operands) {
+    OnnxModelBuilder g;
+    g.proto().ParseFromString(node.Bytes());
+    for (auto& input : *g.proto().mutable_graph()->mutable_input()) {
+      input.mutable_type()->mutable_tensor_type()->clear_shape();
+    }
+    return testing::RunOnnx(g.Bytes(), operands);
+  };
+  const Tensor a = Numbers(DataType::kInt32, {2}, {7, -7}), b = Numbers(DataType::kInt32, {1}, {2});
+  ExpectTensor(run(OneNode("Div", {a, b}), {a, b}), Numbers(DataType::kInt32, {2}, {3, -3}));
+  const Tensor x = Floats({2}, {1, -2});
+  ExpectTensor(run(OneNode("Mean", {x, x}), {x, x}), x);
+  const auto pooled = run(OneNode("GlobalMaxPool", {x}), {x});
+  ASSERT_FALSE(pooled.ok());
+  EXPECT_THAT(std::string(pooled.status().message()),
+              HasSubstr("the rank of an operand is not known before the model runs"));
+}
+
 // ---- places ----
 
 TEST(OnnxNumbers, ScatteredIndicesCountFromTheEnd) {

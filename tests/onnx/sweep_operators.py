@@ -487,14 +487,14 @@ def gather(d, op):
     return Call(op, [x, indices.astype(d.choice(["int64", "int32"]))], axis=d.choice([axis, axis if axis else None]))
 
 
-@operator("GatherElements", since=11)
-@operator("ScatterElements", since=11)
+@operator("GatherElements", "ScatterElements", since=11)
 def elements(d, op):
     x = d.array(d.choice(ALL), d.shape(least=1, empty=0.03))
     axis = d.axis(x.ndim)
     shape = [d.randrange(1, size + 1) if size else 0 for size in x.shape]
     size = x.shape[axis]
-    index = d.array("int64", shape, low=-size, high=size - 1) if size else numpy.zeros(shape, "int64")
+    low = -size if d.opset >= 11 else 0
+    index = d.array("int64", shape, low=low, high=size - 1) if size else numpy.zeros(shape, "int64")
     index = index.astype(d.choice(["int64", "int32"]))
     if op == "GatherElements":
         return Call(op, [x, index], axis=axis)
@@ -505,7 +505,7 @@ def elements(d, op):
         lines = numpy.moveaxis(index, axis, 0)
         for place in numpy.ndindex(lines.shape[1:]):
             own = d.random.sample(range(size), lines.shape[0])
-            lines[(slice(None), *place)] = [i - size if d.chance(0.3) else i for i in own]
+            lines[(slice(None), *place)] = [i - size if low < 0 and d.chance(0.3) else i for i in own]
     return Call(op, [x, index, updates], axis=axis, reduction=reduction)
 
 
@@ -578,6 +578,7 @@ def top_k(d, op):
     dtype = d.choice(FLOATS if d.opset < 11 else FLOATS + ["int32", "int64", "int8", "uint8"])
     shape = d.shape(least=1, empty=0)
     count = int(numpy.prod(shape))
+    dtype = dtype if count < 128 else "float32"
     x = numpy.array(d.random.sample(range(count), count), dtype).reshape(shape)
     axis = d.axis(x.ndim)
     k = d.random.randint(1, x.shape[axis])
@@ -986,6 +987,67 @@ def dft(d, op):
     if d.opset < 20:
         return Call(op, [x, length], axis=axis, inverse=inverse, onesided=onesided, fixed=[1], loose=100)
     return Call(op, [x, length, i64(axis).reshape(())], inverse=inverse, onesided=onesided, fixed=[1, 2], loose=100)
+
+
+@operator("STFT", since=17)
+def stft(d, op):
+    dtype = d.choice(["float32", "float64"])
+    length, frame = d.randrange(6, 12), d.choice([2, 3, 4])
+    x = d.array(dtype, (d.choice([1, 2]), length, 1))
+    window = d.array(dtype, (frame,), low=0, high=1) if d.chance(0.5) else None
+    size = i64(frame).reshape(()) if window is None or d.chance(0.5) else None
+    return Call(op, [x, i64(d.choice([1, 2, 3])).reshape(()), window, size], onesided=d.flag(), fixed=[1, 3], loose=100)
+
+
+@operator("MelWeightMatrix", since=17)
+def mel_weights(d, op):
+    scalar = lambda v, dtype: numpy.array(v, dtype)
+    operands = [scalar(d.choice([3, 8]), "int64"), scalar(d.choice([16, 32]), "int64"), scalar(8192, "int64"),
+                scalar(d.choice([0.0, 20.0]), "float32"), scalar(d.choice([4096.0, 2000.0]), "float32")]
+    return Call(op, operands, fixed=range(5) if d.chance(0.5) else [], loose=100)
+
+
+# ---- what is left ----
+
+@operator("Scatter", since=9, until=10)
+def scatter(d, op):
+    return elements(d, op)
+
+
+@operator("Constant")
+def constant(d, op):
+    if d.opset >= 12 and d.chance(0.5):
+        return Call(op, [], **d.choice([dict(value_float=1.5), dict(value_int=-3), dict(value_ints=[1, 2]),
+                                        dict(value_floats=[0.5, -2.0])]))
+    return Call(op, [], value=d.array(d.choice(ALL), d.shape(most=2)))
+
+
+@operator("MaxUnpool", since=9)
+def max_unpool(d, op):
+    x = d.array("float32", (1, d.choice([1, 2]), 2, 3))
+    out = (x.shape[1], 4, 6)
+    places = i64(*d.random.sample(range(int(numpy.prod(out))), x.size)).reshape(x.shape)
+    return Call(op, [x, places], kernel_shape=[2, 2], strides=[2, 2])
+
+
+@operator("NonMaxSuppression", since=10)
+def non_max(d, op):
+    count = d.randrange(1, 7)
+    corners = numpy.array([[d.randrange(8), d.randrange(8)] for _ in range(count)], "float32")
+    boxes = numpy.concatenate([corners, corners + [[d.randrange(1, 6), d.randrange(1, 6)] for _ in range(count)]], 1)
+    classes = d.choice([1, 2])
+    scores = numpy.array(d.random.sample(range(1, 90), classes * count), "float32").reshape(1, classes, count) / 100
+    limit = lambda v: numpy.array([v], "float32") if v is not None else None
+    return Call(op, [boxes[None].astype("float32"), scores, i64(d.choice([1, 3, 10])), limit(d.maybe(0.3, 0.6)),
+                     limit(d.maybe(0.2))], fixed=range(2, 5) if d.chance(0.5) else [], center_point_box=d.maybe(0, 1))
+
+
+@operator("TfIdfVectorizer", since=9)
+def tf_idf(d, op):
+    x = d.array(d.choice(["int64", "int32"]), d.choice([(6,), (2, 5)]), low=0, high=4)
+    return Call(op, [x], mode=d.choice(["TF", "IDF", "TFIDF"]), min_gram_length=1, max_gram_length=2,
+                max_skip_count=d.choice([0, 1]), ngram_counts=[0, 3], ngram_indexes=[0, 1, 2, 3, 4],
+                pool_int64s=[1, 2, 3, 1, 2, 2, 3], weights=d.choice([None, [0.5, 1.0, 2.0, 1.5, 3.0]]), loose=10)
 
 
 # ---- recurrent ----
