@@ -161,21 +161,32 @@ Status GraphEmitter::InferNode(const Node& node, const Operator& op, Known& know
 
 void GraphEmitter::InferDtypes(const Operator& op, const OpContext& context, Known& known) const {
   constexpr int kMostRank = 5;
-  for (int rank = 1; rank <= kMostRank; ++rank) {
-    OpContext trial = context;
-    for (int slot = 0; slot < context.slots(); ++slot) {
-      if (!context.has(slot)) continue;
-      TensorType type = context.in(slot);
-      if (!type.shape.has_rank())
-        type.shape = Shape(std::vector<int64_t>(static_cast<size_t>(rank), -1));
-      for (int64_t& dim : type.shape.mutable_dims()) dim = dim < 0 ? 2 : dim;
-      trial.set_in(slot, std::move(type));
+  constexpr size_t kMostSizes = 8;
+  std::vector<int64_t> sizes = {2, 1};  // and those of inputs that have some
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (!context.has(slot)) continue;
+    for (const int64_t dim : context.in(slot).shape.dims()) {
+      if (dim > 0 && sizes.size() < kMostSizes) sizes.push_back(dim);
     }
-    if (!op.infer(trial).ok()) continue;
-    for (size_t port = 0; port < known.types.size(); ++port) {
-      known.types[port].dtype = trial.out(static_cast<int>(port)).dtype;
+  }
+  for (const int64_t size : sizes) {
+    for (int rank = 1; rank <= kMostRank; ++rank) {
+      OpContext trial = context;
+      for (int slot = 0; slot < context.slots(); ++slot) {
+        if (!context.has(slot)) continue;
+        TensorType type = context.in(slot);
+        if (!type.shape.has_rank()) {
+          type.shape = Shape(std::vector<int64_t>(static_cast<size_t>(rank), size));
+        }
+        for (int64_t& dim : type.shape.mutable_dims()) dim = dim < 0 ? size : dim;
+        trial.set_in(slot, std::move(type));
+      }
+      if (!op.infer(trial).ok()) continue;
+      for (size_t port = 0; port < known.types.size(); ++port) {
+        known.types[port].dtype = trial.out(static_cast<int>(port)).dtype;
+      }
+      return;
     }
-    return;
   }
 }
 

@@ -64,8 +64,8 @@ class GraphEmitter {
   void DeclareTypes(Value value);
   Status Infer(Value value);
   Status InferNode(const Node& node, const Operator& op, Known& known);
-  // Where inputs have no rank: the dtypes of the outputs, which do not hang on it, by shapes of
-  // twos that the operator accepts.
+  // Where inputs have no rank: the dtypes of the outputs, which do not hang on it, by the first
+  // shapes of equal sizes that the operator accepts.
   void InferDtypes(const Operator& op, const OpContext& context, Known& known) const;
   void Fold(const Operator& op, OpContext context, Known& known) const;
 

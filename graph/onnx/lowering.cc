@@ -213,8 +213,12 @@ std::string Lowering::Quotient(Value a, Value b) {
 
 Value Lowering::Scalar(double value, DataType dtype) {
   if (!ok()) return {};
+  if (dtype == DataType::kUndefined) {
+    Refuse("the type of an operand is not known before the model runs");
+    return {};
+  }
   if (FindConvert(DataType::kDouble, dtype) == nullptr) {
-    Refuse("the type of an operand is not known, or no number: {}", Name(dtype));
+    Refuse("an operand is {}, which has no numbers", Name(dtype));
     return {};
   }
   return emitter_.Const(TensorOfNumber(value, dtype), NameOf("Const"));

@@ -212,6 +212,10 @@ void LowerConvInteger(Lowering& at) {
 // x_scale * w_scale).
 void LowerQLinearConv(Lowering& at) {
   const Value y_zero = at.in(7);
+  if (!AreBytes(at, y_zero, y_zero)) return;
+  if (at.has(8) && at.dtype(at.in(8)) != DataType::kInt32) {
+    return at.Fail(Code::kCorrupt, "a bias of {}; expected int32", Name(at.dtype(at.in(8))));
+  }
   Value y = ConvolvedBytes(at, at.in(0), at.in(3), at.in(2), at.in(5));
   const int rank = at.Rank(y);
   if (!at.ok()) return;

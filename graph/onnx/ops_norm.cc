@@ -243,7 +243,7 @@ void AddNormRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"BatchNormalization", 7, LowerBatchNorm, "BNInfer",
        "_ T T U U epsilon:float momentum:float spatial:int<9 training_mode:int@14"},
-      {"Dropout", 7, LowerDropout, "Identity", "_ _? B? ratio:float<12 seed:int@12"},
+      {"Dropout", 7, LowerDropout, "Identity", "_ R? B? ratio:float<12 seed:int@12"},
       {"GroupNormalization", 18, LowerGroupNorm, "ReduceMeanD, Mul, Add",
        "T T T epsilon:float num_groups:int! stash_type:int@21"},
       {"InstanceNormalization", 6, LowerInstanceNorm, "ReduceMeanD, Mul, Add",

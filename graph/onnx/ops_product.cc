@@ -24,6 +24,7 @@ void LowerGemm(Lowering& at) {
   const Value a = at.in(0), b = at.in(1);
   const float alpha = at.Float("alpha", 1), beta = at.Float("beta", 1);
   const bool has_c = at.has(2) && beta != 0;
+  if (!at.has(2) && at.version() < 11) return (void)at.in(2);  // which it needs until then
   const Lowering::Attrs attrs = {{"transpose_x1", AttrValue::Bool(at.Int("transA", 0) != 0)},
                                  {"transpose_x2", AttrValue::Bool(at.Int("transB", 0) != 0)}};
   if (alpha == 1 && !has_c && IsFloating(at.dtype(a)) && at.dtype(a) != DataType::kDouble) {

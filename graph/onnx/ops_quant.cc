@@ -16,8 +16,14 @@ bool HasNewForm(Lowering& at) {
   return true;
 }
 
+bool HasDoubles(Lowering& at) {
+  if (at.dtype(at.in(1)) != DataType::kDouble) return false;
+  at.Fail(Code::kCorrupt, "a scale of double; expected one of 16 or 32 bits");
+  return true;
+}
+
 void LowerQuantize(Lowering& at) {
-  if (HasNewForm(at)) return;
+  if (HasNewForm(at) || HasDoubles(at)) return;
   const Value x = at.in(0);
   const int rank = at.Rank(x);
   const int64_t axis = at.Int("axis", 1);  // of no meaning where there is one scale
@@ -34,7 +40,7 @@ void LowerQuantize(Lowering& at) {
 }
 
 void LowerDequantize(Lowering& at) {
-  if (HasNewForm(at)) return;
+  if (HasNewForm(at) || HasDoubles(at)) return;
   const Value x = at.in(0), scale = at.in(1);
   const int rank = at.Rank(x);
   const int64_t axis = at.Int("axis", 1);  // of no meaning where there is one scale
@@ -73,6 +79,7 @@ Value ScaleOf(Lowering& at, Value scale, bool rows) {
 // Inputs: a, its scale and zero, b, its scale and zero, scale and zero of y.
 void LowerQLinearMatMul(Lowering& at) {
   const Value y_zero = at.in(7);
+  if (!AreBytes(at, y_zero, y_zero)) return;
   const Value sum = ByteProduct(at, at.in(0), at.in(2), at.in(3), at.in(5));
   const Value scale = at.Div(at.Mul(ScaleOf(at, at.in(1), true), ScaleOf(at, at.in(4), false)),
                              ScaleOf(at, at.in(6), false));

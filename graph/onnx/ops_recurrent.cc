@@ -194,6 +194,7 @@ std::function<void(Lowering&)> Recurrent(RecurrentRule rule) {
     const Value given = at.in(0);
     const Value x = batch_first ? at.Transpose(given, {1, 0, 2}) : given;
     const int directions = at.Text("direction", "forward") == "bidirectional" ? 2 : 1;
+    for (int i = 0; i < 3; ++i) (void)at.Rank(at.in(i));
     std::vector<DirectionResult> results;
     for (int d = 0; d < directions && at.ok(); ++d) {
       const Direction one = DirectionOf(at, d, rule, given, batch_first);

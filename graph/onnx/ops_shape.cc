@@ -177,6 +177,10 @@ void LowerSplit(Lowering& at) {
   if (!at.ok() || parts == 0) return;
   std::vector<int64_t> sizes = at.IntList("split");
   const int64_t whole = at.KnownSize(x, axis);
+  if (!at.has(1) && sizes.empty() && whole >= 0 && at.version() < 18 && whole % parts != 0) {
+    return at.Fail(Code::kCorrupt, "{} elements along axis {} in {} equal parts", whole, axis,
+                   parts);
+  }
   if (!at.has(1) && sizes.empty() && whole >= 0) sizes = EqualSizes(whole, parts);
   Value y;
   if (at.has(1) || sizes.empty()) {
@@ -255,6 +259,11 @@ void LowerPad(Lowering& at) {
       all[axis + static_cast<size_t>(rank)] = (*some)[i + axes->size()];
     }
     pads = at.Ints(all);
+  }
+  const int64_t given = at.KnownSize(pads, 0);
+  if (at.ok() && at.shape(x).has_rank() && given >= 0 && given != 2 * at.shape(x).rank()) {
+    return at.Fail(Code::kCorrupt, "{} pads for {} dimensions; expected two for each", given,
+                   at.shape(x).rank());
   }
   if (mode == "wrap") {
     const std::optional<std::vector<int64_t>> known = at.KnownInts(pads);

@@ -45,6 +45,7 @@ BOUNDS = {"float64": 1e-11, "float32": 2e-6, "float16": 2e-3}  # of one rounding
 REFUSALS = [
     ("", "is not known (before the model runs|when it is imported|when the model is imported)", "needs a shape or a value"),
     ("", "is open; this operator needs it", "needs a size"),
+    ("Pad", "pads of mode wrap have to be known", "needs values"),
     ("", "every dimension must be known", "needs a size"),
 ]
 def of(*dtypes):
@@ -78,10 +79,14 @@ DIFFERENCES = [
     ("LpNormalization", "reference", always, "takes no magnitudes for p = 1; knows no zero norm"),
     ("MaxPool", "reference", always, "counts windows in the padding; has other pads for SAME and bytes"),
     ("ReduceSumSquare", "reference", of("int32"), "gives int64"),
-    ("Resize", "reference", lambda call, _: call.attributes.get("coordinate_transformation_mode") == "align_corners",
-     "aligns corners by a size with a fraction, where the text has a length"),
+    ("Resize", "reference", lambda call, _: call.attributes.get("coordinate_transformation_mode") in
+     ("align_corners", "pytorch_half_pixel"), "counts by a size with a fraction, where the text has a length"),
     ("Resize", "reference", lambda call, _: call.attributes.get("mode") in (None, "nearest"),
      "rounds the middle between two places otherwise"),
+    ("ConvTranspose", "reference", always, "has other numbers with groups, dilations and SAME"),
+    ("ReduceMean", "reference", lambda call, opset: whole(call, opset) and empty(call, opset),
+     "of nothing there is no integer mean"),
+    ("Sign", "runtime", of("float16"), "gives 0 for NaN"),
     ("RoiAlign", "reference", before(16), "moves regions by half a pixel, which came with version 16"),
     ("Unique", "reference", lambda call, _: call.attributes.get("sorted") == 0, "sorts along an axis"),
     ("DynamicQuantizeLinear", "reference", lambda call, _: not call.inputs[0].any(), "of zeros the text says nothing"),
