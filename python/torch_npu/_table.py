@@ -59,12 +59,12 @@ class Row:
     # Lists of integers that the graph holds as constants, because shapes of results depend on them.
     constants: Sequence[str] = ()
     copied: Sequence[str] = ()  # arguments that the operator changes and the call must not
-    kinds: Sequence[str] = ()  # all operators that a function `kind` chooses from
+    kinds: Sequence[str] = ()  # all operators, where there is more than one
     name: str = ""  # "npu_rms_norm", "npu_grouped_matmul.List"
 
     @property
     def operators(self) -> Tuple[str, ...]:
-        return (self.kind,) if isinstance(self.kind, str) else tuple(self.kinds)
+        return tuple(self.kinds) or (self.kind,)
 
 
 ROWS: Dict[str, Row] = {}

@@ -69,6 +69,7 @@ MaskedSoftmaxPlan PlanMaskedSoftmax(const OpContext& op, Check& check) {
 Status RunMaskedSoftmax(const MaskedSoftmaxPlan& plan, const KernelArgs& args) {
   const int64_t n = plan.x.width;
   float* const row = plan.row(args);
+  if (n == 0) return Status();
   for (int64_t r = 0; r < plan.x.count; ++r) {
     plan.x.Load(args, r, row);
     ScaleRow(row, plan.scale, n, row);

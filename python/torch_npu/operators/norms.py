@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from .. import _engine
 from .._table import Arguments, like, made, row
 from .._types import held_dtype, held_shape, number
 
@@ -146,13 +147,24 @@ row("_npu_quant_rms_norm(Tensor self, Tensor gamma, Tensor beta, Tensor scale, T
     "RmsNormQuant", lambda a: None, results=_write_quantised,
     names={"self": "x", "eps": "epsilon", "output": None})
 
+def _rstd_meta(a: Arguments) -> torch.Tensor:
+    """Given where x wants a gradient, as the vendor's call does."""
+    return made(a.x, [*a.x.shape[:-1], 1] if a.x.requires_grad else [0], torch.float32)
+
+
+def _with_rstd(a: Arguments, outputs: dict) -> tuple:
+    if not a.x.requires_grad:
+        return outputs["y1"], _rstd_meta(a)
+    ports = {"x": a.x, "gamma": a.x.new_ones(a.x.shape[-1])}
+    return outputs["y1"], _engine.run("RmsNorm", ports, {"epsilon": a.epsilon})["rstd"]
+
+
 row("npu_rms_norm_quant_v2(Tensor x, Tensor gamma, Tensor scale, *, Tensor? offset=None, "
     "Tensor? beta=None, float epsilon=1e-06, bool div_mode=True, int? dst_dtype=None) "
     "-> (Tensor, Tensor)",
-    "RmsNormQuantV2",
-    lambda a: (_quantised(a.x, a.dst_dtype), made(a.x, [0], torch.float32)), adapt=_dst_type,
-    names={"scale": "scales1", "offset": "zero_points1"},
-    results=lambda a, outputs: (outputs["y1"], made(a.x, [0], torch.float32)))
+    "RmsNormQuantV2", lambda a: (_quantised(a.x, a.dst_dtype), _rstd_meta(a)), adapt=_dst_type,
+    names={"scale": "scales1", "offset": "zero_points1"}, results=_with_rstd,
+    kinds=("RmsNormQuantV2", "RmsNorm"))
 
 row("npu_add_rms_norm_quant(Tensor x1, Tensor x2, Tensor gamma, Tensor scales1, "
     "Tensor? zero_points1, Tensor? beta=None, Tensor? scales2=None, Tensor? zero_points2=None, *, "
