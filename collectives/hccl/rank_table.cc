@@ -5,6 +5,7 @@
 
 #include "collectives/hccl/rank_table_forms.h"
 #include "runtime/base/foreign_json.h"
+#include "runtime/base/json_error.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/wait.h"
 
@@ -44,6 +45,11 @@ Verdict OrderRanks(RankTable* table) {
 }
 
 Verdict ReadForm(const JsonPlace& top, RankTable* table) {
+  if (table->version.empty() && !top.object.contains("group_list")) {
+    return Refuse(HCCL_E_PARA,
+                  "EI0014: the rank table has neither \"version\" (1.0, 1.1, 1.2 or 2.0) nor the "
+                  "\"group_list\" of the old template");
+  }
   if (table->version.empty()) return ReadOldTemplate(top, table);
   if (table->version == "1.0" || table->version == "1.1" || table->version == "1.2") {
     return ReadServerTable(top, table);
@@ -72,7 +78,9 @@ Verdict ReadFile(const std::string& path, std::string* text) {
 Verdict ParseRankTable(std::string_view text, RankTable* table) {
   const Json json = ParseForeignJson(text);
   if (!json.is_object()) {
-    return Refuse(HCCL_E_PARA, "EI0004: the rank table is not a JSON object (comments are none)");
+    return Refuse(HCCL_E_PARA, "EI0004: the rank table is not a JSON object: {}",
+                  json.is_discarded() ? JsonErrorIn(std::string(text))
+                                      : fmt::format("it is an {}", json.type_name()));
   }
   *table = RankTable();
   const JsonPlace top{json, ""};

@@ -4,6 +4,7 @@
 #include "graph/config/validation.h"
 #include "runtime/base/foreign_json.h"
 #include "runtime/base/json.h"
+#include "runtime/base/json_error.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
@@ -86,7 +87,8 @@ Status ReadConfig(std::string_view text, std::string_view file, const OptionTabl
   const json parsed = ParseForeignJson(text);
   if (!parsed.is_object()) {
     return Error(Code::kInvalidArgument, "{}: expected a JSON object of options, found {}", file,
-                 parsed.is_discarded() ? "text that is no JSON, or nests too deep" : Quote(parsed));
+                 parsed.is_discarded() ? "text that is no JSON: " + JsonErrorIn(std::string(text))
+                                       : Quote(parsed));
   }
   return ReadSection(parsed, "", table).WithContext(file);
 }

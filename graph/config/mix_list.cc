@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/foreign_json.h"
+#include "runtime/base/json_error.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -83,7 +84,8 @@ Result<MixList> ReadMixList(const std::string& path) {
   if (!document.is_object()) {
     return Error(Code::kInvalidArgument, "{}: expected a JSON object with {}, found {}", path,
                  kExpected,
-                 document.is_discarded() ? "text that is no JSON" : document.type_name());
+                 document.is_discarded() ? "text that is no JSON: " + JsonErrorIn(text)
+                                         : std::string(document.type_name()));
   }
   MixList lists;
   for (const auto& [member, value] : document.items()) {

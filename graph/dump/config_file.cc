@@ -9,6 +9,7 @@
 #include "graph/dump/option_values.h"
 #include "runtime/base/advice.h"
 #include "runtime/base/json.h"
+#include "runtime/base/json_error.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
@@ -261,7 +262,9 @@ Result<json> ParseJson(std::string_view text) {
   if (too_deep) {
     return Error(Code::kInvalidArgument, "nested deeper than {} levels", kMaxDepth);
   }
-  if (document.is_discarded()) return Error(Code::kInvalidArgument, "this is no JSON");
+  if (document.is_discarded()) {
+    return Error(Code::kInvalidArgument, "this is no JSON: {}", JsonErrorIn(std::string(text)));
+  }
   if (!document.is_object()) {
     return Error(Code::kInvalidArgument, "expected an object with the key \"dump\"");
   }

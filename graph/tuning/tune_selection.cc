@@ -7,6 +7,7 @@
 #include "graph/ops/core/operator.h"
 #include "runtime/base/advice.h"
 #include "runtime/base/foreign_json.h"
+#include "runtime/base/json_error.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -70,7 +71,9 @@ Result<TuneSelection> ReadTuneSelection(const std::string& path) {
   if (!document.is_object()) {
     return Error(Code::kInvalidArgument,
                  "{}: expected a JSON object as {{\"tune_ops_type\": [\"MatMul\"]}}, found {}",
-                 path, document.is_discarded() ? "text that is no JSON" : document.type_name());
+                 path,
+                 document.is_discarded() ? "text that is no JSON: " + JsonErrorIn(text)
+                                         : std::string(document.type_name()));
   }
   TuneSelection selection;
   for (const auto& [member, value] : document.items()) {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "launch/report/json_error.h"
 #include "runtime/base/foreign_json.h"
 #include "runtime/base/json.h"
+#include "runtime/base/json_error.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 

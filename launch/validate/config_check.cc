@@ -11,9 +11,9 @@
 #include <tuple>
 
 #include "graph/export/package_layout.h"
-#include "launch/report/json_error.h"
 #include "runtime/base/foreign_json.h"
 #include "runtime/base/json.h"
+#include "runtime/base/json_error.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 

@@ -126,6 +126,19 @@ TEST(RankTable, HostileTextIsRefusedQuietly) {
   }
 }
 
+// Regression: what is no JSON was refused without a place, and a table without "version" for the
+// lack of a key that only the old template has.
+TEST(RankTable, SaysWhereItIsNoJson) {
+  RankTable table;
+  const auto why = [&](const std::string& text) { return ParseRankTable(text, &table).why; };
+  EXPECT_THAT(why(""), testing::HasSubstr("is not a JSON object: line 1, column 1"));
+  EXPECT_THAT(why("{\"status\": \"completed\",\n}"), testing::HasSubstr("line 2, column 1"));
+  EXPECT_THAT(why("{\"status\": \"comp"), testing::HasSubstr("line 1, column 17"));
+  EXPECT_THAT(why("[]"), testing::HasSubstr("it is an array"));
+  EXPECT_THAT(why(R"({"status": "completed"})"),
+              testing::HasSubstr("has neither \"version\" (1.0, 1.1, 1.2 or 2.0) nor"));
+}
+
 TEST(RankTable, FilesMustBeThereAndComplete) {
   const TemporaryFolder folder;
   RankTable table;

@@ -1,4 +1,4 @@
-#include "launch/report/json_error.h"
+#include "runtime/base/json_error.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // What is wrong with a JSON text that a user wrote.
-#ifndef NPUMESH_LAUNCH_REPORT_JSON_ERROR_H_
-#define NPUMESH_LAUNCH_REPORT_JSON_ERROR_H_
+#ifndef NPUMESH_RUNTIME_BASE_JSON_ERROR_H_
+#define NPUMESH_RUNTIME_BASE_JSON_ERROR_H_
 
 #include <string>
 
@@ -11,4 +11,4 @@ std::string JsonErrorIn(const std::string& text);
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_REPORT_JSON_ERROR_H_
+#endif  // NPUMESH_RUNTIME_BASE_JSON_ERROR_H_
