@@ -1,7 +1,8 @@
-// The bytes of a flight record, version 1. docs/formats/flight_record.md explains every field; the
+// The bytes of a flight record, version 2. docs/formats/flight_record.md explains every field; the
 // writer is flight_record.h, the reader launch/record/record_file.h.
 //
 //   file = RecordHeader | group_capacity x GroupRow | call_capacity x CallEntry
+//          | notice_capacity x NoticeEntry
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_FLIGHT_FORMAT_H_
 #define NPUMESH_COLLECTIVES_CONTRACT_FLIGHT_FORMAT_H_
 
@@ -14,7 +15,8 @@ namespace npumesh::flight {
 
 // As in PNG: a first byte that is no text, and line ends that a text-mode copy would damage.
 inline constexpr std::array<uint8_t, 8> kMagic = {0x89, 'N', 'P', 'R', '\r', '\n', 0x1a, '\n'};
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kOldestVersion = 1;       // has no notices: what is newer is zero
 inline constexpr uint32_t kByteOrder = 0x01020304;  // as the writer's machine stores it
 
 enum class State : uint32_t {
@@ -44,13 +46,20 @@ struct RecordHeader {
   uint64_t calls;            // entries claimed, ever
   char host[64];
   char boot_id[40];
-  char reserved[312];
+  uint32_t notice_bytes;
+  uint32_t notice_capacity;
+  uint64_t notices;         // claimed, ever
+  int64_t soft_timeout_ns;  // NPUMESH_SOFT_TIMEOUT; 0: not known
+  uint64_t process_start;   // clock ticks after boot (proc(5), starttime); 0: not known
+  uint64_t
+      process_space;  // in which `process` is its number: inode of its pid namespace; 0: not known
+  char reserved[272];
 };
 static_assert(sizeof(RecordHeader) == 512);
 static_assert(offsetof(RecordHeader, call_capacity) == 32);
 static_assert(offsetof(RecordHeader, start_monotonic_ns) == 56);
 static_assert(offsetof(RecordHeader, calls) == 88);
-static_assert(offsetof(RecordHeader, host) == 96);
+static_assert(offsetof(RecordHeader, host) == 96 && offsetof(RecordHeader, notice_bytes) == 200);
 
 struct GroupRow {
   uint64_t id;  // equal on all members; written last, 0: empty row
@@ -83,8 +92,23 @@ struct CallEntry {
 };
 static_assert(sizeof(CallEntry) == 192);
 static_assert(offsetof(CallEntry, kind) == 64 && offsetof(CallEntry, node) == 88);
+
+// What a wait has said aloud.
+struct NoticeEntry {
+  uint64_t sequence;  // as CallEntry::sequence
+  uint64_t group;     // 0: a wait outside of groups
+  uint64_t call;
+  int64_t time_ns;  // CLOCK_MONOTONIC
+  int64_t waited_ns;
+  uint32_t gave_up;  // 1: the wait failed, 0: it went on
+  uint32_t reason;   // WaitReason
+  char ranks[80];    // world ranks that explain the wait, "0-3,8"; cut at a comma when too long
+  char text[640];
+};
+static_assert(sizeof(NoticeEntry) == 768);
 static_assert(std::is_trivially_copyable_v<RecordHeader> &&
-              std::is_trivially_copyable_v<GroupRow> && std::is_trivially_copyable_v<CallEntry>);
+              std::is_trivially_copyable_v<GroupRow> && std::is_trivially_copyable_v<CallEntry> &&
+              std::is_trivially_copyable_v<NoticeEntry>);
 
 }  // namespace npumesh::flight
 

@@ -18,6 +18,7 @@
 #include "runtime/base/leftovers.h"
 #include "runtime/base/log.h"
 #include "runtime/base/path_lock.h"
+#include "runtime/base/process_state.h"
 #include "runtime/base/rank_list.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/base/system_error.h"
@@ -28,6 +29,7 @@ namespace {
 
 using flight::CallEntry;
 using flight::GroupRow;
+using flight::NoticeEntry;
 using flight::RecordHeader;
 using flight::Stage;
 using flight::State;
@@ -40,7 +42,7 @@ void Publish(T& field, T value) {
 
 uint64_t BytesFor(uint64_t call_capacity) {
   return sizeof(RecordHeader) + FlightRecord::kGroupCapacity * sizeof(GroupRow) +
-         call_capacity * sizeof(CallEntry);
+         call_capacity * sizeof(CallEntry) + FlightRecord::kNoticeCapacity * sizeof(NoticeEntry);
 }
 
 int64_t Now(clockid_t clock) {
@@ -50,7 +52,7 @@ int64_t Now(clockid_t clock) {
 }
 
 // "0-3,8", cut at a comma so that what is left stays true.
-std::string MembersText(std::span<const int> world_ranks, size_t most) {
+std::string RanksInto(std::span<const int> world_ranks, size_t most) {
   std::vector<int> ranks(world_ranks.begin(), world_ranks.end());
   std::sort(ranks.begin(), ranks.end());
   std::string text = RangeText(ranks);
@@ -124,10 +126,15 @@ void FillHeader(RecordHeader* header, const FlightRecord::Owner& owner, uint64_t
   header->entry_bytes = sizeof(CallEntry);
   header->group_capacity = FlightRecord::kGroupCapacity;
   header->call_capacity = call_capacity;
+  header->notice_bytes = sizeof(NoticeEntry);
+  header->notice_capacity = FlightRecord::kNoticeCapacity;
+  header->soft_timeout_ns = owner.soft_timeout.count();
   header->rank = owner.rank;
   header->world_size = owner.world_size;
   header->node = owner.node;
   header->process = static_cast<int32_t>(getpid());
+  header->process_start = ProcessStart(getpid());
+  header->process_space = ProcessSpace();
   header->start_monotonic_ns = Now(CLOCK_MONOTONIC);
   header->start_realtime_ns = Now(CLOCK_REALTIME);
   header->state = static_cast<uint32_t>(State::kRunning);
@@ -140,14 +147,24 @@ void FillHeader(RecordHeader* header, const FlightRecord::Owner& owner, uint64_t
 
 FlightRecord* FlightRecord::Of(World& world) {
   if (world.env().record.empty()) return nullptr;
-  const auto make = [&world]() -> std::unique_ptr<WorldCompanion> {
-    auto record = Create(world.env().record, {world.rank(), world.size(), world.node()});
-    if (record.ok()) return *std::move(record);
+  FlightRecord* made = nullptr;
+  const auto make = [&]() -> std::unique_ptr<WorldCompanion> {
+    auto record = Create(world.env().record,
+                         {world.rank(), world.size(), world.node(), world.env().soft_timeout});
+    if (record.ok()) {
+      made = record->get();
+      return *std::move(record);
+    }
     NPUMESH_ERROR("NPUMESH_RECORD: rank {} goes on without a flight record: {}", world.rank(),
                   record.status().message());
     return nullptr;
   };
-  return static_cast<FlightRecord*>(world.Keep("flight record", make));
+  auto* const record = static_cast<FlightRecord*>(world.Keep("flight record", make));
+  if (made != nullptr) {
+    WaitNotices::Of(world).Listen(
+        [made](const WaitNotice& notice) { made->Note(notice, Now(CLOCK_MONOTONIC)); });
+  }
+  return record;
 }
 
 Result<std::unique_ptr<FlightRecord>> FlightRecord::Create(const std::string& folder,
@@ -170,6 +187,7 @@ Result<std::unique_ptr<FlightRecord>> FlightRecord::Create(const std::string& fo
   }
   std::unique_ptr<FlightRecord> record(new FlightRecord(static_cast<std::byte*>(data), bytes));
   record->call_capacity_ = call_capacity;
+  record->notices_ = reinterpret_cast<NoticeEntry*>(record->calls_ + call_capacity);
   FillHeader(record->header_, owner, call_capacity);
   NPUMESH_RETURN_IF_ERROR(RealFileSystem().Rename(aside, path));
   return record;
@@ -205,7 +223,7 @@ void FlightRecord::OpenGroup(const GroupFacts& group) {
   row.size = static_cast<uint32_t>(group.world_ranks.size());
   row.group_rank = group.group_rank;
   CopyText(group.name, row.name);
-  CopyText(MembersText(group.world_ranks, sizeof(row.members) - 1), row.members);
+  CopyText(RanksInto(group.world_ranks, sizeof(row.members) - 1), row.members);
   Publish(row.id, group.id);
 }
 
@@ -250,6 +268,23 @@ void FlightRecord::Done(CallEntry* entry, Code code, int64_t now_ns) {
   entry->done_ns = now_ns;
   entry->status = static_cast<uint32_t>(code);
   Publish(entry->stage, static_cast<uint32_t>(Stage::kDone));
+}
+
+void FlightRecord::Note(const WaitNotice& notice, int64_t now_ns) {
+  const uint64_t sequence =
+      std::atomic_ref<uint64_t>(header_->notices).fetch_add(1, std::memory_order_relaxed) + 1;
+  NoticeEntry& entry = notices_[(sequence - 1) % kNoticeCapacity];
+  Publish(entry.sequence, uint64_t{0});
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  entry.group = notice.group;
+  entry.call = notice.call;
+  entry.time_ns = now_ns;
+  entry.waited_ns = std::chrono::nanoseconds(notice.waited).count();
+  entry.gave_up = notice.gave_up ? 1 : 0;
+  entry.reason = static_cast<uint32_t>(notice.reason);
+  CopyText(RanksInto(notice.ranks, sizeof(entry.ranks) - 1), entry.ranks);
+  CopyText(notice.text, entry.text);
+  Publish(entry.sequence, sequence);
 }
 
 }  // namespace npumesh

@@ -18,6 +18,7 @@
 
 #include "collectives/contract/flight_format.h"
 #include "collectives/contract/request.h"
+#include "runtime/world/wait_notices.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {
@@ -49,12 +50,14 @@ class FlightRecord final : public WorldCompanion {
  public:
   static constexpr uint64_t kCallCapacity = 8192;
   static constexpr uint32_t kGroupCapacity = 256;
+  static constexpr uint32_t kNoticeCapacity = 64;
 
   // Who writes.
   struct Owner {
     int rank = 0;
     int world_size = 1;
     int node = 0;
+    std::chrono::nanoseconds soft_timeout{};  // after which a wait warns
   };
 
   // The record of this world's rank; null when env.record is empty, or when it cannot be made: that
@@ -77,6 +80,9 @@ class FlightRecord final : public WorldCompanion {
   static void Departing(flight::CallEntry* entry);
   static void Done(flight::CallEntry* entry, Code code, int64_t now_ns);
 
+  // What a wait has said. The last kNoticeCapacity stay.
+  void Note(const WaitNotice& notice, int64_t now_ns);
+
  private:
   FlightRecord(std::byte* data, uint64_t bytes);
   void End(flight::State state);
@@ -87,6 +93,7 @@ class FlightRecord final : public WorldCompanion {
   flight::GroupRow* const groups_;
   flight::CallEntry* calls_ = nullptr;
   uint64_t call_capacity_ = 0;
+  flight::NoticeEntry* notices_ = nullptr;
 };
 
 }  // namespace npumesh

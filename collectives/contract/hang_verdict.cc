@@ -60,6 +60,27 @@ class Drawing {
     return others;
   }
 
+  WaitNotice Notice(bool gave_up) const {
+    WaitNotice notice;
+    notice.gave_up = gave_up;
+    notice.waited = scene_.waited;
+    if (mine_) notice.group = mine_->group;
+    if (mine_) notice.call = mine_->call;
+    notice.ranks = Circle();
+    if (!notice.ranks.empty()) {
+      notice.reason = WaitReason::kCircle;
+      std::sort(notice.ranks.begin(), notice.ranks.end());
+      return notice;
+    }
+    for (const int rank : EndsOfChains()) {
+      const WaitReason reason = ReasonOf(rank);
+      if (reason > notice.reason) notice.ranks.clear();
+      if (reason >= notice.reason) notice.ranks.push_back(rank);
+      notice.reason = std::max(notice.reason, reason);
+    }
+    return notice;
+  }
+
   std::string Text() {
     std::string text = fmt::format("rank {} has waited {} s in {} for {}", scene_.rank,
                                    scene_.waited.count(), Where(), MissingText());
@@ -267,10 +288,46 @@ class Drawing {
   }
 
   // Waits of the waiting rank itself count as the waiter knows them, also while a group is made.
-  std::string CircleText() const {
+  std::vector<Wait> AllWaits() const {
     std::vector<Wait> waits = waits_;
     for (int rank : scene_.missing) waits.push_back({scene_.rank, rank, 0});
-    const std::vector<int> circle = CircleFrom(scene_.rank, waits);
+    return waits;
+  }
+
+  std::vector<int> Circle() const { return CircleFrom(scene_.rank, AllWaits()); }
+
+  // The ranks that are waited for, directly or over others, and that do not wait; ascending.
+  // Without one, those that are waited for directly.
+  std::set<int> EndsOfChains() const {
+    const std::vector<Wait> waits = AllWaits();
+    std::set<int> seen = {scene_.rank};
+    std::set<int> ends;
+    std::deque<int> chain = {scene_.rank};
+    for (; !chain.empty(); chain.pop_front()) {
+      bool waiting = false;
+      for (const Wait& wait : waits) {
+        const bool stopped =
+            chain.front() != scene_.rank && ReasonOf(chain.front()) == WaitReason::kStopped;
+        if (wait.rank != chain.front() || stopped) continue;
+        waiting = true;
+        if (seen.insert(wait.for_rank).second) chain.push_back(wait.for_rank);
+      }
+      if (!waiting) ends.insert(chain.front());
+    }
+    return ends.empty() ? std::set<int>(scene_.missing.begin(), scene_.missing.end()) : ends;
+  }
+
+  WaitReason ReasonOf(int rank) const {
+    const auto it = scene_.sights.find(rank);
+    if (it == scene_.sights.end() || !it->second.visible) return WaitReason::kLate;
+    if (it->second.stopped()) return WaitReason::kStopped;
+    const Position* const here = InMyGroup(it->second);
+    const bool left = here != nullptr && here->phase == Phase::kClosed;
+    return it->second.leaving || left ? WaitReason::kEnded : WaitReason::kLate;
+  }
+
+  std::string CircleText() const {
+    const std::vector<int> circle = Circle();
     if (circle.empty()) return "";
     std::string text;
     for (int rank : circle) text += fmt::format("{} -> ", rank);
@@ -322,6 +379,12 @@ std::vector<int> LikelyMissing(const WaitScene& scene) {
 
 std::string Verdict(const WaitScene& scene) {
   return Drawing(scene).Text();
+}
+
+WaitNotice NoticeOf(const WaitScene& scene, bool gave_up) {
+  WaitNotice notice = Drawing(scene).Notice(gave_up);
+  notice.text = Verdict(scene);
+  return notice;
 }
 
 }  // namespace npumesh

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/world/wait_notices.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {
@@ -45,6 +46,10 @@ std::vector<int> LikelyMissing(const WaitScene& scene);
 // Ranks, not threads, are drawn: when a rank has threads in several groups at once, a circle is a
 // strong hint but no proof.
 std::string Verdict(const WaitScene& scene);
+
+// The same for programs, with Verdict as its text: the most certain reason that the board shows,
+// and the ranks at the end of the chains of waits that have it; of a circle all its ranks.
+WaitNotice NoticeOf(const WaitScene& scene, bool gave_up);
 
 }  // namespace npumesh
 

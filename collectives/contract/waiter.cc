@@ -36,7 +36,8 @@ Status Waiter::Give(const std::vector<int>& missing, WaitState& state, std::stri
   const auto waited = state.waited();
   const bool too_long = limit != kNoTimeout && waited >= limit;
   if (!too_long && !state.notices.Due(waited)) return Status();
-  const std::string verdict = Verdict(Survey(world_, group_, what, missing, Seconds(waited)));
+  const std::string verdict =
+      Note(Survey(world_, group_, what, missing, Seconds(waited)), too_long);
   if (too_long) {
     return Error(Code::kTimeout,
                  "{} (group {}): rank(s) {} did not come within {} s; {}; look at what they do, or "
@@ -47,12 +48,18 @@ Status Waiter::Give(const std::vector<int>& missing, WaitState& state, std::stri
   return Status();
 }
 
+std::string Waiter::Note(const WaitScene& scene, bool gave_up) const {
+  const WaitNotice notice = NoticeOf(scene, gave_up);
+  WaitNotices::Of(world_).Tell(notice);
+  return notice.text;
+}
+
 Status Waiter::GiveUpForEver(const std::vector<int>& missing, WaitState& state,
                              std::string_view what) const {
   if (world_.env().deadlock == Env::Deadlock::kWait || state.waited() < kShortWait) return Status();
   if (!state.standstill.NeverEnds(missing)) return Status();
   const std::string verdict =
-      Verdict(Survey(world_, group_, what, missing, Seconds(state.waited())));
+      Note(Survey(world_, group_, what, missing, Seconds(state.waited())), true);
   return Error(Code::kTimeout,
                "{} (group {}): {}; this can never end, so the wait is given up "
                "(NPUMESH_DEADLOCK=wait goes on waiting)",
@@ -66,7 +73,7 @@ Status Waiter::Remark(WaitState& state, std::string_view what, std::chrono::seco
   if (!state.notices.Due(waited)) return Status();
   WaitScene scene = Survey(world_, group_, what, world_ranks_, Seconds(waited));
   scene.missing = LikelyMissing(scene);
-  Tell(Verdict(scene), limit, waited);
+  Tell(Note(scene, false), limit, waited);
   return Status();
 }
 

@@ -17,6 +17,8 @@
 
 namespace npumesh {
 
+struct WaitScene;
+
 // For a wait inside a collective that begins now: `limit` from now; never for kNoTimeout.
 Deadline ExecDeadline(std::chrono::seconds limit);
 
@@ -52,6 +54,8 @@ class Waiter {
   // Called while waiting; an error ends the wait.
   Status Give(const std::vector<int>& missing, WaitState& state, std::string_view what,
               std::chrono::seconds limit) const;
+  // Tells the world's WaitNotices, and returns the verdict.
+  std::string Note(const WaitScene& scene, bool gave_up) const;
   // kTimeout when the wait certainly never ends, and is to fail then.
   Status GiveUpForEver(const std::vector<int>& missing, WaitState& state,
                        std::string_view what) const;

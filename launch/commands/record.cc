@@ -16,13 +16,21 @@ struct RecordOptions {
 
 Result<Answer> JoinRecords(const RecordOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<RankRecord> records, ReadRecords(options.folder));
-  NPUMESH_ASSIGN_OR_RETURN(const Joined joined, Join(records));
+  NPUMESH_ASSIGN_OR_RETURN(const std::optional<LaunchNote> note, ReadLaunchNote(options.folder));
+  NPUMESH_ASSIGN_OR_RETURN(const Joined joined, Join(records, note));
   if (!options.timeline.empty()) {
     NPUMESH_RETURN_IF_ERROR(
         WriteFile(options.timeline, TimelineJson(records, joined), FileKind::kData));
   }
-  return Answer{joined.problems.empty() ? 0 : 1, JoinedText(records, joined),
-                RecordReport(records, joined)};
+  const bool good = joined.problems.empty();
+  Answer answer{good ? 0 : 1, JoinedText(records, joined), RecordReport(records, joined)};
+  if (!good && options.timeline.empty()) {
+    answer.next = fmt::format(
+        "npumesh record {} --timeline trace.json: where every rank was when, "
+        "for ui.perfetto.dev",
+        options.folder);
+  }
+  return answer;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ using flight::Stage;
 using flight::State;
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr const char* kCircleText = "they wait for each other in a circle";
 
 Request ToRequest(const RecordedCall& call) {
   Request request;
@@ -73,8 +74,9 @@ Phase PhaseOf(const RecordedCall& call) {
 
 class BlameFinder {
  public:
-  BlameFinder(const std::vector<RankRecord>& records, const std::vector<JoinedGroup>& groups)
-      : records_(records), groups_(groups), waits_(WaitsOf(records, groups)) {
+  BlameFinder(const std::vector<RankRecord>& records, const std::vector<JoinedGroup>& groups,
+              const LaunchNote* note)
+      : records_(records), groups_(groups), note_(note), waits_(WaitsOf(records, groups)) {
     const std::vector<int64_t> offsets = ClockOffsets(records);
     for (size_t i = 0; i < records.size(); ++i) offset_[records[i].rank] = offsets[i];
     for (const RankRecord& record : records) {
@@ -85,10 +87,11 @@ class BlameFinder {
 
   Blame Run() const {
     using Find = Blame (BlameFinder::*)() const;
-    constexpr std::array<Find, 8> kFinders = {
-        &BlameFinder::Mismatch,    &BlameFinder::WithoutRecord, &BlameFinder::Missing,
-        &BlameFinder::CameLate,    &BlameFinder::Circle,        &BlameFinder::StayedLate,
-        &BlameFinder::FailedAlone, &BlameFinder::Lost};
+    constexpr std::array<Find, 12> kFinders = {
+        &BlameFinder::Mismatch,      &BlameFinder::KnownToWaiters, &BlameFinder::Killed,
+        &BlameFinder::WithoutRecord, &BlameFinder::Missing,        &BlameFinder::CameLate,
+        &BlameFinder::Circle,        &BlameFinder::StayedLate,     &BlameFinder::FailedAlone,
+        &BlameFinder::Warned,        &BlameFinder::Late,           &BlameFinder::Lost};
     for (const Find find : kFinders) {
       Blame blame = (this->*find)();
       if (!blame.ranks.empty()) return blame;
@@ -97,10 +100,15 @@ class BlameFinder {
   }
 
  private:
-  // The earliest call that its members do not agree on.
+  // The earliest call that its members do not agree on. What comes after a wait has failed may
+  // follow from that.
   Blame Mismatch() const {
     Blame blame;
     int64_t earliest = kNever;
+    const Told failed = FirstTold([](const RankRecord&, const WaitNotice& notice) {
+      return notice.gave_up && notice.reason != WaitReason::kLate;
+    });
+    earliest = failed.time;
     for (const JoinedGroup& group : groups_) {
       for (const auto& [number, call] : group.calls) {
         const std::optional<Disagreement> found = DisputeOf(call);
@@ -125,6 +133,107 @@ class BlameFinder {
         tied ? fmt::format("they disagree about the {} of a call, without a majority", found.field)
              : fmt::format("the {} of a call differs from that of the other ranks", found.field);
     return blame;
+  }
+
+  // A notice, and when it was told by the clock of all; null: there is none.
+  struct Told {
+    const WaitNotice* notice = nullptr;
+    int64_t time = kNever;
+  };
+
+  // The first of those that `counts`.
+  template <typename Counts>
+  Told FirstTold(Counts counts) const {
+    Told first;
+    for (const RankRecord& record : records_) {
+      for (const RecordedNotice& recorded : record.notices) {
+        const int64_t time = recorded.time_ns + offset_.at(record.rank);
+        const WaitNotice& notice = recorded.notice;
+        if (notice.ranks.empty() || time >= first.time || !counts(record, notice)) continue;
+        first = {&notice, time};
+      }
+    }
+    return first;
+  }
+
+  // The wait of a notice has come to a good end.
+  bool EndedWell(const RankRecord& record, const WaitNotice& notice) const {
+    if (notice.gave_up) return false;
+    if (notice.group == 0) return record.state == State::kShutDown;
+    return std::any_of(record.calls.begin(), record.calls.end(), [&](const RecordedCall& call) {
+      const bool same =
+          call.group == notice.group && call.call == std::max<uint64_t>(notice.call, 1);
+      return same && call.done() && call.status == Code::kOk;
+    });
+  }
+
+  // What a wait knew for certain that did not end well.
+  Blame KnownToWaiters() const {
+    return BlameOf(FirstTold([this](const RankRecord& record, const WaitNotice& notice) {
+      return notice.reason != WaitReason::kLate && !EndedWell(record, notice);
+    }));
+  }
+
+  static Blame BlameOf(const Told& told) {
+    if (told.notice == nullptr) return {};
+    const std::vector<int>& ranks = told.notice->ranks;
+    const bool one = ranks.size() == 1;
+    switch (told.notice->reason) {
+      case WaitReason::kCircle:
+        return {Cause::kCircle, ranks, kCircleText};
+      case WaitReason::kStopped:
+        return {Cause::kStopped, ranks,
+                one ? "its process was stopped while others waited for it"
+                    : "their processes were stopped while others waited for them"};
+      case WaitReason::kEnded:
+        return {Cause::kEnded, ranks,
+                one ? "it had ended its work while others waited for it"
+                    : "they had ended their work while others waited for them"};
+      case WaitReason::kLate:
+        break;
+    }
+    return {Cause::kLate, ranks, WaitedText(one, told.notice->waited)};
+  }
+
+  static std::string WaitedText(bool one, std::chrono::nanoseconds waited) {
+    return fmt::format("others waited {:.3g} s for {}",
+                       std::chrono::duration<double>(waited).count(), one ? "it" : "them");
+  }
+
+  Blame Killed() const {
+    if (note_ == nullptr || note_->ended_from_outside()) return {};
+    for (const RankDeath& death : note_->deaths) {
+      if (death.rank < 0) continue;
+      return {Cause::kKilled, {death.rank}, fmt::format("{} ended it", SignalText(death.signal))};
+    }
+    return {};
+  }
+
+  // The most certain of the warnings, else the one of the longest wait.
+  Blame Warned() const {
+    const Told certain = FirstTold([](const RankRecord&, const WaitNotice& notice) {
+      return notice.reason != WaitReason::kLate;
+    });
+    if (certain.notice != nullptr) return BlameOf(certain);
+    Told longest;
+    for (const RankRecord& record : records_) {
+      for (const RecordedNotice& recorded : record.notices) {
+        const WaitNotice& notice = recorded.notice;
+        const bool longer = longest.notice == nullptr || notice.waited > longest.notice->waited;
+        if (!notice.ranks.empty() && longer) longest = {&notice, recorded.time_ns};
+      }
+    }
+    return BlameOf(longest);
+  }
+
+  Blame Late() const {
+    const std::vector<LateCall> late = LateCallsOf(records_, groups_);
+    const auto worst = std::max_element(
+        late.begin(), late.end(),
+        [](const LateCall& a, const LateCall& b) { return a.waited_ns < b.waited_ns; });
+    if (worst == late.end()) return {};
+    return {
+        Cause::kLate, {worst->rank}, WaitedText(true, std::chrono::nanoseconds(worst->waited_ns))};
   }
 
   Blame WithoutRecord() const {
@@ -239,7 +348,7 @@ class BlameFinder {
       std::vector<int> circle = CircleFrom(wait.rank, waits_);
       if (circle.empty()) continue;
       std::sort(circle.begin(), circle.end());
-      return {Cause::kCircle, std::move(circle), "they wait for each other in a circle"};
+      return {Cause::kCircle, std::move(circle), kCircleText};
     }
     return {};
   }
@@ -255,6 +364,7 @@ class BlameFinder {
   }
 
   Blame Lost() const {
+    if (note_ != nullptr && note_->ended_from_outside()) return {};
     std::vector<int> endless;
     for (const RankRecord& record : records_) {
       const bool ends = record.state != State::kRunning || gave_up_.contains(record.rank);
@@ -292,6 +402,7 @@ class BlameFinder {
 
   const std::vector<RankRecord>& records_;
   const std::vector<JoinedGroup>& groups_;
+  const LaunchNote* const note_;
   const std::vector<Wait> waits_;
   std::map<int, int64_t> offset_;  // of the clock, by rank
   std::set<int> gave_up_;          // left because of another rank
@@ -300,8 +411,9 @@ class BlameFinder {
 }  // namespace
 
 std::string_view Name(Cause cause) {
-  constexpr std::array<std::string_view, 6> kNames = {"none",   "mismatch", "missing",
-                                                      "circle", "failed",   "lost"};
+  constexpr std::array<std::string_view, 10> kNames = {"none",   "mismatch", "missing", "circle",
+                                                       "failed", "lost",     "stopped", "ended",
+                                                       "killed", "late"};
   return kNames[static_cast<size_t>(cause)];
 }
 
@@ -363,8 +475,35 @@ std::vector<Wait> WaitsOf(const std::vector<RankRecord>& records,
   return WaitsAmong(ranks);
 }
 
-Blame FindBlame(const std::vector<RankRecord>& records, const std::vector<JoinedGroup>& groups) {
-  return BlameFinder(records, groups).Run();
+std::vector<LateCall> LateCallsOf(const std::vector<RankRecord>& records,
+                                  const std::vector<JoinedGroup>& groups) {
+  const int64_t limit = records[0].soft_timeout_ns;
+  std::vector<LateCall> late;
+  if (limit <= 0) return late;
+  std::map<int, int64_t> offset;
+  const std::vector<int64_t> offsets = ClockOffsets(records);
+  for (size_t i = 0; i < records.size(); ++i) offset[records[i].rank] = offsets[i];
+  for (const JoinedGroup& group : groups) {
+    for (const auto& [number, call] : group.calls) {
+      if (call.size() != group.members.size() || call.begin()->second->creates_group()) continue;
+      LateCall one{&group, number, 0, 0};
+      int64_t latest = std::numeric_limits<int64_t>::min();
+      for (const auto& [rank, recorded] : call) {
+        const int64_t entered = recorded->entered_ns + offset.at(rank);
+        if (entered > latest) one.rank = rank;
+        latest = std::max(latest, entered);
+        if (recorded->arrived_ns == 0) continue;
+        one.waited_ns = std::max(one.waited_ns, recorded->arrived_ns - recorded->entered_ns);
+      }
+      if (one.waited_ns > limit) late.push_back(one);
+    }
+  }
+  return late;
+}
+
+Blame FindBlame(const std::vector<RankRecord>& records, const std::vector<JoinedGroup>& groups,
+                const LaunchNote* note) {
+  return BlameFinder(records, groups, note).Run();
 }
 
 }  // namespace npumesh

@@ -3,13 +3,18 @@
 // Which rank leaves a job first is a race, so the causes are asked in an order in which each can
 // only be a consequence of those before it:
 //   1. mismatch: the minority of a call that the members do not agree on
-//   2. missing:  a rank that others wait for and that neither waits nor gave up: stopped, dead,
-//   gone
-//                or without a record; or one that came after another had given up
-//   3. circle:   ranks that wait for each other; then missing again, ranks that stayed in a call in
+//   2. circle, stopped, ended: what a wait knew for certain when it failed, or when it warned and
+//                never ended
+//   3. killed:   a rank that a signal has ended, as the launcher saw it
+//   4. missing:  a rank that others wait for and that neither waits nor gave up: stopped, dead,
+//                gone or without a record; or one that came after another had given up
+//   5. circle:   ranks that wait for each other; then missing again, ranks that stayed in a call in
 //                which another gave up
-//   4. failed:   a rank whose own call failed, not because of another rank
-//   5. lost:     a rank whose record just ends, or else the one that gave up first
+//   6. failed:   a rank whose own call failed, not because of another rank
+//   7. stopped, ended, late: what a wait has warned of, though it ended well; then ranks that came
+//                to a call later than the limit for a warning
+//   8. lost:     a rank whose record just ends, or else the one that gave up first; nobody when the
+//                job was ended from outside
 #ifndef NPUMESH_LAUNCH_RECORD_BLAME_H_
 #define NPUMESH_LAUNCH_RECORD_BLAME_H_
 
@@ -22,6 +27,7 @@
 
 #include "collectives/contract/request.h"
 #include "collectives/contract/wait_graph.h"
+#include "launch/record/launch_note.h"
 #include "launch/record/record_file.h"
 
 namespace npumesh {
@@ -39,7 +45,18 @@ struct JoinedGroup {
   std::map<uint64_t, CallByRank> calls;  // by call
 };
 
-enum class Cause : uint8_t { kNone, kMismatch, kMissing, kCircle, kFailed, kLost };
+enum class Cause : uint8_t {
+  kNone,
+  kMismatch,
+  kMissing,
+  kCircle,
+  kFailed,
+  kLost,
+  kStopped,
+  kEnded,
+  kKilled,
+  kLate,
+};
 std::string_view Name(Cause cause);  // "none", "mismatch", "missing", ...
 
 struct Blame {
@@ -48,8 +65,9 @@ struct Blame {
   std::string text;        // why, of the ranks as subject: "their count differs ..."
 };
 
-// `records` by rank, `groups` of all of them.
-Blame FindBlame(const std::vector<RankRecord>& records, const std::vector<JoinedGroup>& groups);
+// `records` by rank, `groups` of all of them. `note`: null when there is none.
+Blame FindBlame(const std::vector<RankRecord>& records, const std::vector<JoinedGroup>& groups,
+                const LaunchNote* note);
 
 // ---- what it goes by ----
 
@@ -71,6 +89,18 @@ bool LeftWithError(const RankRecord& record);
 // A rank whose ring has forgotten all calls of a group says nothing about it. A group that is not
 // in its table it has not begun to create.
 bool IsForgotten(const RankRecord& record, const JoinedGroup& group);
+
+// A call that all members of its group entered, the last of them so late that a wait has to warn.
+struct LateCall {
+  const JoinedGroup* group = nullptr;
+  uint64_t call = 0;
+  int rank = 0;           // the last to enter
+  int64_t waited_ns = 0;  // by the clock of the rank that waited longest
+};
+
+// Those of all groups; creations of groups are none, because ranks start when they can.
+std::vector<LateCall> LateCallsOf(const std::vector<RankRecord>& records,
+                                  const std::vector<JoinedGroup>& groups);
 
 // Who waits for whom, those that have given up included.
 std::vector<Wait> WaitsOf(const std::vector<RankRecord>& records,

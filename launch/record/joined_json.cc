@@ -24,6 +24,21 @@ json RankJson(const RankRecord& record) {
           {"damaged", record.damaged}};
 }
 
+json NoticesJson(const std::vector<RankRecord>& records) {
+  json list = json::array();
+  for (const RankRecord& record : records) {
+    for (const auto& [time_ns, notice] : record.notices) {
+      list.push_back({{"rank", record.rank},
+                      {"gave_up", notice.gave_up},
+                      {"reason", Name(notice.reason)},
+                      {"ranks", notice.ranks},
+                      {"waited_s", notice.waited.count()},
+                      {"text", notice.text}});
+    }
+  }
+  return list;
+}
+
 json GroupJson(const JoinedGroup& group) {
   return {{"name", group.name}, {"ranks", group.members}, {"all_have_done_call", group.common}};
 }
@@ -56,6 +71,7 @@ CommandReport RecordReport(const std::vector<RankRecord>& records, const Joined&
                      {{"ranks", blame.ranks}, {"cause", Name(blame.cause)}, {"text", blame.text}}},
                     {"ranks", ListOf(records, RankJson)},
                     {"groups", ListOf(joined.groups, GroupJson)},
+                    {"notices", NoticesJson(records)},
                     {"arrivals", ListOf(joined.arrivals, ArrivalJson)}};
   return report;
 }

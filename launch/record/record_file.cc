@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <system_error>
 
+#include "runtime/base/host_name.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/process_state.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -13,6 +16,7 @@ namespace {
 
 using flight::CallEntry;
 using flight::GroupRow;
+using flight::NoticeEntry;
 using flight::RecordHeader;
 using flight::Stage;
 using flight::State;
@@ -20,6 +24,7 @@ using flight::State;
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 constexpr uint32_t kMostGroups = 1 << 16;
 constexpr uint64_t kMostCalls = 1 << 22;
+constexpr uint32_t kMostNotices = 1 << 16;
 constexpr int kMostRanks = 1 << 20;
 constexpr int64_t kLatestNs = int64_t{1} << 61;  // sums of two times stay in range
 
@@ -43,7 +48,7 @@ T Take(std::string_view bytes, uint64_t at) {
 
 uint64_t BytesOf(const RecordHeader& h) {
   return sizeof(RecordHeader) + uint64_t{h.group_capacity} * sizeof(GroupRow) +
-         h.call_capacity * sizeof(CallEntry);
+         h.call_capacity * sizeof(CallEntry) + uint64_t{h.notice_capacity} * sizeof(NoticeEntry);
 }
 
 bool IsTime(int64_t ns) {
@@ -59,10 +64,10 @@ Status CheckHeader(const RecordHeader& h, uint64_t file_bytes) {
     return Error(Code::kCorrupt,
                  "it has the byte order of another machine; read it on one like the writer's");
   }
-  if (h.version != flight::kVersion) {
+  if (h.version < flight::kOldestVersion || h.version > flight::kVersion) {
     return Error(Code::kCorrupt,
-                 "it has version {}, this npumesh reads {}; use the npumesh that wrote it",
-                 h.version, flight::kVersion);
+                 "it has version {}, this npumesh reads {} to {}; use the npumesh that wrote it",
+                 h.version, flight::kOldestVersion, flight::kVersion);
   }
   if (h.header_bytes != sizeof(RecordHeader) || h.group_bytes != sizeof(GroupRow) ||
       h.entry_bytes != sizeof(CallEntry)) {
@@ -70,9 +75,15 @@ Status CheckHeader(const RecordHeader& h, uint64_t file_bytes) {
                  h.header_bytes, h.group_bytes, h.entry_bytes, sizeof(RecordHeader),
                  sizeof(GroupRow), sizeof(CallEntry));
   }
-  if (h.group_capacity > kMostGroups || h.call_capacity == 0 || h.call_capacity > kMostCalls) {
-    return Error(Code::kCorrupt, "it states room for {} groups and {} calls", h.group_capacity,
-                 h.call_capacity);
+  const uint32_t notice_bytes = h.version < flight::kVersion ? 0 : sizeof(NoticeEntry);
+  if (h.notice_bytes != notice_bytes) {
+    return Error(Code::kCorrupt, "it states notices of {} bytes, expected {}", h.notice_bytes,
+                 notice_bytes);
+  }
+  if (h.group_capacity > kMostGroups || h.call_capacity == 0 || h.call_capacity > kMostCalls ||
+      h.notice_capacity > (notice_bytes == 0 ? 0 : kMostNotices)) {
+    return Error(Code::kCorrupt, "it states room for {} groups, {} calls and {} notices",
+                 h.group_capacity, h.call_capacity, h.notice_capacity);
   }
   if (BytesOf(h) != file_bytes) {
     return Error(Code::kCorrupt, "it has {} bytes, expected {}; was it copied whole?", file_bytes,
@@ -85,7 +96,8 @@ Status CheckHeader(const RecordHeader& h, uint64_t file_bytes) {
       h.state > static_cast<uint32_t>(State::kAbandoned)) {
     return Error(Code::kCorrupt, "it states {} as its end", h.state);
   }
-  for (const int64_t time : {h.start_monotonic_ns, h.start_realtime_ns, h.end_monotonic_ns}) {
+  for (const int64_t time :
+       {h.start_monotonic_ns, h.start_realtime_ns, h.end_monotonic_ns, h.soft_timeout_ns}) {
     if (!IsTime(time)) return Error(Code::kCorrupt, "it states {} ns as a time", time);
   }
   return Status();
@@ -120,6 +132,45 @@ RecordedCall ToCall(const CallEntry& e) {
   return call;
 }
 
+bool Sensible(const NoticeEntry& e, uint64_t index, const RecordHeader& h) {
+  return (e.sequence - 1) % h.notice_capacity == index && e.sequence <= h.notices &&
+         e.reason >= static_cast<uint32_t>(WaitReason::kLate) &&
+         e.reason <= static_cast<uint32_t>(WaitReason::kCircle) && e.gave_up <= 1 &&
+         IsTime(e.time_ns) && IsTime(e.waited_ns);
+}
+
+RecordedNotice ToNotice(const NoticeEntry& e, int world_size) {
+  RecordedNotice recorded;
+  recorded.time_ns = e.time_ns;
+  WaitNotice& notice = recorded.notice;
+  notice.gave_up = e.gave_up != 0;
+  notice.reason = static_cast<WaitReason>(e.reason);
+  notice.ranks = RanksIn(Text(e.ranks), world_size);
+  notice.group = e.group;
+  notice.call = e.call;
+  notice.waited =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::nanoseconds(e.waited_ns));
+  notice.text = Text(e.text);
+  return recorded;
+}
+
+void ReadNotices(std::string_view bytes, const RecordHeader& h, RankRecord& record) {
+  const uint64_t start = bytes.size() - uint64_t{h.notice_capacity} * sizeof(NoticeEntry);
+  const uint64_t used = std::min<uint64_t>(h.notices, h.notice_capacity);
+  std::map<uint64_t, RecordedNotice> notices;  // by sequence
+  for (uint64_t i = 0; i < used; ++i) {
+    const auto entry = Take<NoticeEntry>(bytes, start + i * sizeof(NoticeEntry));
+    if (entry.sequence == 0) continue;
+    if (Sensible(entry, i, h)) {
+      notices[entry.sequence] = ToNotice(entry, h.world_size);
+    } else {
+      ++record.damaged;
+    }
+  }
+  for (auto& [sequence, notice] : notices) record.notices.push_back(std::move(notice));
+  record.forgotten_notices = h.notices - used;
+}
+
 void ReadGroups(std::string_view bytes, const RecordHeader& h, RankRecord& record) {
   const uint32_t rows = std::min(h.groups, h.group_capacity);
   record.has_all_groups = h.groups <= h.group_capacity;
@@ -147,6 +198,23 @@ void ReadCalls(std::string_view bytes, const RecordHeader& h, RankRecord& record
   record.forgotten = h.calls - used;
 }
 
+// True when `found(first, last)` is for one of the ranges of "0-3,8"; false, too, from the first
+// part on that is no range.
+template <typename Found>
+bool VisitRanges(std::string_view text, Found found) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    const size_t dash = std::min(part.find('-'), part.size());
+    const auto first = ParseInt(part.substr(0, dash), 0, kMostRanks, "rank");
+    const auto last =
+        dash == part.size() ? first : ParseInt(part.substr(dash + 1), 0, kMostRanks, "rank");
+    if (!first.ok() || !last.ok()) return false;
+    if (found(static_cast<int>(*first), static_cast<int>(*last))) return true;
+  }
+  return false;
+}
+
 // The R of "rank_<R>.npr"; an error for other names.
 Result<int64_t> RankOfName(std::string_view name) {
   constexpr std::string_view kFront = "rank_";
@@ -166,6 +234,7 @@ int64_t RankRecord::last_ns() const {
   for (const RecordedCall& call : calls) {
     last = std::max({last, call.entered_ns, call.arrived_ns, call.done_ns});
   }
+  for (const RecordedNotice& notice : notices) last = std::max(last, notice.time_ns);
   return last;
 }
 
@@ -175,17 +244,19 @@ bool RankRecord::HasGroup(uint64_t id) const {
 }
 
 bool RecordedGroup::HasMember(int world_rank) const {
-  for (std::string_view rest = members; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-    const size_t dash = std::min(part.find('-'), part.size());
-    const auto first = ParseInt(part.substr(0, dash), 0, kMostRanks, "rank");
-    const auto last =
-        dash == part.size() ? first : ParseInt(part.substr(dash + 1), 0, kMostRanks, "rank");
-    if (!first.ok() || !last.ok()) return false;
-    if (*first <= world_rank && world_rank <= *last) return true;
-  }
-  return false;
+  return VisitRanges(members, [world_rank](int first, int last) {
+    return first <= world_rank && world_rank <= last;
+  });
+}
+
+std::vector<int> RanksIn(std::string_view text, int size) {
+  std::vector<int> ranks;
+  const bool strange = VisitRanges(text, [&](int first, int last) {
+    if (last >= size || (!ranks.empty() && first <= ranks.back())) return true;
+    for (int rank = first; rank <= last; ++rank) ranks.push_back(rank);
+    return false;
+  });
+  return strange ? std::vector<int>() : ranks;
 }
 
 Result<RankRecord> ParseRecord(std::string_view bytes, const std::string& path) {
@@ -208,9 +279,23 @@ Result<RankRecord> ParseRecord(std::string_view bytes, const std::string& path) 
   record.state = static_cast<State>(header.state);
   record.host = Text(header.host);
   record.boot_id = Text(header.boot_id);
+  record.soft_timeout_ns = header.soft_timeout_ns;
+  record.process_start = header.process_start;
+  record.process_space = header.process_space;
   ReadGroups(bytes, header, record);
   ReadCalls(bytes, header, record);
+  ReadNotices(bytes, header, record);
   return record;
+}
+
+ProcessFate FateOf(const RankRecord& record) {
+  const bool here = record.process_start != 0 && record.boot_id == BootId() &&
+                    record.process_space == ProcessSpace() && ProcessSpace() != 0;
+  if (!here || record.state != State::kRunning) return ProcessFate::kUnknown;
+  const char state = ProcessState(record.process);
+  const bool same = ProcessStart(record.process) == record.process_start;
+  if (!same || state == 0 || state == 'Z' || state == 'X') return ProcessFate::kGone;
+  return state == 'T' || state == 't' ? ProcessFate::kStopped : ProcessFate::kRunning;
 }
 
 Result<std::vector<RankRecord>> ReadRecords(const std::string& folder) {
@@ -238,6 +323,7 @@ Result<std::vector<RankRecord>> ReadRecords(const std::string& folder) {
       return Error(Code::kCorrupt, "{} is the record of rank {}; was it renamed?", path,
                    record.rank);
     }
+    record.fate = FateOf(record);
     records.push_back(std::move(record));
   }
   return records;

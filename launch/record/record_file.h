@@ -11,6 +11,7 @@
 #include "collectives/contract/flight_format.h"
 #include "collectives/contract/request.h"
 #include "runtime/base/status.h"
+#include "runtime/world/wait_notices.h"
 
 namespace npumesh {
 
@@ -24,6 +25,9 @@ struct RecordedGroup {
   // Whether `members` names a world rank; false, too, when it is no list of ranks.
   bool HasMember(int world_rank) const;
 };
+
+// The ranks of "0-3,8"; empty when it is no list of ranks below `size`.
+std::vector<int> RanksIn(std::string_view text, int size);
 
 // Times are nanoseconds of the writer's CLOCK_MONOTONIC; 0: did not happen.
 struct RecordedCall {
@@ -47,6 +51,20 @@ struct RecordedCall {
   bool done() const { return stage == flight::Stage::kDone; }
 };
 
+// What a wait of the rank has said.
+struct RecordedNotice {
+  int64_t time_ns = 0;  // as those of calls
+  WaitNotice notice;
+};
+
+// What has become of the process of a record without an end.
+enum class ProcessFate : uint8_t {
+  kUnknown,  // it is of another host, or nothing says when it began
+  kGone,     // it was killed, or crashed
+  kStopped,  // SIGSTOP
+  kRunning,
+};
+
 struct RankRecord {
   std::string path;
   int rank = 0;
@@ -60,10 +78,16 @@ struct RankRecord {
   std::string host;
   std::string boot_id;
   std::vector<RecordedGroup> groups;
-  std::vector<RecordedCall> calls;  // by sequence, the oldest kept first
-  bool has_all_groups = true;       // false: some had no room in the table
-  uint64_t forgotten = 0;           // calls that the ring has overwritten
-  uint64_t damaged = 0;             // entries that make no sense and were left out
+  std::vector<RecordedCall> calls;      // by sequence, the oldest kept first
+  std::vector<RecordedNotice> notices;  // as calls
+  int64_t soft_timeout_ns = 0;          // after which a wait warns; 0: not known
+  uint64_t process_start = 0;           // as ProcessStart; 0: not known
+  uint64_t process_space = 0;           // as ProcessSpace; 0: not known
+  ProcessFate fate = ProcessFate::kUnknown;
+  bool has_all_groups = true;  // false: some had no room in the table
+  uint64_t forgotten = 0;      // calls that the ring has overwritten
+  uint64_t forgotten_notices = 0;
+  uint64_t damaged = 0;  // entries that make no sense and were left out
 
   // The last time of anything in it.
   int64_t last_ns() const;
@@ -74,8 +98,11 @@ struct RankRecord {
 // make no sense are left out and counted: a record may be read while its rank is running.
 Result<RankRecord> ParseRecord(std::string_view bytes, const std::string& path);
 
-// All rank_<R>.npr of a folder, by rank. kNotFound when there is none; the first unreadable file is
-// the error.
+// What this host says about the process of a record.
+ProcessFate FateOf(const RankRecord& record);
+
+// All rank_<R>.npr of a folder, by rank, with their fates. kNotFound when there is none; the first
+// unreadable file is the error.
 Result<std::vector<RankRecord>> ReadRecords(const std::string& folder);
 
 }  // namespace npumesh

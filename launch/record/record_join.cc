@@ -1,6 +1,7 @@
 #include "launch/record/record_join.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -16,7 +17,8 @@ using flight::State;
 // Collects what `Join` returns; short-lived.
 class Joiner {
  public:
-  explicit Joiner(const std::vector<RankRecord>& records) : records_(records) {}
+  Joiner(const std::vector<RankRecord>& records, const LaunchNote* note)
+      : records_(records), note_(IsOfThisRun(note, records) ? note : nullptr) {}
 
   Status CheckOneRun() const {
     for (const RankRecord& record : records_) {
@@ -30,7 +32,9 @@ class Joiner {
 
   Joined Run() {
     CheckFiles();
+    CheckLaunch();
     CollectGroups();
+    CheckNotices();
     for (JoinedGroup& group : joined_.groups) {
       FindCommon(group);
       CheckFields(group);
@@ -39,7 +43,8 @@ class Joiner {
     }
     CheckEnds();
     CheckWaits();
-    if (!joined_.problems.empty()) joined_.blame = FindBlame(records_, joined_.groups);
+    CheckLateCalls();
+    if (!joined_.problems.empty()) joined_.blame = FindBlame(records_, joined_.groups, note_);
     MeasureArrivals();
     return std::move(joined_);
   }
@@ -48,6 +53,107 @@ class Joiner {
   template <typename... Args>
   void Say(fmt::format_string<Args...> format, Args&&... args) {
     joined_.problems.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // A note that is older than the records is of an earlier job.
+  static bool IsOfThisRun(const LaunchNote* note, const std::vector<RankRecord>& records) {
+    return note != nullptr &&
+           std::all_of(records.begin(), records.end(), [&](const RankRecord& record) {
+             return record.start_realtime_ns <= note->end_realtime_ns;
+           });
+  }
+
+  // What the command saw that started the ranks.
+  void CheckLaunch() {
+    if (note_ == nullptr) return;
+    if (note_->timeout_s != 0) {
+      Say("npumesh launch ended the job after {} s (--timeout)", note_->timeout_s);
+    }
+    if (note_->signal != 0) {
+      Say("{} asked npumesh launch to end the job", SignalText(note_->signal));
+    }
+    if (note_->ended_from_outside()) return;
+    for (const RankDeath& death : note_->deaths) {
+      const std::string rank = death.rank < 0 ? "a rank" : fmt::format("rank {}", death.rank);
+      Say("{} was ended by {}", rank, SignalText(death.signal));
+    }
+  }
+
+  // What waits have said, once for each reason: the first to say it, in its words, and who else.
+  struct Said {
+    int64_t first_ns = std::numeric_limits<int64_t>::max();
+    int first = 0;
+    std::string text;
+    std::set<int> who;
+    std::chrono::seconds longest{};
+  };
+
+  void CheckNotices() {
+    const std::vector<int64_t> offsets = ClockOffsets(records_);
+    std::map<std::tuple<bool, WaitReason, std::vector<int>>, Said> all;
+    for (size_t i = 0; i < records_.size(); ++i) {
+      for (const auto& [time_ns, notice] : records_[i].notices) {
+        Said& said = all[{notice.gave_up, notice.reason, notice.ranks}];
+        said.who.insert(records_[i].rank);
+        said.longest = std::max(said.longest, notice.waited);
+        if (time_ns + offsets[i] >= said.first_ns) continue;
+        said.first_ns = time_ns + offsets[i];
+        said.first = records_[i].rank;
+        said.text = notice.text;
+      }
+    }
+    std::map<int64_t, std::vector<std::string>> texts;  // by time
+    for (const auto& [key, said] : all) {
+      texts[said.first_ns].push_back(SaidText(std::get<0>(key), said));
+    }
+    for (const auto& [time, lines] : texts) {
+      for (const std::string& line : lines) Say("{}", line);
+    }
+  }
+
+  static std::string SaidText(bool gave_up, const Said& said) {
+    std::vector<int> others(said.who.begin(), said.who.end());
+    std::erase(others, said.first);
+    std::string text = fmt::format("rank {} {}: {}", said.first,
+                                   gave_up ? "gave up waiting" : "warned", said.text);
+    if (!others.empty()) {
+      text += fmt::format("; {} said the like", RanksText(others));
+    }
+    return gave_up ? text
+                   : fmt::format("{}; the longest such wait took {} s or more", text,
+                                 said.longest.count());
+  }
+
+  // Calls to which a rank came so late that a wait has to warn, unless one has.
+  void CheckLateCalls() {
+    struct Lateness {
+      size_t calls = 0;
+      LateCall worst;
+    };
+    std::map<int, Lateness> ranks;
+    for (const LateCall& late : LateCallsOf(records_, joined_.groups)) {
+      if (HasNotice(late)) continue;
+      Lateness& lateness = ranks[late.rank];
+      ++lateness.calls;
+      if (late.waited_ns > lateness.worst.waited_ns) lateness.worst = late;
+    }
+    for (const auto& [rank, lateness] : ranks) {
+      const LateCall& worst = lateness.worst;
+      Say("rank {} came {:.3g} s after others to {} (group {}, call {}){}; a wait warns after "
+          "{:.3g} s (NPUMESH_SOFT_TIMEOUT)",
+          rank, static_cast<double>(worst.waited_ns) / 1e9,
+          CallText(*worst.group->calls.at(worst.call).at(rank)), worst.group->name, worst.call,
+          lateness.calls == 1 ? "" : fmt::format(", and late to {} more", lateness.calls - 1),
+          static_cast<double>(records_[0].soft_timeout_ns) / 1e9);
+    }
+  }
+
+  bool HasNotice(const LateCall& late) const {
+    return std::any_of(records_.begin(), records_.end(), [&](const RankRecord& record) {
+      return std::any_of(record.notices.begin(), record.notices.end(), [&](const auto& recorded) {
+        return recorded.notice.group == late.group->id && recorded.notice.call == late.call;
+      });
+    });
   }
 
   // Files that lack, are damaged or are left over.
@@ -219,9 +325,23 @@ class Joiner {
   void CheckEnds() {
     for (const RankRecord& record : records_) {
       if (record.state != State::kRunning || LeftWithError(record)) continue;
-      Say("rank {} (process {} on {}) was killed, crashed or still runs: its record ends {}",
-          record.rank, record.process, record.host, WhereItEnds(record));
+      Say("rank {} (process {} on {}) {}: its record ends {}", record.rank, record.process,
+          record.host, FateText(record), WhereItEnds(record));
     }
+  }
+
+  std::string FateText(const RankRecord& record) const {
+    switch (record.fate) {
+      case ProcessFate::kRunning:
+        return "still runs";
+      case ProcessFate::kStopped:
+        return "is stopped (SIGSTOP)";
+      case ProcessFate::kGone:
+        return "was killed or crashed";
+      case ProcessFate::kUnknown:
+        break;
+    }
+    return "was killed, crashed or still runs";
   }
 
   std::string WhereItEnds(const RankRecord& record) const {
@@ -323,13 +443,14 @@ class Joiner {
   }
 
   const std::vector<RankRecord>& records_;
+  const LaunchNote* const note_;  // null: there is none
   Joined joined_;
 };
 
 }  // namespace
 
-Result<Joined> Join(const std::vector<RankRecord>& records) {
-  Joiner joiner(records);
+Result<Joined> Join(const std::vector<RankRecord>& records, const std::optional<LaunchNote>& note) {
+  Joiner joiner(records, note ? &*note : nullptr);
   NPUMESH_RETURN_IF_ERROR(joiner.CheckOneRun());
   return joiner.Run();
 }

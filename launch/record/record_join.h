@@ -3,6 +3,7 @@
 #define NPUMESH_LAUNCH_RECORD_RECORD_JOIN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,10 @@ struct Joined {
   Blame blame;                        // at whom to look first; empty when nothing is wrong
 };
 
-// `records` by rank, and outliving the result. kCorrupt when they cannot be of one run.
-Result<Joined> Join(const std::vector<RankRecord>& records);
+// `records` by rank, and outliving the result. `note`: of the same run, if there is one. kCorrupt
+// when the records cannot be of one run.
+Result<Joined> Join(const std::vector<RankRecord>& records,
+                    const std::optional<LaunchNote>& note = std::nullopt);
 
 // "allreduce "x" float[64] sum", as the contract's messages name a call.
 std::string CallText(const RecordedCall& call);

@@ -1,7 +1,9 @@
 #include "runtime/base/process_state.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <cinttypes>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -17,6 +19,7 @@ namespace {
 struct Stat {
   char state = 0;
   int parent = 0;
+  uint64_t start = 0;
 };
 
 // The name before the letter may hold anything but ends with the last parenthesis.
@@ -27,7 +30,10 @@ std::optional<Stat> StatOf(int process) {
   const size_t end = text->rfind(") ");
   Stat stat;
   if (end == std::string::npos ||
-      std::sscanf(text->c_str() + end, ") %c %d", &stat.state, &stat.parent) != 2) {
+      std::sscanf(text->c_str() + end,
+                  ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                  "%" SCNu64,
+                  &stat.state, &stat.parent, &stat.start) != 3) {
     return std::nullopt;
   }
   return stat;
@@ -38,6 +44,16 @@ std::optional<Stat> StatOf(int process) {
 char ProcessState(int process) {
   const std::optional<Stat> stat = StatOf(process);
   return stat ? stat->state : '\0';
+}
+
+uint64_t ProcessStart(int process) {
+  const std::optional<Stat> stat = StatOf(process);
+  return stat ? stat->start : 0;
+}
+
+uint64_t ProcessSpace() {
+  struct stat info;
+  return stat("/proc/self/ns/pid", &info) == 0 ? static_cast<uint64_t>(info.st_ino) : 0;
 }
 
 // Not by /proc/<process>/task/*/children, which many kernels are built without.

@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/rank_list.h"
 #include "runtime/world/loop_line.h"
+#include "runtime/world/wait_notices.h"
 
 namespace npumesh {
 namespace {
@@ -64,23 +65,48 @@ class Gathering::Wait {
     const std::vector<int> absent = gathering_.Absent();
     const bool fails = world_.env().deadlock == Env::Deadlock::kFail && !absent.empty();
     if (fails && standstill_.NeverEnds(absent)) {
+      Note(absent, waited, true);
       return Error(Code::kTimeout,
                    "{}; this can never end, so the wait is given up (NPUMESH_DEADLOCK=wait goes on "
                    "waiting)",
                    Text(absent, waited));
     }
     if (!notices_.Due(waited)) return Status();
+    Note(absent, waited, false);
     // Written whatever the level is: who looks at a job that hangs must see it.
     WriteLog(LogLevel::kWarning, {__FILE__, __LINE__},
              fmt::format("{}; {}", Text(absent, waited), GivesUpText(limit_, waited)));
     return Status();
   }
 
-  std::string Text(const std::vector<int>& absent, std::chrono::nanoseconds waited) const {
+  // Ranks of this node that are absent, or whose process is stopped.
+  std::set<int> Named(const std::vector<int>& absent) const {
     std::set<int> named(absent.begin(), absent.end());
     for (const int rank : world_.local_ranks()) {
       if (rank != world_.rank() && world_.board().Look(rank).stopped()) named.insert(rank);
     }
+    return named;
+  }
+
+  void Note(const std::vector<int>& absent, std::chrono::nanoseconds waited, bool gave_up) const {
+    WaitNotice notice;
+    notice.gave_up = gave_up;
+    for (const int rank : Named(absent)) {
+      const Sight sight = world_.board().Look(rank);
+      const WaitReason reason = sight.stopped() ? WaitReason::kStopped
+                                : sight.leaving ? WaitReason::kEnded
+                                                : WaitReason::kLate;
+      if (reason > notice.reason) notice.ranks.clear();
+      if (reason >= notice.reason) notice.ranks.push_back(rank);
+      notice.reason = std::max(notice.reason, reason);
+    }
+    notice.waited = std::chrono::floor<std::chrono::seconds>(waited);
+    notice.text = Text(absent, waited);
+    WaitNotices::Of(world_).Tell(notice);
+  }
+
+  std::string Text(const std::vector<int>& absent, std::chrono::nanoseconds waited) const {
+    const std::set<int> named = Named(absent);
     std::string text =
         fmt::format("rank {} has waited {} s for all ranks to agree to go on", world_.rank(),
                     std::chrono::floor<std::chrono::seconds>(waited).count());

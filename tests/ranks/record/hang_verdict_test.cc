@@ -6,8 +6,10 @@
 
 #include "collectives/communicator.h"
 #include "collectives/contract/hang_verdict.h"
+#include "launch/record/record_join.h"
 #include "runtime/world/loop_line.h"
 #include "tests/ranks/run_ranks.h"
+#include "tests/unit/base/temporary_folder.h"
 
 namespace npumesh {
 namespace {
@@ -292,6 +294,82 @@ TEST(HangVerdict, FollowsTheChainToItsRoot) {
   EXPECT_THAT(told.log,
               HasSubstr("for rank 2, which is in barrier \"b\" (group right, call 2) and waits for "
                         "rank 3; rank 3 is not in any collective since "));
+}
+
+// What the records of a hang say afterwards, when all ranks have gone.
+Joined JoinedOf(const std::string& folder, std::vector<RankRecord>& records) {
+  records = *ReadRecords(folder);
+  const Result<Joined> joined = Join(records);
+  EXPECT_TRUE(joined.ok()) << joined.status().ToString();
+  return joined.ok() ? *joined : Joined();
+}
+
+// Regression: the record of a circle of two groups blamed one of its ranks for waiting for nobody.
+TEST(HangRecord, KnowsTheCircleThatTheWaitsKnew) {
+  for (int victim = 0; victim < 3; ++victim) {
+    const TemporaryFolder folder;
+    Env env = ShortLimits();
+    env.record = folder.path();
+    std::atomic<int> over{0};
+    Listen(3, env, [&](World& world, DeviceMemory& memory) -> Status {
+      NPUMESH_ASSIGN_OR_RETURN(const auto tp, Communicator::Create(world, memory, "tp", {0, 1, 2}));
+      NPUMESH_ASSIGN_OR_RETURN(const auto dp, Communicator::Create(world, memory, "dp", {0, 1, 2}));
+      const Status status = world.rank() == victim ? dp->Barrier("x") : tp->Barrier("y");
+      ++over;
+      while (over != 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return status;
+    });
+    std::vector<RankRecord> records;
+    const Joined joined = JoinedOf(folder.path(), records);
+    EXPECT_EQ(Name(joined.blame.cause), "circle") << JoinedText(records, joined);
+    EXPECT_THAT(joined.blame.ranks, ::testing::SizeIs(2));
+    EXPECT_THAT(joined.blame.ranks, ::testing::Contains(victim));
+    EXPECT_THAT(joined.problems, ::testing::Contains(HasSubstr("gave up waiting: rank")));
+    EXPECT_THAT(joined.problems,
+                ::testing::Contains(HasSubstr("the ranks wait for each other in a circle (")));
+  }
+}
+
+TEST(HangRecord, KnowsWhoHadEnded) {
+  const TemporaryFolder folder;
+  Env env = ShortLimits();
+  env.record = folder.path();
+  Listen(3, env, [](World& world, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto tp, Communicator::Create(world, memory, "tp", {0, 1, 2}));
+    NPUMESH_RETURN_IF_ERROR(tp->Barrier("a"));
+    return world.rank() == 1 ? Status() : tp->Barrier("b");
+  });
+  std::vector<RankRecord> records;
+  const Joined joined = JoinedOf(folder.path(), records);
+  EXPECT_EQ(BlameText(joined.blame), "rank 1: it had ended its work while others waited for it")
+      << JoinedText(records, joined);
+}
+
+// Regression: of a rank that was late, and waits that warned, "nothing is wrong" was said.
+TEST(HangRecord, KnowsWhoWasWarnedOf) {
+  const TemporaryFolder folder;
+  Env env = ShortLimits();
+  env.record = folder.path();
+  env.exec_timeout = std::chrono::seconds(60);
+  const auto warned = [&] {
+    const Result<std::vector<RankRecord>> records = ReadRecords(folder.path());
+    return records.ok() && std::any_of(records->begin(), records->end(),
+                                       [](const auto& record) { return !record.notices.empty(); });
+  };
+  const Told told = Listen(2, env, [&](World& world, DeviceMemory& memory) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto tp, Communicator::Create(world, memory, "tp", {0, 1}));
+    while (world.rank() == 1 && !warned()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return tp->Barrier("a");
+  });
+  ExpectAllOk(told.statuses);
+  std::vector<RankRecord> records;
+  const Joined joined = JoinedOf(folder.path(), records);
+  EXPECT_EQ(Name(joined.blame.cause), "late") << JoinedText(records, joined);
+  EXPECT_THAT(joined.blame.ranks, ::testing::ElementsAre(1));
+  EXPECT_THAT(joined.problems,
+              ::testing::Contains(HasSubstr("rank 0 warned: rank 0 has waited 1 s in barrier")));
 }
 
 }  // namespace

@@ -46,6 +46,15 @@ TEST(ProcessState, TellsALivingAnEndedAndNoProcess) {
   EXPECT_EQ(ProcessState(std::numeric_limits<int>::max()), 0);
 }
 
+TEST(ProcessStart, TellsTwoProcessesOfOneNumberApart) {
+  Sleeper sleeper;
+  EXPECT_NE(ProcessStart(getpid()), 0u);
+  EXPECT_EQ(ProcessStart(getpid()), ProcessStart(getpid()));
+  EXPECT_GE(ProcessStart(sleeper.process()), ProcessStart(getpid()));
+  EXPECT_EQ(ProcessStart(std::numeric_limits<int>::max()), 0u);
+  EXPECT_NE(ProcessSpace(), 0u);
+}
+
 TEST(ProcessState, OnlyEndedChildrenWantsOneAndAll) {
   EXPECT_FALSE(HasOnlyEndedChildren(getpid()));
   Sleeper first;

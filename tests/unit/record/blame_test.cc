@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -143,6 +144,37 @@ class SimulatedJob {
       latest = std::max(latest, last(rank).done_ns);
     }
     return latest;
+  }
+
+  // A wait of `rank` in its last call says why `ranks` do not come.
+  void Say(int rank, WaitReason reason, const std::vector<int>& ranks, int64_t at, bool gave_up) {
+    const RecordedCall& call = last(rank);
+    RecordedNotice said;
+    said.time_ns = at;
+    said.notice = {gave_up,   reason,
+                   ranks,     call.group,
+                   call.call, std::chrono::seconds((at - call.entered_ns) / 1'000'000'000),
+                   "words"};
+    record(rank).notices.push_back(said);
+  }
+
+  // All calls that are open come to a good end at `at`, and the job to its own.
+  void EndWell(int64_t at) {
+    for (const int rank : Everybody()) {
+      for (RecordedCall& call : record(rank).calls) {
+        if (call.done()) continue;
+        if (call.arrived_ns == 0) call.arrived_ns = at;
+        Leave(call, at + Time(0, kMilli), Code::kOk);
+      }
+      End(rank, flight::State::kShutDown);
+    }
+  }
+
+  // As the command saw it that started the ranks.
+  std::optional<LaunchNote> note;
+  LaunchNote& Noted() {
+    if (!note) note = LaunchNote{.end_realtime_ns = int64_t{1} << 61};
+    return *note;
   }
 
   std::vector<RankRecord> Records() {
@@ -322,6 +354,79 @@ Expected FailAlone(SimulatedJob& job) {
   return Victim(job);
 }
 
+// The rank is stopped; waits warn. The end of the job wakes it, and the calls end well after all.
+Expected StopUntilTheEnd(SimulatedJob& job) {
+  job.Run(60, RandomMoment(job));
+  for (const int rank : job.Others()) {
+    job.Say(rank, WaitReason::kStopped, {job.victim()}, job.last(rank).entered_ns + 10'000 * kMilli,
+            false);
+  }
+  job.Noted().timeout_s = 40;
+  job.EndWell(40'000 * kMilli);
+  return Victim(job);
+}
+
+// The same, but the ranks do not come to a good end.
+Expected StopAndEndAll(SimulatedJob& job) {
+  job.Run(60, RandomMoment(job));
+  for (const int rank : job.Others()) {
+    job.Say(rank, WaitReason::kStopped, {job.victim()}, job.last(rank).entered_ns + 10'000 * kMilli,
+            false);
+  }
+  for (const int rank : job.Everybody()) job.End(rank, flight::State::kRunning);
+  job.Noted().timeout_s = 40;
+  return Victim(job);
+}
+
+// The rank computes for long before a call. Waits warn, or are of a kind that cannot; all end well.
+Expected ComputeLong(SimulatedJob& job) {
+  job.Run(static_cast<int>(3 + job.Chance(10)));
+  job.Call(job.Everybody(), 1, job.Others());
+  const bool warn = job.Chance(2) == 0;
+  const int64_t came = 25'000 * kMilli;
+  for (const int rank : job.Others()) {
+    RecordedCall& call = job.last(rank);
+    if (warn)
+      job.Say(rank, WaitReason::kLate, {job.victim()}, call.entered_ns + 10'000 * kMilli, false);
+  }
+  RankRecord& late = job.record(job.victim());
+  AddCall(late, 1, job.last(job.Others()[0]).call, came);
+  job.EndWell(came + kMicro);
+  for (const int rank : job.Everybody()) {
+    job.record(rank).soft_timeout_ns = 10'000 * kMilli;
+  }
+  return Victim(job);
+}
+
+// Ranks that wait in a circle know it.
+Expected KnownCircle(SimulatedJob& job) {
+  const Expected expected = Circle(job);
+  std::vector<int> circle = {job.victim(), job.victim() ^ 2};
+  if (circle[1] >= job.ranks()) circle[1] = job.victim() % 2;
+  std::sort(circle.begin(), circle.end());
+  for (const int rank : job.Everybody()) {
+    job.Say(rank, WaitReason::kCircle, circle, job.last(rank).done_ns, true);
+  }
+  return ElementsAreArray(circle);
+}
+
+// Ranks that wait for one that has ended know it.
+Expected KnownEnd(SimulatedJob& job) {
+  const Expected expected = EndEarly(job);
+  for (const int rank : job.Others()) {
+    job.Say(rank, WaitReason::kEnded, {job.victim()}, job.last(rank).done_ns, true);
+  }
+  return expected;
+}
+
+// A signal ends a rank between two calls, and mpirun ends the rest in the same moment.
+Expected KilledAsLaunchSaw(SimulatedJob& job) {
+  job.Run(static_cast<int>(3 + job.Chance(10)));
+  for (const int rank : job.Everybody()) job.End(rank, flight::State::kRunning);
+  job.Noted().deaths = {{job.victim(), 9}};
+  return Victim(job);
+}
+
 class BlamedRanks : public ::testing::TestWithParam<FaultCase> {};
 
 TEST_P(BlamedRanks, AreTheRightOnesInEveryRepetition) {
@@ -331,7 +436,7 @@ TEST_P(BlamedRanks, AreTheRightOnesInEveryRepetition) {
     SimulatedJob job(least + repetition % 5, GetParam().halves, static_cast<unsigned>(repetition));
     const Expected expected = GetParam().strike(job);
     const std::vector<RankRecord> records = job.Records();
-    const Result<Joined> joined = Join(records);
+    const Result<Joined> joined = Join(records, job.note);
     ASSERT_TRUE(joined.ok()) << joined.status().ToString();
     EXPECT_THAT(joined->blame.ranks, expected) << "repetition " << repetition << "\n"
                                                << JoinedText(records, *joined);
@@ -362,7 +467,13 @@ INSTANTIATE_TEST_SUITE_P(
                                 SkipADifferentCall},
                       FaultCase{"WantedSomethingElse", Cause::kMismatch, false, WantSomethingElse},
                       FaultCase{"InACircle", Cause::kCircle, true, Circle},
-                      FaultCase{"FailedByThemselves", Cause::kFailed, false, FailAlone}),
+                      FaultCase{"FailedByThemselves", Cause::kFailed, false, FailAlone},
+                      FaultCase{"StoppedUntilTheEnd", Cause::kStopped, true, StopUntilTheEnd},
+                      FaultCase{"StoppedAndEnded", Cause::kStopped, true, StopAndEndAll},
+                      FaultCase{"ComputedLong", Cause::kLate, false, ComputeLong},
+                      FaultCase{"InAKnownCircle", Cause::kCircle, true, KnownCircle},
+                      FaultCase{"EndedAsOthersKnew", Cause::kEnded, false, KnownEnd},
+                      FaultCase{"KilledAsLaunchSaw", Cause::kKilled, true, KilledAsLaunchSaw}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Blame, AnOrderlyRunBlamesNobody) {
@@ -375,6 +486,23 @@ TEST(Blame, AnOrderlyRunBlamesNobody) {
     EXPECT_THAT(joined->problems, ::testing::IsEmpty());
     EXPECT_EQ(joined->blame.cause, Cause::kNone);
     EXPECT_EQ(BlameText(joined->blame), "");
+  }
+}
+
+// Regression: of a job that was only too long, a rank was blamed.
+TEST(Blame, AJobThatWasEndedFromOutsideBlamesNobody) {
+  for (unsigned seed = 0; seed < kRepetitions; ++seed) {
+    SimulatedJob job(2 + static_cast<int>(seed % 5), true, seed);
+    job.Run(static_cast<int>(3 + job.Chance(10)));
+    for (const int rank : job.Everybody()) job.End(rank, flight::State::kRunning);
+    (seed % 2 == 0 ? job.Noted().timeout_s : job.Noted().signal) = 2;
+    const std::vector<RankRecord> records = job.Records();
+    const Result<Joined> joined = Join(records, job.note);
+    ASSERT_TRUE(joined.ok());
+    EXPECT_EQ(joined->problems[0], seed % 2 == 0
+                                       ? "npumesh launch ended the job after 2 s (--timeout)"
+                                       : "SIGINT asked npumesh launch to end the job");
+    EXPECT_THAT(joined->blame.ranks, ::testing::IsEmpty()) << JoinedText(records, *joined);
   }
 }
 

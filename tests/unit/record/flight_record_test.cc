@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "launch/record/record_file.h"
+#include "runtime/base/process_state.h"
 #include "runtime/base/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
 
@@ -71,6 +72,37 @@ TEST(FlightRecord, KeepsCallsAndGroups) {
   EXPECT_EQ(call.status, Code::kTimeout);
   EXPECT_EQ(std::vector<int64_t>({call.entered_ns, call.arrived_ns, call.done_ns}),
             std::vector<int64_t>({1000, 2000, 3000}));
+}
+
+TEST(FlightRecord, KeepsTheLastNotices) {
+  const TemporaryFolder folder;
+  const auto record = FlightRecord::Create(folder.path(), {0, 9, 0, std::chrono::seconds(10)}, 4);
+  ASSERT_TRUE(record.ok());
+  constexpr int kNotices = FlightRecord::kNoticeCapacity + 3;
+  for (int i = 1; i <= kNotices; ++i) {
+    const bool last = i == kNotices;
+    (*record)->Note({last,
+                     last ? WaitReason::kCircle : WaitReason::kLate,
+                     {1, 2, 3, 8},
+                     99,
+                     5,
+                     std::chrono::seconds(i),
+                     std::string(2000, 'a')},
+                    i);
+  }
+  const RankRecord read = Read(folder.Path("rank_0.npr"));
+  EXPECT_EQ(read.soft_timeout_ns, 10'000'000'000);
+  EXPECT_EQ(read.process_start, ProcessStart(getpid()));
+  EXPECT_EQ(read.process_space, ProcessSpace());
+  ASSERT_EQ(read.notices.size(), FlightRecord::kNoticeCapacity);
+  EXPECT_EQ(read.forgotten_notices, 3u);
+  EXPECT_EQ(read.notices.front().time_ns, 4);
+  const WaitNotice& last = read.notices.back().notice;
+  EXPECT_TRUE(last.gave_up);
+  EXPECT_EQ(last.reason, WaitReason::kCircle);
+  EXPECT_THAT(last.ranks, ElementsAre(1, 2, 3, 8));
+  EXPECT_EQ(last.waited, std::chrono::seconds(kNotices));
+  EXPECT_EQ(last.text, std::string(639, 'a'));
 }
 
 TEST(FlightRecord, TheRingForgetsTheOldestButNoOpenCall) {

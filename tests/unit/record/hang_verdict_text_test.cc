@@ -68,6 +68,52 @@ TEST(Verdict, SaysWhatTheMissingRankDoes) {
   for (const auto& [sight, words] : cases) EXPECT_EQ(Verdict(Scene(sight)), kFront + words);
 }
 
+TEST(NoticeOf, HasTheMostCertainReasonAndItsRanks) {
+  const auto notice_of = [](const Sight& third) { return NoticeOf(Scene(third), true); };
+  Sight ended = At(1, "tp", 411, Phase::kOutside);
+  ended.leaving = true;
+  Sight stopped = At(1, "tp", 411, Phase::kOutside);
+  stopped.process_state = 'T';
+  const std::pair<Sight, WaitReason> cases[] = {
+      {At(1, "tp", 411, Phase::kOutside), WaitReason::kLate},
+      {At(1, "tp", 411, Phase::kClosed), WaitReason::kEnded},
+      {ended, WaitReason::kEnded},
+      {stopped, WaitReason::kStopped},
+      {Sight(), WaitReason::kLate},
+  };
+  for (const auto& [sight, reason] : cases) {
+    const WaitNotice notice = notice_of(sight);
+    EXPECT_EQ(Name(notice.reason), Name(reason)) << notice.text;
+    EXPECT_THAT(notice.ranks, ::testing::ElementsAre(3));
+    EXPECT_EQ(notice.group, 1u);
+    EXPECT_EQ(notice.call, 412u);
+    EXPECT_EQ(notice.waited, std::chrono::seconds(10));
+    EXPECT_TRUE(notice.gave_up);
+    EXPECT_EQ(notice.text, Verdict(Scene(sight)));
+  }
+}
+
+// Rank 0 waits for rank 3, rank 3 for rank 5 in another group.
+TEST(NoticeOf, NamesTheEndOfTheChain) {
+  WaitScene scene = Scene(At(1, "tp", 411, Phase::kOutside));
+  scene.sights[3].positions.push_back(At(2, "dp", 18, Phase::kArriving, "x").positions[0]);
+  scene.sights[5] = At(2, "dp", 17, Phase::kOutside);
+  EXPECT_THAT(NoticeOf(scene, false).ranks, ::testing::ElementsAre(5));
+  EXPECT_FALSE(NoticeOf(scene, false).gave_up);
+  // A stopped rank is the reason, whatever it was in.
+  scene.sights[3].process_state = 'T';
+  EXPECT_THAT(NoticeOf(scene, false).ranks, ::testing::ElementsAre(3));
+  EXPECT_EQ(NoticeOf(scene, false).reason, WaitReason::kStopped);
+}
+
+TEST(NoticeOf, ACircleIsAllItsRanks) {
+  WaitScene scene = Scene(At(1, "tp", 411, Phase::kOutside));
+  scene.sights[3].positions.push_back(At(2, "dp", 18, Phase::kArriving, "x").positions[0]);
+  scene.sights[0].positions.push_back(At(2, "dp", 17, Phase::kOutside).positions[0]);
+  EXPECT_EQ(NoticeOf(scene, true).reason, WaitReason::kCircle);
+  EXPECT_THAT(NoticeOf(scene, true).ranks, ::testing::ElementsAre(0, 3));
+}
+
 TEST(Verdict, ManyMissingRanksAreARange) {
   WaitScene scene = Scene(Sight());
   scene.missing = {1, 2, 3, 4, 5, 6};

@@ -2,9 +2,12 @@
 #include "launch/record/record_file.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cstring>
 
+#include "runtime/base/host_name.h"
+#include "runtime/base/process_state.h"
 #include "runtime/base/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
 #include "tests/unit/record/records.h"
@@ -19,6 +22,15 @@ RankRecord SmallRecord() {
   AddGroup(record, kTp, "tp", "0-1");
   AddCall(record, kTp, 1, 5000);
   AddCall(record, kTp, 2, 6000);
+  record.soft_timeout_ns = 10;
+  record.notices.push_back({7000,
+                            {true,
+                             WaitReason::kStopped,
+                             {0, 1},
+                             kTp,
+                             2,
+                             std::chrono::seconds(12),
+                             "rank 1 has waited"}});
   return record;
 }
 
@@ -44,6 +56,32 @@ TEST(RecordFile, ReadsWhatWasWritten) {
   EXPECT_EQ(record->calls[1].entered_ns, 6000);
   EXPECT_EQ(record->calls[1].node, "attn");
   EXPECT_EQ(record->damaged, 0u);
+  EXPECT_EQ(record->soft_timeout_ns, 10);
+  ASSERT_EQ(record->notices.size(), 1u);
+  EXPECT_EQ(record->notices[0].time_ns, 7000);
+  const WaitNotice& notice = record->notices[0].notice;
+  EXPECT_TRUE(notice.gave_up);
+  EXPECT_EQ(notice.reason, WaitReason::kStopped);
+  EXPECT_THAT(notice.ranks, ::testing::ElementsAre(0, 1));
+  EXPECT_EQ(notice.group, kTp);
+  EXPECT_EQ(notice.call, 2u);
+  EXPECT_EQ(notice.waited, std::chrono::seconds(12));
+  EXPECT_EQ(notice.text, "rank 1 has waited");
+}
+
+// Version 1 has no notices, and zeros where the header tells of them.
+TEST(RecordFile, ReadsVersionOne) {
+  using flight::RecordHeader;
+  const std::string now = ToBytes(SmallRecord());
+  std::string old = now.substr(0, now.size() - 4 * sizeof(flight::NoticeEntry));
+  std::memset(old.data() + offsetof(RecordHeader, notice_bytes), 0,
+              sizeof(RecordHeader) - offsetof(RecordHeader, notice_bytes));
+  old = With(old, offsetof(RecordHeader, version), 1u);
+  const Result<RankRecord> record = ParseRecord(old, "r");
+  ASSERT_TRUE(record.ok()) << record.status().ToString();
+  EXPECT_EQ(record->calls.size(), 2u);
+  EXPECT_TRUE(record->notices.empty());
+  EXPECT_FALSE(ParseRecord(With(now, offsetof(RecordHeader, version), 1u), "r").ok());
 }
 
 TEST(RecordFile, RefusesWhatItCannotRead) {
@@ -59,13 +97,17 @@ TEST(RecordFile, RefusesWhatItCannotRead) {
       {"magic", With(good, 0, 'x'), "does not begin as a flight record does"},
       {"byte order", With(good, offsetof(RecordHeader, byte_order), 0x04030201u),
        "byte order of another machine"},
-      {"version", With(good, offsetof(RecordHeader, version), 2u),
-       "it has version 2, this npumesh reads 1"},
+      {"version", With(good, offsetof(RecordHeader, version), 3u),
+       "it has version 3, this npumesh reads 1 to 2"},
+      {"size of notices", With(good, offsetof(RecordHeader, notice_bytes), 700u),
+       "it states notices of 700 bytes, expected 768"},
+      {"too many notices", With(good, offsetof(RecordHeader, notice_capacity), ~0u),
+       "16 calls and 4294967295 notices"},
       {"parts", With(good, offsetof(RecordHeader, entry_bytes), 200u), "512, 256 and 200 bytes"},
       {"no room", With(good, offsetof(RecordHeader, call_capacity), uint64_t{0}),
-       "room for 16 groups and 0 calls"},
+       "room for 16 groups, 0 calls and 4 notices"},
       {"too much room", With(good, offsetof(RecordHeader, call_capacity), ~uint64_t{0}),
-       "room for 16 groups and 18446744073709551615 calls"},
+       "room for 16 groups, 18446744073709551615 calls and 4 notices"},
       {"cut", good.substr(0, good.size() - 1), "was it copied whole?"},
       {"rank", With(good, offsetof(RecordHeader, rank), 2), "it states rank 2 of 2"},
       {"state", With(good, offsetof(RecordHeader, state), 9u), "it states 9 as its end"},
@@ -97,6 +139,48 @@ TEST(RecordFile, LeavesOutEntriesThatMakeNoSense) {
     EXPECT_EQ(record->calls.size(), 1u);
     EXPECT_EQ(record->damaged, 1u);
   }
+}
+
+TEST(RecordFile, LeavesOutNoticesThatMakeNoSense) {
+  const std::string good = ToBytes(SmallRecord());
+  const size_t first = good.size() - 4 * sizeof(flight::NoticeEntry);
+  const auto with = [&](size_t field, auto value) {
+    return *ParseRecord(With(good, first + field, value), "r");
+  };
+  EXPECT_EQ(with(offsetof(flight::NoticeEntry, sequence), uint64_t{0}).damaged, 0u);
+  EXPECT_EQ(with(offsetof(flight::NoticeEntry, sequence), uint64_t{5}).damaged, 1u);
+  EXPECT_EQ(with(offsetof(flight::NoticeEntry, reason), 0u).damaged, 1u);
+  EXPECT_EQ(with(offsetof(flight::NoticeEntry, reason), 5u).damaged, 1u);
+  EXPECT_EQ(with(offsetof(flight::NoticeEntry, gave_up), 2u).damaged, 1u);
+  EXPECT_EQ(with(offsetof(flight::NoticeEntry, time_ns), int64_t{-1}).damaged, 1u);
+  // A strange list of ranks names none.
+  EXPECT_TRUE(with(offsetof(flight::NoticeEntry, ranks), '?').notices[0].notice.ranks.empty());
+}
+
+TEST(RanksIn, TakesListsOfRanksBelowTheSize) {
+  EXPECT_THAT(RanksIn("0-2,5", 6), ::testing::ElementsAre(0, 1, 2, 5));
+  EXPECT_THAT(RanksIn("0-2,5", 5), ::testing::IsEmpty());
+  EXPECT_THAT(RanksIn("3,1", 5), ::testing::IsEmpty());
+  EXPECT_THAT(RanksIn("1-", 5), ::testing::ElementsAre());
+  EXPECT_THAT(RanksIn("", 5), ::testing::IsEmpty());
+}
+
+TEST(FateOf, KnowsTheProcessesOfThisHostOnly) {
+  RankRecord record = SmallRecord();
+  record.state = flight::State::kRunning;
+  EXPECT_EQ(FateOf(record), ProcessFate::kUnknown);
+  record.boot_id = BootId();
+  record.process = getpid();
+  record.process_start = ProcessStart(getpid());
+  record.process_space = ProcessSpace();
+  EXPECT_EQ(FateOf(record), ProcessFate::kRunning);
+  ++record.process_start;  // its number has been given to another process
+  EXPECT_EQ(FateOf(record), ProcessFate::kGone);
+  ++record.process_space;
+  EXPECT_EQ(FateOf(record), ProcessFate::kUnknown);
+  record.process_space = ProcessSpace();
+  record.state = flight::State::kShutDown;
+  EXPECT_EQ(FateOf(record), ProcessFate::kUnknown);
 }
 
 TEST(RecordFile, TextIsMadePrintable) {

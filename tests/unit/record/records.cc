@@ -2,11 +2,14 @@
 
 #include <cstring>
 
+#include "runtime/base/rank_list.h"
+
 namespace npumesh::testing {
 namespace {
 
 constexpr uint32_t kGroups = 16;
 constexpr uint64_t kCalls = 16;
+constexpr uint32_t kNotices = 4;
 
 template <size_t N>
 void CopyText(const std::string& text, char (&target)[N]) {
@@ -28,6 +31,12 @@ flight::RecordHeader HeaderOf(const RankRecord& record) {
   header.entry_bytes = sizeof(flight::CallEntry);
   header.group_capacity = kGroups;
   header.call_capacity = kCalls;
+  header.notice_bytes = sizeof(flight::NoticeEntry);
+  header.notice_capacity = kNotices;
+  header.notices = record.notices.size();
+  header.soft_timeout_ns = record.soft_timeout_ns;
+  header.process_start = record.process_start;
+  header.process_space = record.process_space;
   header.rank = record.rank;
   header.world_size = record.world_size;
   header.process = record.process;
@@ -58,6 +67,21 @@ flight::CallEntry EntryOf(const RecordedCall& call) {
   entry.stage = static_cast<uint32_t>(call.stage);
   entry.status = static_cast<uint32_t>(call.status);
   CopyText(call.node, entry.node);
+  return entry;
+}
+
+flight::NoticeEntry EntryOf(const RecordedNotice& recorded, uint64_t sequence) {
+  const WaitNotice& notice = recorded.notice;
+  flight::NoticeEntry entry{};
+  entry.sequence = sequence;
+  entry.group = notice.group;
+  entry.call = notice.call;
+  entry.time_ns = recorded.time_ns;
+  entry.waited_ns = std::chrono::nanoseconds(notice.waited).count();
+  entry.gave_up = notice.gave_up ? 1 : 0;
+  entry.reason = static_cast<uint32_t>(notice.reason);
+  CopyText(RangeText(notice.ranks), entry.ranks);
+  CopyText(notice.text, entry.text);
   return entry;
 }
 
@@ -132,6 +156,11 @@ std::string ToBytes(const RankRecord& record) {
   for (const RecordedCall& call : record.calls) Append(bytes, EntryOf(call));
   bytes.resize(sizeof(flight::RecordHeader) + kGroups * sizeof(flight::GroupRow) +
                kCalls * sizeof(flight::CallEntry));
+  for (size_t i = 0; i < record.notices.size(); ++i) {
+    Append(bytes, EntryOf(record.notices[i], i + 1));
+  }
+  bytes.resize(sizeof(flight::RecordHeader) + kGroups * sizeof(flight::GroupRow) +
+               kCalls * sizeof(flight::CallEntry) + kNotices * sizeof(flight::NoticeEntry));
   return bytes;
 }
 

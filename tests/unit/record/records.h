@@ -27,7 +27,7 @@ RecordedCall& AddCreation(RankRecord& record, uint64_t group, int64_t at_ns);
 // The last call stays as it is after `stage` was reached; the record has no end.
 void CutAt(RankRecord& record, flight::Stage stage);
 
-// The record as the bytes of a file with room for 16 groups and 16 calls.
+// The record as the bytes of a file with room for 16 groups, 16 calls and 4 notices.
 std::string ToBytes(const RankRecord& record);
 
 }  // namespace npumesh::testing
