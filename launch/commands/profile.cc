@@ -1,4 +1,6 @@
 // `npumesh profile`: where the time of a profiled run went.
+#include <unistd.h>
+
 #include "launch/commands/answer.h"
 #include "launch/profile/joined_trace.h"
 #include "launch/profile/machine_limits.h"
@@ -6,6 +8,7 @@
 #include "launch/profile/profile_json.h"
 #include "launch/profile/profile_page.h"
 #include "launch/profile/profile_text.h"
+#include "launch/screen/screen.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -14,6 +17,7 @@ namespace {
 struct ProfileOptions {
   std::string folder;
   std::vector<std::string> compared;  // two folders, or empty
+  std::optional<double> fail_above;   // with `compared`
   std::string trace;                  // empty: not written
   std::string html;                   // empty: not written
   uint64_t trace_bytes = kMostTraceBytes;
@@ -54,7 +58,12 @@ Result<Answer> ShowProfile(const ProfileOptions& options) {
   const ProfileFacts facts = FactsOf(profiles, calls, clock);
   std::optional<MachineLimits> limits;
   if (!options.no_limits) limits = MeasureMachineLimits();
-  Answer answer{0, ProfileText(facts, limits, options.most), ProfileReport(facts, limits)};
+  const int columns = ScreenOf(STDOUT_FILENO).columns;
+  Answer answer{0, ProfileText(facts, limits, options.most, columns), ProfileReport(facts, limits)};
+  answer.next = options.html.empty()
+                    ? fmt::format("npumesh profile {} --html page.html: the timeline, on a page",
+                                  options.folder)
+                    : fmt::format("open {} in a browser", options.html);
   if (!options.trace.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(
         const TraceSummary summary,
@@ -70,7 +79,8 @@ Result<Answer> ShowProfile(const ProfileOptions& options) {
     const ProfilePageText page = ProfilePage(profiles, clock, facts, limits);
     NPUMESH_RETURN_IF_ERROR(WriteFile(options.html, page.html, FileKind::kData));
     if (page.left_out != 0) {
-      AddOmission(answer, fmt::format("the timeline of {} lacks the {} shortest spans",
+      AddOmission(answer, fmt::format("the timeline of {} has the {} shortest spans only as shares "
+                                      "of the time",
                                       options.html, page.left_out));
     }
   }
@@ -86,7 +96,24 @@ Result<Answer> CompareFolders(const ProfileOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const ProfileFacts before, FactsOfFolder(options.compared[0]));
   NPUMESH_ASSIGN_OR_RETURN(const ProfileFacts after, FactsOfFolder(options.compared[1]));
   const ComparedProfiles compared = CompareProfiles(before, after);
-  return Answer{0, ComparedText(compared, options.most), ComparedReport(compared)};
+  Answer answer{0, ComparedText(compared, options.most, ScreenOf(STDOUT_FILENO).columns),
+                ComparedReport(compared)};
+  if (compared.verdict.rank >= 0) {
+    answer.next = fmt::format("npumesh profile {} --html page.html: the timeline of B, on a page",
+                              options.compared[1]);
+  }
+  if (options.fail_above && compared.verdict.factor == 0) {
+    return Error(Code::kInvalidArgument,
+                 "--fail-above: no step is whole in both profiles, so there is nothing to compare");
+  }
+  if (options.fail_above && compared.verdict.factor > *options.fail_above) {
+    answer.exit_code = 1;
+    const std::string text = fmt::format("the factor {:.3f} is above {} (--fail-above)",
+                                         compared.verdict.factor, *options.fail_above);
+    answer.text += text + "\n";
+    answer.report.Add(Severity::kError, text);
+  }
+  return answer;
 }
 
 constexpr std::string_view kNotes =
@@ -100,9 +127,9 @@ void AddProfile(CLI::App& app, Action& action) {
   auto options = std::make_shared<ProfileOptions>();
   CLI::App* profile =
       app.add_subcommand("profile", "Say from the profiles of all ranks where the time went");
-  AddFooter(*profile, "",
+  AddFooter(*profile, "slower than --fail-above allows",
             {"npumesh profile prof/ --html page.html --trace trace.json",
-             "npumesh profile --compare before/ after/"},
+             "npumesh profile --compare before/ after/ --fail-above 1.2"},
             kNotes);
   CLI::Option* folder =
       profile->add_option("folder", options->folder, "The folder with rank_<R>.npprof files")
@@ -113,6 +140,13 @@ void AddProfile(CLI::App& app, Action& action) {
                              ->type_name("FOLDER")
                              ->expected(2)
                              ->excludes(folder);
+  profile
+      ->add_option("--fail-above", options->fail_above,
+                   "End with 1 when the median step of the second takes more than X times that of "
+                   "the first")
+      ->type_name("X")
+      ->check(CLI::PositiveNumber)
+      ->needs(compare);
   profile->add_option("--html", options->html, "Write one page with the timeline and the tables")
       ->type_name("FILE")
       ->excludes(compare);

@@ -36,6 +36,28 @@ var profileView = (() => {
     return { rows, count: ends.length };
   }
 
+  // The waiting part of a call; what else it does is of its kind.
+  const WAIT = 8;
+
+  // By slot, which is a kind or WAIT: how long the first n spans of a row are, for n = 0, 1, ...
+  function sumsOf(data, row) {
+    const sums = {};
+    const add = (slot, n, length) => {
+      if (length <= 0) return;
+      sums[slot] = sums[slot] || new Float64Array(row.length + 1);
+      sums[slot][n + 1] += length;
+    };
+    row.forEach((i, n) => {
+      const waiting = Math.max(data.arrived[i], 0);
+      add(WAIT, n, waiting);
+      add(data.kind[i], n, data.length[i] - waiting);
+    });
+    for (const list of Object.values(sums)) {
+      for (let n = 1; n < list.length; ++n) list[n] += list[n - 1];
+    }
+    return sums;
+  }
+
   // A lane of the data, with its spans by row.
   function laneOf(data) {
     const begin = undiff(data.begin);
@@ -45,7 +67,8 @@ var profileView = (() => {
     const byRow = Array.from(sizes, (size) => new Uint32Array(size));
     sizes.fill(0);
     for (let i = 0; i < rows.length; ++i) byRow[rows[i]][sizes[rows[i]]++] = i;
-    return { data, begin, rows, byRow };
+    const sums = byRow.map((row) => sumsOf(data, row));
+    return { data, begin, rows, byRow, sums };
   }
 
   const endOf = (lane, i) => lane.begin[i] + lane.data.length[i];
@@ -61,8 +84,9 @@ var profileView = (() => {
     return low;
   }
 
-  // Calls draw(x, width, i, merged) for what is visible of a row between two times, on `width`
-  // pixels. Spans below a pixel that begin in one pixel are drawn as one, with `merged` true.
+  // Calls draw(x, width, i, merged, first, end) for what is visible of a row between two times, on
+  // `width` pixels. Spans below a pixel that begin in one pixel are drawn as one, with `merged` true:
+  // positions `first` to `end` of the row, without `end`.
   function visit(lane, row, from, to, width, draw) {
     const scale = width / (to - from);
     let at = firstEndingAfter(lane, row, from);
@@ -73,13 +97,67 @@ var profileView = (() => {
       const x = (begin - from) * scale;
       const wide = lane.data.length[i] * scale;
       if (wide >= 1) {
-        draw(x, wide, i, false);
+        draw(x, wide, i, false, at, at + 1);
         ++at;
         continue;
       }
       const next = firstEndingAfter(lane, row, from + (Math.floor(x) + 1) / scale, at + 1);
-      draw(Math.floor(x), 1, i, next - at > 1);
+      draw(Math.floor(x), 1, i, next - at > 1, at, next);
       at = next;
+    }
+  }
+
+  // For each pixel what part of its time the spans below a pixel take, by slot: arrays of numbers
+  // from 0 to 1. Row 0 has the spans, too, that the data have only as sums over times (`rest`).
+  // Spans of a pixel and more are drawn by wide(x, width, i).
+  function sharesOf(lane, r, from, to, width, length, wide) {
+    const shares = {};
+    const pixels = Math.ceil(width);
+    const scale = width / (to - from);
+    const add = (slot, x, share) => {
+      if (x < 0 || x >= pixels || share === 0) return;
+      shares[slot] = shares[slot] || new Float64Array(pixels);
+      shares[slot][x] += share;
+    };
+    visit(lane, lane.byRow[r], from, to, width, (x, size, i, merged, first, end) => {
+      if (size > 1 || (!merged && lane.data.length[i] * scale >= 1)) {
+        wide(x, size, i);
+        return;
+      }
+      for (const [slot, sums] of Object.entries(lane.sums[r])) add(slot, x, (sums[end] - sums[first]) * scale);
+      // The last one may end in the next pixel.
+      const last = lane.byRow[r][end - 1];
+      const beyond = Math.max(0, endOf(lane, last) - (from + (x + 1) / scale));
+      const moving = lane.data.length[last] - Math.max(lane.data.arrived[last], 0);
+      const move = (slot, time) => {
+        add(slot, x + 1, time * scale);
+        add(slot, x, -time * scale);
+      };
+      move(lane.data.kind[last], Math.min(beyond, moving));
+      move(WAIT, Math.max(0, beyond - moving));
+    });
+    if (r === 0 && lane.data.rest) addRest(lane.data.rest, from, to, width, length, add);
+    // Of spans in one row and sums of others together there may be too much.
+    for (let x = 0; x < pixels; ++x) {
+      const sum = Object.values(shares).reduce((all, list) => all + list[x], 0);
+      if (sum > 1) for (const list of Object.values(shares)) list[x] /= sum;
+    }
+    return shares;
+  }
+
+  // Adds the sums that `rest` has for equal parts of the whole time to the pixels of a window.
+  function addRest(rest, from, to, width, length, add) {
+    const part = length / rest.parts;
+    const pixel = (to - from) / width;
+    const last = Math.min(rest.parts - 1, Math.floor(to / part));
+    for (let p = Math.max(0, Math.floor(from / part)); p <= last; ++p) {
+      const left = Math.max(p * part, from), right = Math.min((p + 1) * part, to);
+      for (let x = Math.floor((left - from) / pixel); x * pixel + from < right; ++x) {
+        const here = Math.min(right, from + (x + 1) * pixel) - Math.max(left, from + x * pixel);
+        for (const [slot, sums] of Object.entries(rest.sums)) {
+          add(slot, x, here > 0 ? ((sums[p] / part) * here) / pixel : 0);
+        }
+      }
     }
   }
 
@@ -152,7 +230,7 @@ var profileView = (() => {
     return lines;
   }
 
-  return { KIND, undiff, rowsOf, laneOf, firstEndingAfter, visit, spanAt, matching, zoomed, within, tickStep, momentText, describe };
+  return { KIND, WAIT, sharesOf, undiff, rowsOf, laneOf, firstEndingAfter, visit, spanAt, matching, zoomed, within, tickStep, momentText, describe };
 })();
 if (typeof module !== "undefined") module.exports = profileView;
 
@@ -166,7 +244,8 @@ if (typeof document !== "undefined") (() => {
   const ROW = 18, GAP = 6, RULER = 24, TITLE = 22, MEMORY = 34;
   const TITLE_FONT = "600 13px system-ui, sans-serif";
   const FONT = "12px system-ui, sans-serif";
-  // Told apart also without colour: waiting is hatched, merged spans are darker.
+  // Told apart also without colour: waiting is hatched. Spans below a pixel fill as much of their row
+  // as of their time.
   const COLOURS = {
     light: { 1: "#c3c9d1", 2: "#7fb3e6", 3: "#5fb98a", 4: "#8fcf6a", 5: "#d9b36c", 6: "#c4a7e0", 7: "#e39a8b", wait: "#f0c7c0", hatch: "#c0564a", memory: "#b9c7d6", text: "#101418" },
     dark: { 1: "#555f69", 2: "#3d7fbf", 3: "#2f8a5d", 4: "#548f33", 5: "#9c7630", 6: "#7d5da3", 7: "#a65444", wait: "#5a3430", hatch: "#e08a7d", memory: "#3d4b59", text: "#f2f4f6" },
@@ -249,22 +328,33 @@ if (typeof document !== "undefined") (() => {
     if (most < 2) return;
     pen.fillText(text.length <= most ? text : `${text.slice(0, most - 1)}\u2026`, x + 3, y);
   }
-  function drawSpan(lane, x, wide, i, merged, y) {
+  // From the bottom: what a rank does for itself, then moving, then waiting.
+  function drawShares(shares, y) {
+    const slots = Object.keys(shares).map(Number).sort((a, b) => a - b);
+    const tall = ROW - 2;
+    const count = slots.length === 0 ? 0 : shares[slots[0]].length;
+    for (let x = 0; x < count; ++x) {
+      let bottom = y + tall;
+      for (const slot of slots) {
+        const size = shares[slot][x] * tall;
+        if (size <= 0) continue;
+        bottom -= size;
+        pen.fillStyle = slot === view.WAIT ? hatch : colours[slot];
+        pen.fillRect(x, bottom, 1, size);
+      }
+    }
+  }
+  function drawSpan(lane, x, wide, i, y) {
     const left = Math.max(x, -1), right = Math.min(x + wide, width + 1);
     const of = lane.data;
     const size = Math.max(right - left, 1);
     pen.fillStyle = colours[of.kind[i]];
-    pen.globalAlpha = found.names !== null && !merged && !isFound(lane, i) ? 0.25 : 1;
+    pen.globalAlpha = found.names !== null && !isFound(lane, i) ? 0.25 : 1;
     pen.fillRect(left, y, size, ROW - 2);
     if (of.arrived[i] > 0 && wide >= 2) {
       const end = Math.min(x + (wide * of.arrived[i]) / of.length[i], width + 1);
       pen.fillStyle = hatch;
       if (end > left) pen.fillRect(left, y, end - left, ROW - 2);
-    }
-    if (merged) {
-      pen.fillStyle = colours.text;
-      pen.globalAlpha *= 0.35;
-      pen.fillRect(left, y, size, ROW - 2);
     }
     pen.globalAlpha = 1;
     pen.fillStyle = colours.text;
@@ -280,12 +370,13 @@ if (typeof document !== "undefined") (() => {
     pen.fillStyle = npumesh.colour("--faint");
     pen.fillText(lane.data.name, 4, band.y + 10);
     const accent = npumesh.colour("--accent");
-    lane.byRow.forEach((row, r) => {
+    lane.byRow.forEach((_, r) => {
       const y = band.y + 14 + r * ROW;
-      view.visit(lane, row, now.from, now.to, width, (x, wide, i, merged) => {
-        drawSpan(lane, x, wide, i, merged, y);
+      const shares = view.sharesOf(lane, r, now.from, now.to, width, length, (x, wide, i) => {
+        drawSpan(lane, x, wide, i, y);
         if (isFound(lane, i) && wide >= 3) drawFrame(lane, x, wide, i, y, accent);
       });
+      drawShares(shares, y);
     });
     if (selected !== null && selected.lane === lane) {
       const i = selected.i;

@@ -35,9 +35,28 @@ struct ComparedStep {
   TimeParts after;
 };
 
+// A rank that both profiles have; means of the steps that count.
+struct ComparedRank {
+  int rank = 0;
+  TimeParts before;
+  TimeParts after;
+};
+
+// What a comparison comes to. Of the steps that both have the first does not count when there are
+// more than two, because what it does once is no pattern.
+struct ComparedVerdict {
+  std::string word = "same";  // "slower" or "faster" of B, beyond chance and by a fiftieth; "same"
+  double factor = 0;          // of B's median step to A's; 0: there is no step to compare
+  int64_t change_ns = 0;      // of the median step
+  int rank = -1;              // that explains the change; -1: none does, or all ranks alike
+  std::string text;           // one sentence
+};
+
 struct ComparedProfiles {
   std::vector<std::string> gaps;    // of both, with the name of the profile
   std::vector<ComparedStep> steps;  // ascending
+  std::vector<ComparedRank> ranks;  // ascending
+  ComparedVerdict verdict;
   uint64_t steps_only_before = 0;
   uint64_t steps_only_after = 0;
   std::vector<ComparedTime> operators;  // by name; what got slower by the most first
@@ -47,8 +66,8 @@ struct ComparedProfiles {
 
 ComparedProfiles CompareProfiles(const ProfileFacts& before, const ProfileFacts& after);
 
-// `most` rows of each table; A is the first profile, B the second.
-std::string ComparedText(const ComparedProfiles& compared, size_t most);
+// `most` rows of each table; A is the first profile, B the second. `columns`: as ProfileText.
+std::string ComparedText(const ComparedProfiles& compared, size_t most, int columns = 0);
 
 }  // namespace npumesh
 

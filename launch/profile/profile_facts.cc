@@ -9,15 +9,13 @@
 #include <utility>
 
 #include "launch/profile/rank_parts.h"
+#include "launch/profile/slowest_rank.h"
 #include "launch/profile/units.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {
-
-// A rank that others wait for less than this part of all time does not stand out.
-constexpr double kStandsOut = 0.01;
 
 // Sums of an operator; work is known of some calls only when their shapes are.
 struct OperatorSums {
@@ -148,64 +146,6 @@ uint64_t HighestMemory(const RankProfile& profile) {
   return highest;
 }
 
-int64_t ComputingTime(const RankFacts& rank) {
-  return rank.parts.computing_ns + rank.parts.overlapped_ns;
-}
-
-template <typename Time>
-double MedianOf(const std::vector<RankFacts>& ranks, Time time) {
-  std::vector<int64_t> all;
-  for (const RankFacts& rank : ranks) all.push_back(time(rank));
-  std::ranges::sort(all);
-  const size_t half = all.size() / 2;
-  if (all.size() % 2 == 1) return static_cast<double>(all[half]);
-  return (static_cast<double>(all[half - 1]) + static_cast<double>(all[half])) / 2;
-}
-
-std::string SlowestText(const SlowestFacts& slowest, const RankFacts& rank,
-                        const std::vector<RankFacts>& ranks) {
-  const auto waiting = [](const RankFacts& one) { return one.parts.waiting_ns; };
-  std::string text = fmt::format(
-      "rank {} holds the others up: it enters {} of {} last, and they wait {} in all for it",
-      rank.rank, rank.came_last, CountText(rank.collectives, "collective"),
-      DurationText(rank.others_waited_ns));
-  if (slowest.computes_longest) {
-    text += fmt::format("; it computes longest ({}, median {})", DurationText(ComputingTime(rank)),
-                        DurationText(MedianOf(ranks, ComputingTime)));
-  } else {
-    text += fmt::format("; it does not compute longest: idle {}, preparing {}",
-                        DurationText(rank.parts.idle_ns), DurationText(rank.parts.preparing_ns));
-  }
-  if (slowest.waits_least) {
-    text += fmt::format("; it waits least ({}, median {})", DurationText(rank.parts.waiting_ns),
-                        DurationText(MedianOf(ranks, waiting)));
-  }
-  return text;
-}
-
-SlowestFacts SlowestOf(const std::vector<RankFacts>& ranks) {
-  const RankFacts& rank = *std::ranges::max_element(ranks, {}, &RankFacts::others_waited_ns);
-  double wall_ns = 0;
-  for (const RankFacts& one : ranks) wall_ns += static_cast<double>(one.parts.wall_ns);
-  SlowestFacts slowest;
-  if (rank.others_waited_ns == 0 ||
-      static_cast<double>(rank.others_waited_ns) < kStandsOut * wall_ns) {
-    slowest.text = ranks.size() == 1 ? "one rank: there is no other that waits for it"
-                                     : "no rank holds the others up";
-    return slowest;
-  }
-  slowest.rank = rank.rank;
-  slowest.computes_longest = std::ranges::all_of(
-      ranks, [&](const RankFacts& other) { return ComputingTime(other) <= ComputingTime(rank); });
-  slowest.waits_least = std::ranges::all_of(ranks, [&](const RankFacts& other) {
-    return other.parts.waiting_ns >= rank.parts.waiting_ns;
-  });
-  slowest.enters_last = std::ranges::all_of(
-      ranks, [&](const RankFacts& other) { return other.came_last <= rank.came_last; });
-  slowest.text = SlowestText(slowest, rank, ranks);
-  return slowest;
-}
-
 std::string LostText(const RankProfile& profile) {
   return fmt::format(
       "rank {} lost {} because its ring was full, and {} because its file was: its sums are too "
@@ -268,7 +208,9 @@ ProfileFacts FactsOf(const std::vector<RankProfile>& profiles, const CollectiveC
   for (const RankProfile& profile : profiles) {
     RankFacts rank{.rank = profile.owner.rank,
                    .host = profile.owner.host,
-                   .highest_memory = HighestMemory(profile)};
+                   .highest_memory = HighestMemory(profile),
+                   .computing_in = ComputingIn(profile),
+                   .idle_before = IdleBefore(profile)};
     for (const StepFacts& step : StepsOf(profile)) {
       rank.parts += step.parts;
       facts.steps.push_back(step);
@@ -277,7 +219,7 @@ ProfileFacts FactsOf(const std::vector<RankProfile>& profiles, const CollectiveC
   }
   std::ranges::stable_sort(facts.steps, {}, &StepFacts::step);
   for (size_t c = 0; c < calls.size(); ++c) AddArrival(calls[c], clock, facts);
-  facts.slowest = SlowestOf(facts.ranks);
+  facts.slowest = FindSlowest(profiles, calls, clock, facts.ranks, facts.steps);
   AddOperators(profiles, facts);
   AddCollectives(profiles, calls, facts);
   return facts;

@@ -16,6 +16,7 @@
 #define NPUMESH_LAUNCH_PROFILE_PROFILE_FACTS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct StepFacts {
   TimeParts parts;
 };
 
+using TimesByName = std::map<std::string, int64_t>;
+
 struct RankFacts {
   int rank = 0;
   std::string host;
@@ -53,6 +56,8 @@ struct RankFacts {
   uint64_t came_last = 0;        // to collectives, for certain: by more than the clocks' bound
   int64_t others_waited_ns = 0;  // for this rank, when it came last; sum over the others
   uint64_t highest_memory = 0;   // bytes in use; 0: not counted
+  TimesByName computing_in;      // operators
+  TimesByName idle_before;       // operators and calls, in steps only
 };
 
 // An operator, or all of one type (`name` is empty then). Sums over ranks and steps.
@@ -82,9 +87,16 @@ struct KindFacts {
   double bandwidth() const;
 };
 
-// Which rank holds the others up.
+// Which rank holds the others up (slowest_rank.h).
 struct SlowestFacts {
-  int rank = -1;  // -1: no rank stands out
+  int rank = -1;           // the worst of those that stand out; -1: none does
+  std::vector<int> ranks;  // that stand out, ascending
+  int64_t late_ns = 0;     // of `rank`: how late it is to collectives, in all
+  // The part of its time that is longer than the others' by the most, when that explains the
+  // lateness: "computing", "moving", "preparing", "idle", "between steps"; and by how much.
+  std::string part;
+  int64_t part_ns = 0;
+  std::string op;  // which it computes longer, or before which it idles; empty: no one operator
   bool computes_longest = false;
   bool waits_least = false;
   bool enters_last = false;

@@ -91,6 +91,10 @@ json ToJson(const ComparedStep& step) {
   return {{"step", step.step}, {"before", ToJson(step.before)}, {"after", ToJson(step.after)}};
 }
 
+json ToJson(const ComparedRank& rank) {
+  return {{"rank", rank.rank}, {"before", ToJson(rank.before)}, {"after", ToJson(rank.after)}};
+}
+
 template <typename T>
 json ListJson(const std::vector<T>& all) {
   json list = json::array();
@@ -100,6 +104,11 @@ json ListJson(const std::vector<T>& all) {
 
 json SlowestJson(const SlowestFacts& slowest) {
   return {{"rank", slowest.rank < 0 ? json(nullptr) : json(slowest.rank)},
+          {"ranks", slowest.ranks},
+          {"late_ns", slowest.late_ns},
+          {"part", slowest.part.empty() ? json(nullptr) : json(slowest.part)},
+          {"part_ns", slowest.part_ns},
+          {"operator", slowest.op.empty() ? json(nullptr) : json(slowest.op)},
           {"computes_longest", slowest.computes_longest},
           {"waits_least", slowest.waits_least},
           {"enters_last", slowest.enters_last},
@@ -139,8 +148,18 @@ CommandReport ProfileReport(const ProfileFacts& facts, const std::optional<Machi
 CommandReport ComparedReport(const ComparedProfiles& compared) {
   CommandReport report;
   for (const std::string& gap : compared.gaps) report.Add(Severity::kWarning, gap);
-  report.verdict = "compared";
-  report.details = {{"steps", ListJson(compared.steps)},
+  const ComparedVerdict& verdict = compared.verdict;
+  report.verdict = verdict.word;
+  if (verdict.word == "slower") {
+    report.Add(Severity::kAdvice, verdict.text,
+               verdict.rank < 0 ? json::object() : json{{"rank", verdict.rank}});
+  }
+  report.details = {{"text", verdict.text},
+                    {"factor", verdict.factor == 0 ? json(nullptr) : json(verdict.factor)},
+                    {"change_ns", verdict.change_ns},
+                    {"rank", verdict.rank < 0 ? json(nullptr) : json(verdict.rank)},
+                    {"ranks", ListJson(compared.ranks)},
+                    {"steps", ListJson(compared.steps)},
                     {"steps_only_before", compared.steps_only_before},
                     {"steps_only_after", compared.steps_only_after},
                     {"types", ListJson(compared.types)},

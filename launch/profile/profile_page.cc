@@ -1,6 +1,7 @@
 #include "launch/profile/profile_page.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <unordered_map>
@@ -91,6 +92,51 @@ class LongestSpans {
   uint64_t room_ = 0;  // for spans that are as long as the shortest
 };
 
+// Spans of a lane that are not drawn one by one: what they take of equal parts of the whole time.
+class RestOfLane {
+ public:
+  // `begin_ns` on the common clock; `length_ns`: of the whole time.
+  void Add(const Span& span, int64_t begin_ns, int64_t length_ns) {
+    const int64_t waiting = WaitingTime(span).end_ns - WaitingTime(span).begin_ns;
+    Spread(kWaitSlot, begin_ns, begin_ns + waiting, length_ns);
+    Spread(static_cast<int>(span.kind), begin_ns + waiting, begin_ns + LengthOf(span), length_ns);
+  }
+
+  // Empty: there are none.
+  std::string Text() const {
+    if (sums_.empty()) return "";
+    std::string text;
+    for (const auto& [slot, sums] : sums_) {
+      NumberList list;
+      for (const double sum : sums) list.Add(std::llround(sum));
+      text += fmt::format("{}\"{}\":{}", text.empty() ? "" : ",", slot, list.Text());
+    }
+    return fmt::format(",\"rest\":{{\"parts\":{},\"sums\":{{{}}}}}", kParts, text);
+  }
+
+ private:
+  static constexpr int kWaitSlot = 8;  // WAIT of profile.js
+  static constexpr int64_t kParts = 2048;
+
+  void Spread(int slot, int64_t begin_ns, int64_t end_ns, int64_t length_ns) {
+    if (end_ns <= begin_ns || length_ns <= 0) return;
+    std::vector<double>& sums = sums_[slot];
+    sums.resize(kParts);
+    const double part = static_cast<double>(length_ns) / kParts;
+    const auto last =
+        std::min(kParts - 1, static_cast<int64_t>(static_cast<double>(end_ns) / part));
+    const auto first =
+        std::max<int64_t>(0, static_cast<int64_t>(static_cast<double>(begin_ns) / part));
+    for (int64_t p = first; p <= last; ++p) {
+      const double from = std::max(static_cast<double>(begin_ns), part * static_cast<double>(p));
+      const double to = std::min(static_cast<double>(end_ns), part * static_cast<double>(p + 1));
+      sums[static_cast<size_t>(p)] += std::max(0.0, to - from);
+    }
+  }
+
+  std::map<int, std::vector<double>> sums_;  // by slot: a kind, or the waiting of calls
+};
+
 // Writes the data of all ranks.
 class PageWriter {
  public:
@@ -99,14 +145,20 @@ class PageWriter {
 
   std::string RankText(const RankProfile& profile, size_t number) {
     std::map<uint32_t, std::vector<const Span*>> lanes;
+    std::map<uint32_t, RestOfLane> rests;
     for (const Span& span : profile.spans) {
-      if (!IsDrawn(span) || !selection_.Takes(span)) continue;
-      lanes[TrackOfPage(span)].push_back(&span);
+      if (!IsDrawn(span)) continue;
+      std::vector<const Span*>& lane = lanes[TrackOfPage(span)];
+      if (selection_.Takes(span)) {
+        lane.push_back(&span);
+      } else {
+        rests[TrackOfPage(span)].Add(span, clock_.At(number, span.begin_ns), clock_.length_ns());
+      }
     }
     std::string text;
     for (auto& [track, spans] : lanes) {
       text += text.empty() ? "" : ",";
-      text += LaneText(profile, number, track, spans);
+      text += LaneText(profile, number, track, spans, rests[track].Text());
     }
     return fmt::format("{{\"rank\":{},\"host\":{},\"memory\":{},\"lanes\":[{}]}}",
                        profile.owner.rank, Dumped(profile.owner.host), MemoryText(profile, number),
@@ -124,7 +176,7 @@ class PageWriter {
   }
 
   std::string LaneText(const RankProfile& profile, size_t number, uint32_t track,
-                       std::vector<const Span*>& spans) {
+                       std::vector<const Span*>& spans, const std::string& rest) {
     // Those that contain others come before them.
     std::ranges::sort(spans, {},
                       [](const Span* span) { return std::pair(span->begin_ns, -span->end_ns); });
@@ -147,10 +199,10 @@ class PageWriter {
     }
     return fmt::format(
         "{{\"name\":{},\"begin\":{},\"length\":{},\"arrived\":{},\"kind\":{},\"span_name\":{},"
-        "\"type\":{},\"group\":{},\"bytes\":{},\"step\":{},\"number\":{}}}",
+        "\"type\":{},\"group\":{},\"bytes\":{},\"step\":{},\"number\":{}{}}}",
         Dumped(track == 0 ? "steps" : LaneName(static_cast<uint16_t>(track - 1))), begin.Text(),
         length.Text(), arrived.Text(), kind.Text(), name.Text(), type.Text(), group.Text(),
-        bytes.Text(), step.Text(), call.Text());
+        bytes.Text(), step.Text(), call.Text(), rest);
   }
 
   std::string MemoryText(const RankProfile& profile, size_t number) const {
@@ -180,7 +232,9 @@ json NotesOf(const ProfileFacts& facts, const std::optional<MachineLimits>& limi
   }
   if (left_out != 0) {
     notes.push_back(
-        fmt::format("The timeline lacks the {} shortest spans; tables count them.", left_out));
+        fmt::format("The timeline shows the {} shortest spans only as shares of the time; tables "
+                    "count them.",
+                    left_out));
   }
   if (limits) {
     notes.push_back(

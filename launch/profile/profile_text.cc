@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <vector>
 
@@ -13,19 +14,15 @@ namespace npumesh {
 namespace {
 
 constexpr size_t kMostName = 40;
+constexpr size_t kNarrowKind = 26;  // of a collective, on a narrow screen
 
 std::string PercentText(int64_t part_ns, int64_t wall_ns) {
   if (wall_ns <= 0) return "";
   return fmt::format("{:.1f}%", 100 * static_cast<double>(part_ns) / static_cast<double>(wall_ns));
 }
 
-// A name that fits into its column; the end of a long one tells more than its beginning.
-std::string NameCell(const std::string& name) {
-  const std::string text = Printable(name);
-  if (text.size() <= kMostName) return text;
-  size_t begin = text.size() - kMostName + 2;
-  while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) ++begin;
-  return ".." + text.substr(begin);
+std::string NameCell(const std::string& name, size_t most = kMostName) {
+  return EndOf(Printable(name), most);
 }
 
 std::string RateCell(double rate) {
@@ -55,27 +52,51 @@ std::string Warnings(const ProfileFacts& facts) {
   return text;
 }
 
-std::string PartsCells(const TimeParts& parts) {
+// Widths of the tables' columns.
+struct Layout {
+  bool narrow = false;
+  size_t part = 10;         // of a part of the time
+  size_t name = kMostName;  // of an operator
+};
+
+// The widest table of all takes this much.
+constexpr int kWideScreen = 126;
+constexpr int kLeastScreen = 80;
+
+Layout LayoutFor(int columns) {
+  if (columns == 0 || columns >= kWideScreen) return {};
+  constexpr int kBeforeName = 38;
+  const int room = std::max(columns, kLeastScreen) - kBeforeName;
+  return {true, 8, std::min(kMostName, static_cast<size_t>(room))};
+}
+
+std::string PartsCells(const TimeParts& parts, const Layout& layout) {
   std::string text = fmt::format("{:>9}", DurationText(parts.wall_ns));
   for (const int64_t part : {parts.computing_ns, parts.overlapped_ns, parts.moving_ns,
                              parts.waiting_ns, parts.preparing_ns, parts.idle_ns}) {
-    text += fmt::format(" {:>10}", PercentText(part, parts.wall_ns));
+    text += fmt::format(" {:>{}}", PercentText(part, parts.wall_ns), layout.part);
   }
   return text;
 }
 
-std::string PartsHead(std::string_view first) {
-  return fmt::format("{:>12} {:>9} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}", first, "wall",
-                     "computing", "overlapped", "moving", "waiting", "preparing", "idle");
+std::string PartsHead(std::string_view first, const Layout& layout) {
+  constexpr std::array<std::array<std::string_view, 6>, 2> kNames = {
+      {{"computing", "overlapped", "moving", "waiting", "preparing", "idle"},
+       {"computes", "overlaps", "moving", "waiting", "prepares", "idle"}}};
+  std::string text = fmt::format("{:>12} {:>9}", first, "wall");
+  for (const std::string_view name : kNames[layout.narrow ? 1 : 0]) {
+    text += fmt::format(" {:>{}}", name, layout.part);
+  }
+  return text;
 }
 
-std::string StepTable(const ProfileFacts& facts, size_t most) {
+std::string StepTable(const ProfileFacts& facts, size_t most, const Layout& layout) {
   if (facts.steps.empty()) return "no step was recorded\n";
-  std::string text = "steps\n" + PartsHead("step rank") + "\n";
+  std::string text = "steps\n" + PartsHead("step rank", layout) + "\n";
   const size_t shown = std::min(facts.steps.size(), most * facts.ranks.size());
   for (size_t s = 0; s < shown; ++s) {
     const StepFacts& step = facts.steps[s];
-    text += fmt::format("{:>7} {:>4} {}{}\n", step.step, step.rank, PartsCells(step.parts),
+    text += fmt::format("{:>7} {:>4} {}{}\n", step.step, step.rank, PartsCells(step.parts, layout),
                         step.whole ? "" : "  no end");
   }
   if (shown < facts.steps.size()) {
@@ -84,33 +105,61 @@ std::string StepTable(const ProfileFacts& facts, size_t most) {
   return text;
 }
 
-std::string RankTable(const ProfileFacts& facts) {
-  std::string text = "ranks, all steps\n" + PartsHead("rank") +
-                     fmt::format(" {:>10} {:>14} {:>11}\n", "came last", "others waited", "HBM");
+constexpr std::string_view kArrivalFormat = " {:>10} {:>14} {:>11}";
+
+std::string ArrivalHead() {
+  return fmt::format(kArrivalFormat, "came last", "others waited", "HBM");
+}
+
+std::string ArrivalCells(const RankFacts& rank) {
+  return fmt::format(kArrivalFormat, fmt::format("{}/{}", rank.came_last, rank.collectives),
+                     DurationText(rank.others_waited_ns),
+                     rank.highest_memory == 0 ? "-" : BytesText(rank.highest_memory));
+}
+
+// On a narrow screen the ranks have a second table.
+std::string RankTable(const ProfileFacts& facts, const Layout& layout) {
+  std::string text = "ranks, all steps\n" + PartsHead("rank", layout);
+  text += (layout.narrow ? "" : ArrivalHead()) + "\n";
   for (const RankFacts& rank : facts.ranks) {
-    text += fmt::format("{:>12} {} {:>10} {:>14} {:>11}\n", rank.rank, PartsCells(rank.parts),
-                        fmt::format("{}/{}", rank.came_last, rank.collectives),
-                        DurationText(rank.others_waited_ns),
-                        rank.highest_memory == 0 ? "-" : BytesText(rank.highest_memory));
+    text += fmt::format("{:>12} {}{}\n", rank.rank, PartsCells(rank.parts, layout),
+                        layout.narrow ? "" : ArrivalCells(rank));
+  }
+  if (!layout.narrow) return text;
+  text += fmt::format("{:>12}{}\n", "rank", ArrivalHead());
+  for (const RankFacts& rank : facts.ranks) {
+    text += fmt::format("{:>12}{}\n", rank.rank, ArrivalCells(rank));
   }
   return text;
 }
 
+// "layer0/product (MatMul)"; on a narrow screen the name alone.
+std::string OperatorCell(const OperatorFacts& one, const Layout& layout) {
+  if (one.name.empty()) return NameCell(one.type, layout.name);
+  if (layout.narrow) return NameCell(one.name, layout.name);
+  return fmt::format("{} ({})", NameCell(one.name, layout.name), NameCell(one.type, layout.name));
+}
+
+// What stands behind the times of an operator: its rates and what they are of the machine's, which
+// a narrow screen has no room for.
+std::string RateCells(const OperatorFacts& one) {
+  return fmt::format(" {:>8} {:>8}", RateCell(one.gflops), RateCell(one.gbytes));
+}
+
 std::string OperatorTable(std::string_view title, const std::vector<OperatorFacts>& operators,
-                          const std::optional<MachineLimits>& limits, size_t most) {
+                          const std::optional<MachineLimits>& limits, size_t most,
+                          const Layout& layout) {
   if (operators.empty()) return "";
-  std::string text = fmt::format("{}\n{:>10} {:>8} {:>9} {:>6} {:>8} {:>8}  {}\n", title, "total",
-                                 "count", "mean", "share", "GFLOP/s", "GB/s", "name");
+  std::string text =
+      fmt::format("{}\n{:>10} {:>8} {:>9} {:>6}{}  {}\n", title, "total", "count", "mean", "share",
+                  layout.narrow ? "" : fmt::format(" {:>8} {:>8}", "GFLOP/s", "GB/s"), "name");
   const size_t shown = std::min(operators.size(), most);
   for (size_t i = 0; i < shown; ++i) {
     const OperatorFacts& one = operators[i];
-    const std::string name = one.name.empty()
-                                 ? NameCell(one.type)
-                                 : fmt::format("{} ({})", NameCell(one.name), NameCell(one.type));
-    const std::string limit = limits ? LimitText(one, *limits) : "";
-    text += fmt::format("{:>10} {:>8} {:>9} {:>5.1f}% {:>8} {:>8}  {}{}{}\n",
-                        DurationText(one.total_ns), one.count, DurationText(one.mean_ns()),
-                        100 * one.share, RateCell(one.gflops), RateCell(one.gbytes), name,
+    const std::string limit = limits && !layout.narrow ? LimitText(one, *limits) : "";
+    text += fmt::format("{:>10} {:>8} {:>9} {:>5.1f}%{}  {}{}{}\n", DurationText(one.total_ns),
+                        one.count, DurationText(one.mean_ns()), 100 * one.share,
+                        layout.narrow ? "" : RateCells(one), OperatorCell(one, layout),
                         limit.empty() ? "" : ": ", limit);
   }
   if (shown < operators.size()) {
@@ -119,14 +168,15 @@ std::string OperatorTable(std::string_view title, const std::vector<OperatorFact
   return text;
 }
 
-std::string CollectiveTable(const std::vector<KindFacts>& collectives) {
+std::string CollectiveTable(const std::vector<KindFacts>& collectives, const Layout& layout) {
   if (collectives.empty()) return "no collective was recorded\n";
   std::string text = fmt::format("collectives\n{:>8} {:>10} {:>10} {:>10} {:>8}  {}\n", "calls",
                                  "bytes", "moving", "waiting", "GB/s", "kind");
   for (const KindFacts& one : collectives) {
     text += fmt::format("{:>8} {:>10} {:>10} {:>10} {:>8}  {}\n", one.calls, BytesText(one.bytes),
                         DurationText(one.moving_ns), DurationText(one.waiting_ns),
-                        RateCell(one.bandwidth()), NameCell(one.kind));
+                        RateCell(one.bandwidth()),
+                        NameCell(one.kind, layout.narrow ? kNarrowKind : kMostName));
   }
   return text;
 }
@@ -168,16 +218,17 @@ std::string CauseText(const CauseCheck& causes) {
 }
 
 std::string ProfileText(const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
-                        size_t most) {
+                        size_t most, int columns) {
+  const Layout layout = LayoutFor(columns);
   std::string text = Heading(facts) + Warnings(facts) + facts.slowest.text + "\n";
   if (limits) {
     text +=
         fmt::format("one core here: {:.1f} GFLOP/s, {:.1f} GB/s\n", limits->gflops, limits->gbytes);
   }
-  text += StepTable(facts, most) + RankTable(facts);
-  text += OperatorTable("operators by type", facts.types, limits, most);
-  text += OperatorTable("operators by name", facts.operators, limits, most);
-  return text + CollectiveTable(facts.collectives);
+  text += StepTable(facts, most, layout) + RankTable(facts, layout);
+  text += OperatorTable("operators by type", facts.types, limits, most, layout);
+  text += OperatorTable("operators by name", facts.operators, limits, most, layout);
+  return text + CollectiveTable(facts.collectives, layout);
 }
 
 }  // namespace npumesh

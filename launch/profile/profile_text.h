@@ -12,9 +12,10 @@
 namespace npumesh {
 
 // `most` is the number of operators, of types, and of steps that are shown; the lines say how many
-// are not. Without `limits` nothing is compared with the machine.
+// are not. Without `limits` nothing is compared with the machine. `columns`: of the screen, 0 in a
+// pipe or a file; on a narrow one the tables have fewer and shorter columns.
 std::string ProfileText(const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
-                        size_t most);
+                        size_t most, int columns = 0);
 
 // "12 GFLOP/s are 10% of what memory allows"; empty: the operator's work is not known.
 std::string LimitText(const OperatorFacts& facts, const MachineLimits& limits);

@@ -39,4 +39,11 @@ std::string CountText(uint64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string EndOf(const std::string& name, size_t room) {
+  if (name.size() <= room) return name;
+  size_t begin = name.size() - room + 2;
+  while (begin < name.size() && (static_cast<unsigned char>(name[begin]) & 0xC0) == 0x80) ++begin;
+  return ".." + name.substr(begin);
+}
+
 }  // namespace npumesh

@@ -141,6 +141,47 @@ const tests = {
     assert.ok(drawn <= 2801 && merged >= 1390, `${drawn} drawn, ${merged} merged`);
   },
 
+  // Regression: merged spans took the colour of one of them, so the overview said "moving" of lanes
+  // that wait for two thirds of the time.
+  sharesOfAPixelAreThoseOfItsTime() {
+    const count = 10000;  // of 100 ns each: 40 waiting, 10 moving, 50 nothing
+    const lane = laneOf(Array(count).fill(100), Array(count).fill(50), { kind: view.KIND.COLLECTIVE, arrived: 40 });
+    const length = 100 * count;
+    const shares = view.sharesOf(lane, 0, 0, length, 100, length, () => assert.fail("nothing is wide"));
+    assert.deepStrictEqual(Object.keys(shares).sort(), ["3", "8"]);
+    for (let x = 1; x < 99; ++x) {
+      assert.ok(Math.abs(shares[3][x] - 0.1) < 0.01 && Math.abs(shares[view.WAIT][x] - 0.4) < 0.01);
+    }
+  },
+
+  // Of any lane: the shares and the wide spans are all of the time.
+  sharesAddUpToWhatIsRecorded() {
+    let seed = 7;
+    const random = (most) => (seed = (seed * 48271) % 2147483647) % most;
+    for (let round = 0; round < 50; ++round) {
+      const lengths = Array.from({ length: 2000 }, () => random(3) === 0 ? random(300) : random(4));
+      const lane = laneOf(lengths.map((length, i) => (i === 0 ? 0 : lengths[i - 1] + 3)), lengths);
+      const length = lane.begin[1999] + lengths[1999] + 1, width = 50 + random(300);
+      let wide = 0;
+      const shares = view.sharesOf(lane, 0, 0, length, width, length, (x, size, i) => { wide += lane.data.length[i]; });
+      const narrow = Object.values(shares).flatMap((list) => [...list]).reduce((a, b) => a + b, 0);
+      const all = lengths.reduce((a, b) => a + b, 0);
+      assert.ok(Math.abs(wide + (narrow * length) / width - all) < 0.02 * all + (2 * length) / width);
+    }
+  },
+
+  sumsStandForSpansThatAreNotThere() {
+    const lane = laneOf([0], [1000]);
+    lane.data.rest = { parts: 10, sums: { 2: [0, 50, 50, 0, 0, 0, 0, 0, 0, 100] } };
+    const wide = [];
+    const at = (from, to, width) => view.sharesOf(lane, 0, from, to, width, 1000, (x) => wide.push(x));
+    const whole = at(0, 1000, 10);
+    assert.deepStrictEqual([...whole[2]], [0, 0.5, 0.5, 0, 0, 0, 0, 0, 0, 1]);
+    assert.deepStrictEqual([...at(0, 1000, 5)[2]], [0.25, 0.25, 0, 0, 0.5]);
+    assert.deepStrictEqual([...at(100, 200, 2)[2]], [0.5, 0.5]);
+    assert.strictEqual(wide.length, 3);
+  },
+
   findsTheSpanAtATime() {
     const lane = laneOf([100, 100, 100], [50, 50, 1]);
     const row = lane.byRow[0];
@@ -192,8 +233,9 @@ const tests = {
   },
 };
 
-function laneOf(gaps, lengths) {
-  return view.laneOf({ begin: gaps, length: lengths });
+// A lane of operators, or of other spans that all wait `arrived` long.
+function laneOf(gaps, lengths, { kind = view.KIND.TASK, arrived = -1 } = {}) {
+  return view.laneOf({ begin: gaps, length: lengths, kind: gaps.map(() => kind), arrived: gaps.map(() => arrived) });
 }
 
 for (const [name, test] of Object.entries(tests)) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <random>
 
 #include "launch/profile/machine_limits.h"
@@ -179,8 +180,13 @@ TEST(ProfileFactsTest, NamesTheRankThatOthersWaitFor) {
   EXPECT_TRUE(facts.slowest.computes_longest);
   EXPECT_TRUE(facts.slowest.waits_least);
   EXPECT_TRUE(facts.slowest.enters_last);
-  EXPECT_THAT(facts.slowest.text, HasSubstr("rank 3 holds the others up: it enters 17 of 17 "
-                                            "collectives last"));
+  EXPECT_EQ(
+      facts.slowest.text,
+      "rank 3 holds the others up: it enters 17 of 17 collectives last, and is late by 510 us "
+      "in all; it computes 510 us longer than the others, in layer0/attention/MatMul");
+  EXPECT_THAT(facts.slowest.ranks, ElementsAre(3));
+  EXPECT_EQ(facts.slowest.part, "computing");
+  EXPECT_EQ(facts.slowest.op, "layer0/attention/MatMul");
   EXPECT_EQ(facts.causes.violations, 0u);
   EXPECT_EQ(facts.causes.calls, 17u);
 }
@@ -192,7 +198,7 @@ TEST(ProfileFactsTest, NoRankStandsOutWhereNoneIsWaitedFor) {
     AddCollective(profile, 0, 1, 50'000, 50'000, 60'000);
     AddStep(profile, 0, 0, 100'000);
   }
-  EXPECT_EQ(MustFacts(profiles).slowest.text, "no rank holds the others up");
+  EXPECT_EQ(MustFacts(profiles).slowest.text, "no rank stands out");
 }
 
 TEST(ProfileFactsTest, SpansWithoutAnySubjectOrGroupAreRead) {
@@ -213,6 +219,33 @@ TEST(ProfileTextTest, ShowsAsManyRowsAsAskedFor) {
   EXPECT_THAT(text, HasSubstr("one core here: 100.0 GFLOP/s, 10.0 GB/s\n"));
   EXPECT_THAT(text, HasSubstr("66 rows more: --top, --json\n"));
   EXPECT_THAT(text, HasSubstr("layer0/attention/MatMul (MatMulV2)"));
+}
+
+// Regression: at 80 columns every row was folded.
+TEST(ProfileTextTest, FitsOnANarrowScreen) {
+  std::vector<RankProfile> profiles = LikelyRun(3, 1000);
+  for (RankProfile& profile : profiles) {
+    profile.tasks[0].name = std::string(100, 'a') + "/the end";
+    profile.owner.command.clear();
+  }
+  const ProfileFacts facts = MustFacts(profiles);
+  const auto widest = [](const std::string& text) {
+    size_t most = 0;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = std::min(text.find('\n', begin), text.size());
+      // Sentences are folded as ever.
+      const bool is_row = text[begin] == ' ';
+      if (is_row) most = std::max(most, end - begin);
+      begin = end + 1;
+    }
+    return most;
+  };
+  const std::string text = ProfileText(facts, MachineLimits{100, 10}, 5, 80);
+  EXPECT_LE(widest(text), 80u) << text;
+  EXPECT_THAT(text, HasSubstr("a/the end\n"));
+  EXPECT_THAT(text, HasSubstr("came last  others waited"));
+  EXPECT_GT(widest(ProfileText(facts, MachineLimits{100, 10}, 5)), 100u);
+  EXPECT_LE(widest(ComparedText(CompareProfiles(facts, facts), 5, 80)), 80u);
 }
 
 TEST(ProfileTextTest, TheRooflineIsTheSmallerLimit) {
@@ -290,7 +323,10 @@ TEST(ProfileCompareTest, SaysWhatGotSlower) {
   const std::string text = ComparedText(compared, 10);
   EXPECT_THAT(text, HasSubstr("new (only in B)"));
   EXPECT_THAT(text, HasSubstr("+200 ns"));
-  EXPECT_EQ(ComparedReport(compared).verdict, "compared");
+  EXPECT_EQ(compared.verdict.text,
+            "B is 800 ns a step slower (factor 3.00, median of 1 step): it idles 600 ns longer a "
+            "step");
+  EXPECT_EQ(ComparedReport(compared).verdict, "slower");
 }
 
 TEST(ProfileJsonTest, HasWhatTheTablesHave) {

@@ -88,7 +88,12 @@ TEST(ProfilePageTest, LeavesOutTheShortestSpans) {
   EXPECT_EQ(page.left_out, 7u);
   const json data = DataIn(page.html);
   EXPECT_EQ(data.at("ranks")[0].at("lanes")[0].at("length"), json({8, 9, 9}));
-  EXPECT_THAT(page.html, HasSubstr("lacks the 7 shortest spans"));
+  EXPECT_THAT(page.html, HasSubstr("shows the 7 shortest spans only as shares"));
+  // What is not there one by one is there as sums, of operators (kind 2).
+  const json& rest = data.at("ranks")[0].at("lanes")[0].at("rest");
+  const json& sums = rest.at("sums").at("2");
+  EXPECT_EQ(sums.size(), rest.at("parts").get<size_t>());
+  EXPECT_EQ(rest.at("sums").size(), 1u);
 }
 
 }  // namespace
