@@ -331,6 +331,8 @@ class Joiner {
   }
 
   std::string FateText(const RankRecord& record) const {
+    const bool runs = record.fate == ProcessFate::kRunning || record.fate == ProcessFate::kStopped;
+    if (!runs && note_ != nullptr && note_->ended_from_outside()) return "was ended with the job";
     switch (record.fate) {
       case ProcessFate::kRunning:
         return "still runs";

@@ -85,6 +85,60 @@ TEST(Joiner, NamesTheRankWhoseRecordEndsInTheMiddle) {
   EXPECT_EQ(joined.groups[0].common, 2u);
 }
 
+TEST(Joiner, SaysWhatHasBecomeOfAProcess) {
+  std::vector<RankRecord> records = OrderlyRun(2, 2);
+  records[1].state = flight::State::kRunning;
+  const auto said = [&](ProcessFate fate, const std::optional<LaunchNote>& note = std::nullopt) {
+    records[1].fate = fate;
+    const Result<Joined> joined = Join(records, note);
+    EXPECT_TRUE(joined.ok());
+    for (const std::string& problem : joined->problems) {
+      if (problem.find("rank 1 (process") == 0) return problem.substr(0, problem.find(": its"));
+    }
+    return std::string();
+  };
+  EXPECT_EQ(said(ProcessFate::kGone), "rank 1 (process 101 on h) was killed or crashed");
+  EXPECT_EQ(said(ProcessFate::kStopped), "rank 1 (process 101 on h) is stopped (SIGSTOP)");
+  EXPECT_EQ(said(ProcessFate::kRunning), "rank 1 (process 101 on h) still runs");
+  LaunchNote note;
+  note.end_realtime_ns = records[0].start_realtime_ns + 1;
+  note.deaths = {{1, 9}};
+  EXPECT_EQ(said(ProcessFate::kGone, note), "rank 1 (process 101 on h) was killed or crashed");
+  note.timeout_s = 5;
+  EXPECT_EQ(said(ProcessFate::kGone, note), "rank 1 (process 101 on h) was ended with the job");
+  EXPECT_EQ(said(ProcessFate::kRunning, note), "rank 1 (process 101 on h) still runs");
+}
+
+// A note that is older than the records is of another job.
+TEST(Joiner, AnOldNoteOfTheLauncherDoesNotCount) {
+  const std::vector<RankRecord> records = OrderlyRun(2, 2);
+  LaunchNote note;
+  note.timeout_s = 5;
+  note.end_realtime_ns = records[0].start_realtime_ns - 1;
+  EXPECT_THAT(Join(records, note)->problems, IsEmpty());
+  note.end_realtime_ns = records[0].start_realtime_ns + 1;
+  EXPECT_THAT(Join(records, note)->problems,
+              ElementsAre("npumesh launch ended the job after 5 s (--timeout)"));
+}
+
+// Regression: a rank that came 25 s late to a call was "nothing is wrong".
+TEST(Joiner, ACallLaterThanTheLimitIsAFinding) {
+  std::vector<RankRecord> records = OrderlyRun(2, 3);
+  constexpr int64_t kLate = 25'000'000'000;
+  for (RankRecord& record : records) {
+    record.soft_timeout_ns = 10'000'000'000;
+    RecordedCall& call = AddCall(record, kTp, 4, 90'000 + (record.rank == 1 ? kLate : 0));
+    call.arrived_ns = call.done_ns = 90'000 + kLate + 10;
+  }
+  const Joined joined = MustJoin(records);
+  EXPECT_THAT(joined.problems,
+              ElementsAre("rank 1 came 25 s after others to allreduce \"attn\" float32[64] (group "
+                          "tp, call 4); a wait warns after 10 s (NPUMESH_SOFT_TIMEOUT)"));
+  EXPECT_EQ(BlameText(joined.blame), "rank 1: others waited 25 s for it");
+  for (RankRecord& record : records) record.soft_timeout_ns = 30'000'000'000;
+  EXPECT_THAT(MustJoin(records).problems, IsEmpty());
+}
+
 // Everybody was killed: the rank that the others waited for comes first.
 TEST(Joiner, BlamesTheRankThatWasBehindWhenNobodyHasAnEnd) {
   std::vector<RankRecord> records = OrderlyRun(3, 2);
