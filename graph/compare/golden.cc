@@ -45,9 +45,18 @@ Counterparts ByName(const std::vector<const Node*>& sharded,
   for (const Node* node : sharded) {
     const std::string key = OperatorKey(node->name);
     const auto same = types.find(key);
-    if (same != types.end() && same->second == node->type) counterparts[key] = key;
+    if (same != types.end() && same->second == node->type) counterparts[key].key = key;
   }
   return counterparts;
+}
+
+// The form of what a reducing collective takes; kNone for a product.
+Sharding::Kind ReducedBy(const Node& collective, const Operator& op) {
+  using Kind = Sharding::Kind;
+  const std::string reduction = collective.StringAttr(op.collective->reduction, "");
+  if (reduction == Name(ReduceOp::kSum)) return Kind::kSum;
+  if (reduction == Name(ReduceOp::kMax)) return Kind::kMax;
+  return reduction == Name(ReduceOp::kMin) ? Kind::kMin : Kind::kNone;
 }
 
 // A sum over ranks is what one rank has before the sum.
@@ -62,7 +71,8 @@ void AddSums(const Graph& sharded, const OpRegistry& registry, Counterparts& cou
       const Node& producer = sharded.node(source->node);
       const auto known = counterparts.find(OperatorKey(producer.name));
       if (known != counterparts.end()) {
-        counterparts[OperatorKey(node.name)] = known->second;
+        known->second.reduced = ReducedBy(node, *op);
+        counterparts[OperatorKey(node.name)] = {known->second.key, Sharding::Kind::kNone, true};
         break;
       }
       source = PassesOn(producer, registry) ? producer.inputs[0] : std::nullopt;
@@ -100,10 +110,11 @@ class WholeComparer {
     std::vector<std::string> keys;
     for (const auto& [key, counterpart] : counterparts_) keys.push_back(key);
     for (const std::string& key : order_.Sorted(std::move(keys))) {
-      const SourceOperator* const golden = whole_.Find(counterparts_.at(key));
+      const CounterpartInWhole& counterpart = counterparts_.at(key);
+      const SourceOperator* const golden = whole_.Find(counterpart.key);
       if (golden == nullptr) continue;
       for (const int output : golden->outputs) {
-        NPUMESH_RETURN_IF_ERROR(CompareOutput(key, *golden, output));
+        NPUMESH_RETURN_IF_ERROR(CompareOutput(key, counterpart, *golden, output));
       }
     }
     if (!report_.rows.empty()) return std::move(report_);
@@ -114,16 +125,19 @@ class WholeComparer {
   }
 
  private:
-  Status CompareOutput(const std::string& key, const SourceOperator& golden, int output) {
+  Status CompareOutput(const std::string& key, const CounterpartInWhole& counterpart,
+                       const SourceOperator& golden, int output) {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> tensors, LoadAll(ranks_, key, output));
     if (tensors.empty()) return Status();
     NPUMESH_ASSIGN_OR_RETURN(const Tensor expected, whole_.Load(golden.key, Side::kOutput, output));
-    GoldenRow row = CompareWithWhole(tensors, expected, options_.For(key, expected));
+    GoldenRow row = CompareWithWhole(tensors, expected, options_.For(key, expected),
+                                     output == 0 ? counterpart.reduced : Sharding::Kind::kNone);
     const SourceOperator& mine = *ranks_.front()->Find(key);
     row.key = key;
     row.name = mine.name;
     row.type = mine.type;
     row.whole_key = golden.key;
+    row.reduces = counterpart.reduces;
     row.output = output;
     if (row.fit.sharding.kind == Sharding::Kind::kNone) {
       report_.not_comparable.push_back(row.name);
@@ -158,7 +172,7 @@ Result<Counterparts> FindCounterparts(const Graph& sharded, const Graph& whole,
   Counterparts counterparts;
   if (SameTypes(mine, theirs)) {
     for (size_t i = 0; i < mine.size(); ++i) {
-      counterparts[OperatorKey(mine[i]->name)] = OperatorKey(theirs[i]->name);
+      counterparts[OperatorKey(mine[i]->name)].key = OperatorKey(theirs[i]->name);
     }
   } else {
     counterparts = ByName(mine, theirs);
@@ -168,10 +182,10 @@ Result<Counterparts> FindCounterparts(const Graph& sharded, const Graph& whole,
 }
 
 GoldenRow CompareWithWhole(const std::vector<Tensor>& ranks, const Tensor& whole,
-                           const Allowance& allowance) {
+                           const Allowance& allowance, Sharding::Kind reduced) {
   GoldenRow row;
   row.whole = whole.type();
-  row.fit = FitShards(ranks, whole, allowance);
+  row.fit = FitShards(ranks, whole, allowance, reduced);
   if (row.fit.sharding.kind != Sharding::Kind::kNone && !row.fit.same()) {
     row.standing = Standing::kOrigin;
   }

@@ -12,8 +12,17 @@
 
 namespace npumesh {
 
-// Key of an operator of the sharded graph -> key of its counterpart in the whole graph.
-using Counterparts = std::map<std::string, std::string>;
+// What an operator of the sharded graph corresponds to.
+struct CounterpartInWhole {
+  std::string key;  // in the whole graph
+  // How a collective puts its outputs together before anything else reads them; kNone: none does.
+  Sharding::Kind reduced = Sharding::Kind::kNone;
+  // It is that collective.
+  bool reduces = false;
+};
+
+// By the key of an operator of the sharded graph.
+using Counterparts = std::map<std::string, CounterpartInWhole>;
 
 // Operators that correspond: when both graphs have the same sequence of types, apart from
 // collectives, Identity and constants, by position; otherwise by name and type. Collectives
@@ -28,6 +37,7 @@ struct GoldenRow {
   std::string name;
   std::string type;
   std::string whole_key;
+  bool reduces = false;  // as in CounterpartInWhole
   int output = 0;
   TensorType whole;
   ShardFit fit;
@@ -43,9 +53,11 @@ struct GoldenReport {
   const GoldenRow* First() const { return first < 0 ? nullptr : &rows[static_cast<size_t>(first)]; }
 };
 
-// Compares one output of all ranks (none empty) with the whole.
+// Compares one output of all ranks (none empty) with the whole. `reduced`: as in
+// CounterpartInWhole.
 GoldenRow CompareWithWhole(const std::vector<Tensor>& ranks, const Tensor& whole,
-                           const Allowance& allowance);
+                           const Allowance& allowance,
+                           Sharding::Kind reduced = Sharding::Kind::kNone);
 
 // All operators that every rank and the whole have. Errors: those of Load; kInvalidArgument when
 // there is nothing to compare.

@@ -11,6 +11,7 @@
 #include "graph/compare/tensor_source.h"
 #include "graph/io/weights.h"
 #include "graph/passes/analysis/bound_graph.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {
@@ -280,13 +281,6 @@ class Analyst {
   LawTable table_;
 };
 
-// "0-3", "0,2"
-std::string RanksText(const std::vector<int>& ranks) {
-  const bool range = ranks.size() > 2 && ranks.back() - ranks.front() + 1 == std::ssize(ranks);
-  return range ? fmt::format("{}-{}", ranks.front(), ranks.back())
-               : fmt::format("{}", fmt::join(ranks, ","));
-}
-
 }  // namespace
 
 bool Law::binds() const {
@@ -308,7 +302,7 @@ std::string ToText(const Law& law) {
   }
   std::vector<std::string> texts;
   for (const auto& [lowest, ranks] : classes) {
-    if (ranks.size() > 1) texts.push_back(RanksText(ranks));
+    if (ranks.size() > 1) texts.push_back(RangeText(ranks));
   }
   if (!texts.empty()) return fmt::format("equal on ranks {}", fmt::join(texts, " and "));
   const std::string group = law.group.empty() ? "all ranks" : "group " + law.group;

@@ -80,11 +80,43 @@ double Misfit(const ShardFit& fit, const Tensor& whole, size_t ranks) {
          (fit.sharding.kind == Kind::kEqual ? elements * static_cast<double>(ranks) : elements);
 }
 
-// A wrong element of one rank vanishes among the maxima of all: those are no explanation as long as
-// another rank has the whole.
-bool SomeRankIsWhole(const ShardFit& fit) {
-  return fit.sharding.kind == Kind::kEqual &&
-         std::find(fit.differing.begin(), fit.differing.end(), 0) != fit.differing.end();
+bool SomeRankFits(const ShardFit& fit) {
+  return std::find(fit.differing.begin(), fit.differing.end(), 0) != fit.differing.end();
+}
+
+bool AreAlike(const std::vector<Tensor>& ranks, const Allowance& allowance) {
+  return std::all_of(ranks.begin() + 1, ranks.end(), [&](const Tensor& tensor) {
+    return DistanceOf(tensor, ranks.front(), allowance).same();
+  });
+}
+
+// The fit of which the least is wrong, among those of `kinds`; all kinds when there are none.
+const ShardFit& LeastMisfit(const std::vector<ShardFit>& fits, const std::vector<Kind>& kinds,
+                            const Tensor& whole, size_t ranks) {
+  const ShardFit* best = nullptr;
+  for (const ShardFit& fit : fits) {
+    const bool allowed =
+        kinds.empty() || std::find(kinds.begin(), kinds.end(), fit.sharding.kind) != kinds.end();
+    const bool better = best == nullptr || Misfit(fit, whole, ranks) < Misfit(*best, whole, ranks);
+    if (allowed && better) best = &fit;
+  }
+  return *best;
+}
+
+// Among fits of which none is exact: pieces in several forms, or the whole (first) and partial
+// results.
+const ShardFit& BestOf(const std::vector<ShardFit>& fits, const Tensor& whole, size_t ranks,
+                       Kind reduced, bool alike) {
+  const ShardFit& first = fits.front();
+  if (fits.size() == 1 || first.sharding.kind != Kind::kEqual) {
+    return LeastMisfit(fits, {}, whole, ranks);
+  }
+  if (SomeRankFits(first)) return LeastMisfit(fits, {Kind::kEqual, Kind::kSum}, whole, ranks);
+  if (reduced != Kind::kNone) return LeastMisfit(fits, {reduced}, whole, ranks);
+  const ShardFit& least = LeastMisfit(fits, {}, whole, ranks);
+  const ShardFit& sum = fits[1];
+  const bool tied = Misfit(sum, whole, ranks) == Misfit(least, whole, ranks);
+  return tied && !alike ? sum : least;
 }
 
 }  // namespace
@@ -123,25 +155,47 @@ bool ShardFit::same() const {
   return std::all_of(differing.begin(), differing.end(), [](int64_t count) { return count == 0; });
 }
 
+std::vector<int> ShardFit::OddRanks() const {
+  std::vector<int> odd;
+  if (sharding.kind != Kind::kEqual && sharding.kind != Kind::kPieces) return odd;
+  for (size_t rank = 0; rank < differing.size(); ++rank) {
+    if (differing[rank] > 0) odd.push_back(static_cast<int>(rank));
+  }
+  const bool all = odd.size() == differing.size() && odd.size() > 1;
+  return all ? std::vector<int>() : odd;
+}
+
 int ShardFit::RankToBlame() const {
-  if (sharding.kind != Kind::kEqual && sharding.kind != Kind::kPieces) return -1;
-  const auto first =
-      std::find_if(differing.begin(), differing.end(), [](int64_t count) { return count > 0; });
-  return first == differing.end() ? -1 : static_cast<int>(first - differing.begin());
+  const std::vector<int> odd = OddRanks();
+  return odd.empty() ? -1 : odd.front();
+}
+
+std::vector<ShardFit> AllFits(const std::vector<Tensor>& ranks, const Tensor& whole,
+                              const Allowance& allowance) {
+  std::vector<ShardFit> fits;
+  for (const Sharding& sharding : Candidates(ranks, whole)) {
+    ShardFit fit = Fit(ranks, whole, sharding, allowance);
+    if (fit.sharding.kind != Kind::kNone) fits.push_back(std::move(fit));
+  }
+  return fits;
 }
 
 ShardFit FitShards(const std::vector<Tensor>& ranks, const Tensor& whole,
-                   const Allowance& allowance) {
-  ShardFit best;
+                   const Allowance& allowance, Kind reduced) {
+  std::vector<ShardFit> fits;
   for (const Sharding& sharding : Candidates(ranks, whole)) {
-    const bool extreme = sharding.kind == Kind::kMax || sharding.kind == Kind::kMin;
-    if (extreme && SomeRankIsWhole(best)) continue;
     ShardFit fit = Fit(ranks, whole, sharding, allowance);
-    const bool better = best.sharding.kind == Kind::kNone ||
-                        Misfit(fit, whole, ranks.size()) < Misfit(best, whole, ranks.size());
-    if (fit.sharding.kind != Kind::kNone && better) best = std::move(fit);
-    if (best.sharding.kind != Kind::kNone && best.same()) break;
+    if (fit.sharding.kind == Kind::kNone) continue;
+    // A wrong element of one rank vanishes among the maxima of all.
+    const bool extreme = fit.sharding.kind == Kind::kMax || fit.sharding.kind == Kind::kMin;
+    if (extreme && SomeRankFits(fits.front())) continue;
+    if (fit.same()) return fit;
+    fits.push_back(std::move(fit));
   }
+  if (fits.empty()) return {};
+  const bool alike = AreAlike(ranks, allowance);
+  ShardFit best = BestOf(fits, whole, ranks.size(), reduced, alike);
+  best.alike = alike;
   return best;
 }
 

@@ -37,17 +37,28 @@ struct ShardFit {
   std::vector<int64_t> differing;
   // Of the lowest rank that differs from its part of the whole, else of rank 0.
   TensorDistance distance;
+  // Of tensors that are no exact fit: all ranks hold the same, within the allowance.
+  bool alike = false;
 
   bool same() const;
-  // The lowest rank that differs; -1: none, or partial results, which do not tell.
+  // The ranks that differ, ascending, when these numbers tell ranks apart. Empty: no rank differs,
+  // or all of several do, or they are partial results.
+  std::vector<int> OddRanks() const;
+  // The lowest of them, or -1.
   int RankToBlame() const;
 };
 
 // The sharding with the fewest elements outside the allowance, so that one wrong rank does not
-// hide how the others fit. kNone when no sharding has the right shapes. REQUIRES: at least one
-// rank.
+// hide how the others fit. `reduced`: how a collective puts the tensors together according to the
+// graph, kNone when it is not known; that is taken when nothing else fits. Without it, ranks that
+// hold different values of the right shape, all wrong, are partial sums rather than wholes. kNone
+// when no sharding has the right shapes. REQUIRES: at least one rank.
 ShardFit FitShards(const std::vector<Tensor>& ranks, const Tensor& whole,
-                   const Allowance& allowance);
+                   const Allowance& allowance, Sharding::Kind reduced = Sharding::Kind::kNone);
+
+// Every form that the shapes allow, in the order in which they are tried. REQUIRES: as FitShards.
+std::vector<ShardFit> AllFits(const std::vector<Tensor>& ranks, const Tensor& whole,
+                              const Allowance& allowance);
 
 // The axis along which `ranks` pieces of shape `piece` make `whole`; -1: none.
 int PieceAxis(const Shape& piece, const Shape& whole, int64_t ranks);

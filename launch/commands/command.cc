@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <string>
@@ -15,6 +16,7 @@
 #include "launch/commands/fail_together.h"
 #include "launch/commands/help_text.h"
 #include "launch/commands/versions.h"
+#include "launch/screen/progress_line.h"
 #include "launch/screen/screen.h"
 #include "runtime/base/advice.h"
 #include "runtime/base/log.h"
@@ -132,6 +134,14 @@ int Delivered(std::string_view command, int code) {
   return code <= kDiffers ? kRunTime : code;
 }
 
+// For `npumesh launch`, that 1 of this rank is a verdict.
+void TellVerdict(int code) {
+  constexpr int kDiffers = 1;
+  if (code != kDiffers || secure_getenv(kVerdictVariable) == nullptr) return;
+  const std::string line = fmt::format("{}\n", kVerdictMark);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
 // Says what the user should know of what he typed: rank 0 for all, the others in the log.
 bool PrintAdvice(std::string_view command, std::string_view text) {
   if (LogRank() > 0) return false;
@@ -196,6 +206,7 @@ int NpumeshMain(int argc, const char* const* argv) {
   const std::string command = ParsedCommand(app);
   SetAdvicePrinter([&](std::string_view text) { return PrintAdvice(command, text); });
   const int code = Delivered(command, action());
+  TellVerdict(code);
   SetAdvicePrinter(nullptr);
   return code;
 }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <ctime>
+#include <filesystem>
 
 #include "graph/compare/graph_that_ran.h"
 #include "graph/compare/law_replay.h"
@@ -16,6 +17,7 @@
 #include "launch/dump/verdict_json.h"
 #include "launch/pages/environment.h"
 #include "launch/screen/progress_line.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -100,8 +102,15 @@ std::string DateText() {
   return {text, std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &local)};
 }
 
-Status WriteResults(const DumpCompareOptions& options, const Compared& compared,
-                    const Graph* graph) {
+// What was written, and where.
+struct Written {
+  std::string page;
+  size_t tables = 0;  // CSV files
+};
+
+Result<Written> WriteResults(const DumpCompareOptions& options, const Compared& compared,
+                             const Graph* graph) {
+  Written written;
   NPUMESH_RETURN_IF_ERROR(MakeFolders(options.out, FileKind::kDataDump));
   const std::string time = TimeFolderName(std::time(nullptr));
   const bool several = compared.comparisons.size() > 1;
@@ -115,14 +124,28 @@ Status WriteResults(const DumpCompareOptions& options, const Compared& compared,
           std::pair("divergence", DivergenceCsv(one.comparison))}) {
       NPUMESH_RETURN_IF_ERROR(
           WriteFile(fmt::format("{}{}_{}.csv", prefix, name, time), text, FileKind::kDataDump));
+      ++written.tables;
     }
   }
   NPUMESH_ASSIGN_OR_RETURN(const std::string page,
                            ComparePage(compared.comparisons, compared.blamed, graph, BuiltinOps(),
                                        {CommandText(options), VersionText(), DateText()}));
-  const std::string path =
-      options.page.empty() ? fmt::format("{}/compare_{}.html", options.out, time) : options.page;
-  return WriteFile(path, page, FileKind::kDataDump);
+  written.page =
+      options.page.empty()
+          ? (std::filesystem::path(options.out) / fmt::format("compare_{}.html", time)).string()
+          : options.page;
+  NPUMESH_RETURN_IF_ERROR(WriteFile(written.page, page, FileKind::kDataDump));
+  return written;
+}
+
+// What to do about the first difference; empty: its cause is known, or there is none.
+std::string NextOf(const DumpCompareOptions& options, const Compared& compared) {
+  if (compared.blamed < 0) return "";
+  const RankComparison& one = compared.comparisons[static_cast<size_t>(compared.blamed)];
+  if (options.model.empty()) return "the same with --model PATH: what made the inputs that differ";
+  if (one.cause) return "";
+  return fmt::format("npumesh replay {} --model {} --op {}: whether it computes what it was given",
+                     options.mine, options.model, Printable(one.comparison.First()->name));
 }
 
 // The graph that orders and pictures the comparison, of the rank that is asked for.
@@ -181,9 +204,14 @@ Result<Answer> CompareDumps(const DumpCompareOptions& options) {
     const auto shown = static_cast<size_t>(std::max(compared.blamed, 0));
     graph = &models->models[static_cast<size_t>(compared.comparisons[shown].rank)].graph;
   }
-  NPUMESH_RETURN_IF_ERROR(WriteResults(options, compared, graph));
-  return Answer{compared.blamed < 0 ? 0 : 1, VerdictText(compared.comparisons, compared.blamed),
+  NPUMESH_ASSIGN_OR_RETURN(const Written written, WriteResults(options, compared, graph));
+  Answer answer{compared.blamed < 0 ? 0 : 1, VerdictText(compared.comparisons, compared.blamed),
                 CompareReport(compared.comparisons, compared.blamed, options.out)};
+  answer.text += fmt::format("written: {}, and {} CSV files in {}\n", written.page, written.tables,
+                             options.out);
+  answer.report.details["page"] = written.page;
+  answer.next = NextOf(options, compared);
+  return answer;
 }
 
 struct LawOptions {
@@ -224,6 +252,10 @@ Result<Answer> CheckJobLaws(const LawOptions& options) {
     NoteLaws(step, report, table, options.list, answer.report);
     if (report.First() == nullptr) continue;
     answer.exit_code = 1;
+    answer.next = fmt::format(
+        "npumesh replay {} --model {} --op {}: whether it computes what it was "
+        "given",
+        options.folder, options.model, Printable(report.First()->law->key));
     return answer;
   }
   return answer;
@@ -250,14 +282,15 @@ void AddCompare(CLI::App& dump, Action& action) {
   options->compare.detailed = kDetailedOperators;
   CLI::App* compare = dump.add_subcommand("compare", "The first operator at which two dumps part");
   AddFooter(*compare, "an operator differs",
-            {"npumesh dump compare good/ bad/ --model mp/ -o report/",
+            {"npumesh dump compare bad/ good/ --model mp/ -o report/",
              "npumesh dump compare bad/ --ranks 0,2 --model mp/"});
-  compare->add_option("mine", options->mine, "A dump folder, of any level")
+  compare->add_option("mine", options->mine, "The dump to examine, a folder of any level")
       ->type_name("FOLDER")
       ->required();
   compare
       ->add_option("golden", options->golden,
-                   "Another one, or a folder of .npy files; default: the same, with --ranks")
+                   "What is expected: another dump, or a folder of .npy files; default: the same, "
+                   "with --ranks")
       ->type_name("FOLDER");
   compare
       ->add_option("--ranks", options->ranks,

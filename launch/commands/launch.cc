@@ -16,6 +16,7 @@
 #include "launch/mpirun/open_files.h"
 #include "launch/mpirun/rank_output.h"
 #include "launch/mpirun/segment_folder.h"
+#include "launch/record/launch_note.h"
 #include "launch/run/run_story.h"
 #include "launch/screen/progress_line.h"
 #include "launch/screen/screen.h"
@@ -57,8 +58,9 @@ Result<LaunchPlace> FindPlace(std::vector<std::string> sub_commands) {
 class RankScreen {
  public:
   RankScreen(MpiLauncher launcher, bool own)
-      : output_(launcher, PrefixFor(own)),
-        errors_(launcher, PrefixFor(own)),
+      : own_(own),
+        output_(launcher, PrefixFor(own)),
+        errors_(launcher, PrefixFor(own), true),
         on_output_(ScreenOf(STDOUT_FILENO)) {
     on_errors_ = ScreenOf(STDERR_FILENO);
     if (!on_errors_.terminal) on_errors_.columns = 0;
@@ -71,6 +73,7 @@ class RankScreen {
   // What the ranks should know of this screen.
   std::vector<std::string> Variables() const {
     std::vector<std::string> variables;
+    if (own_) variables.push_back(fmt::format("{}=1", kVerdictVariable));
     if (on_output_.columns > 0) variables.push_back(fmt::format("COLUMNS={}", on_output_.columns));
     if (on_errors_.terminal) variables.push_back(fmt::format("{}=1", kProgressVariable));
     return variables;
@@ -102,6 +105,7 @@ class RankScreen {
     std::fflush(stderr);
   }
 
+  const bool own_;
   RankOutput output_;
   RankOutput errors_;
   Screen on_output_;
@@ -203,13 +207,106 @@ int CodeOf(const ChildEnd& end, const RankOutput& output, const RankOutput& erro
   return signal == 0 ? end.code : 128 + signal;
 }
 
-// Ranks that are killed cannot end the reports of their run.
-Status EndReports(const LaunchOptions& options, const LaunchPlace& place, int code) {
-  if (!RunsSubCommand(options, place) || options.command[0] != "run") return Status();
-  return EndUnfinishedReports(ValueOf("--report", options.command),
-                              ValueOf("--junit", options.command), code,
-                              fmt::format("the ranks were ended before one of them could report{}",
-                                          code == 5 ? ", because a rank was lost" : ""));
+bool RunsRun(const LaunchOptions& options, const LaunchPlace& place) {
+  return RunsSubCommand(options, place) && options.command[0] == "run";
+}
+
+// What mpirun has told of the end of the ranks.
+std::vector<RankDeath> DeathsOf(const RankScreen& screen) {
+  std::vector<RankDeath> deaths;
+  for (const RankOutput* lines : {&screen.errors(), &screen.output()}) {
+    for (const auto& [rank, signal] : lines->deaths()) deaths.push_back({rank, signal});
+  }
+  return deaths;
+}
+
+// Why the ranks ended, as far as it is known from outside of them.
+std::string ReasonOf(const LaunchNote& note, int vanished) {
+  if (note.timeout_s != 0) return fmt::format(", because of --timeout {}", note.timeout_s);
+  if (note.signal != 0) return fmt::format(", because {} asked for it", SignalText(note.signal));
+  if (!note.deaths.empty()) {
+    const RankDeath& death = note.deaths.front();
+    const std::string rank = death.rank < 0 ? "a rank" : fmt::format("rank {}", death.rank);
+    return fmt::format(", because {} was ended by {}", rank, SignalText(death.signal));
+  }
+  if (vanished >= 0) return fmt::format(", because rank {} had ended before them", vanished);
+  return note.exit_code == 5 ? ", because a rank was lost" : "";
+}
+
+// Ranks that are killed cannot end the reports of their run, and those that lose another do not
+// know the signal that ended it.
+Status EndReports(const LaunchOptions& options, const LaunchPlace& place, const LaunchNote& note,
+                  int vanished, std::chrono::duration<double> lasted) {
+  if (!RunsRun(options, place)) return Status();
+  const std::string report = ValueOf("--report", options.command);
+  const std::string junit = ValueOf("--junit", options.command);
+  NPUMESH_RETURN_IF_ERROR(
+      EndUnfinishedReports(report, junit, note.exit_code,
+                           fmt::format("the ranks were ended before one of them could report{}",
+                                       ReasonOf(note, vanished)),
+                           lasted.count()));
+  for (const RankDeath& death : note.deaths) {
+    if (death.rank < 0) continue;
+    NPUMESH_RETURN_IF_ERROR(
+        ExplainLostRank(report, junit, death.rank, SignalText(death.signal) + " ended it"));
+  }
+  return Status();
+}
+
+// The folder of the flight records; empty: none are kept.
+std::string RecordFolder() {
+  const char* const folder = secure_getenv("NPUMESH_RECORD");
+  return folder == nullptr ? "" : folder;
+}
+
+// What to do after a job that has not ended well, if the ranks have begun; empty: nothing that is
+// not said already. `own`: the ranks ran a command of npumesh, whose codes below 4 say what to
+// mend. `late`: the time was over.
+std::string NextOf(int code, bool own, bool late, const std::string& record) {
+  constexpr int kRunTime = 4;
+  constexpr int kPeer = 5;
+  std::error_code error;
+  if (code == 0 || (own && code < kRunTime)) return "";
+  if (!record.empty() && std::filesystem::is_directory(record, error)) {
+    return fmt::format("npumesh record {}", record);
+  }
+  if (!record.empty() || (code != kPeer && !late)) return "";
+  return "the same with NPUMESH_RECORD=records/, then npumesh record records/: where every rank "
+         "was";
+}
+
+int64_t RealtimeNow() {
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// What was seen of a job, for the flight records.
+LaunchNote NoteOf(const LaunchOptions& options, const ChildEnd& end, const RankScreen& screen) {
+  LaunchNote note;
+  if (end.late) note.timeout_s = options.timeout;
+  note.signal = end.signal;
+  note.deaths = DeathsOf(screen);
+  note.end_realtime_ns = RealtimeNow();
+  return note;
+}
+
+// The exit code of the job.
+int CodeOfJob(const ChildEnd& end, const RankScreen& screen, bool own) {
+  if (end.late) return ExitCode(Error(Code::kInternal, "--timeout"));
+  if (end.signal != 0) return 128 + end.signal;
+  JobWords words;
+  words.own = own;
+  words.refused = screen.errors().mpirun_spoke() && !screen.errors().rank_spoke() &&
+                  !screen.output().rank_spoke();
+  words.verdict = screen.errors().told_verdict();
+  words.vanished = screen.errors().vanished() >= 0;
+  const int code = CodeOf(end, screen.output(), screen.errors());
+  const int told = JobCode(code, words);
+  if (code == 1 && told != 1 && !words.vanished && !words.refused) {
+    PrintFailure("launch",
+                 "mpirun ended with 1 and no rank has told a verdict: MPI could not start "
+                 "the ranks, or ended them; see its words above");
+  }
+  return told;
 }
 
 Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_commands) {
@@ -224,6 +321,9 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   if (spread.hosts.empty()) care.environment = OneHostEnvironment(place);
   RankScreen screen(place.launcher, RunsSubCommand(options, place));
   place.variables = screen.Variables();
+  const std::string record = RecordFolder();
+  if (!record.empty()) NPUMESH_RETURN_IF_ERROR(RemoveLaunchNote(record));
+  const auto begin = std::chrono::steady_clock::now();
   NPUMESH_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(MpirunWords(options, place, spread),
                                                         screen.Output(), screen.Errors(), care));
   Status late;
@@ -235,15 +335,16 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   if (end.bereft) {
     NPUMESH_WARNING("mpirun did not notice that all ranks of this host had ended; it was killed");
   }
-  const bool refused = screen.errors().mpirun_spoke() && !screen.errors().rank_spoke() &&
-                       !screen.output().rank_spoke();
-  const int code = !late.ok()        ? ExitCode(late)
-                   : end.signal != 0 ? 128 + end.signal
-                                     : JobCode(CodeOf(end, screen.output(), screen.errors()),
-                                               RunsSubCommand(options, place), refused);
-  NPUMESH_RETURN_IF_ERROR(EndReports(options, place, code));
-  if (!late.ok()) return late;
-  return code;
+  LaunchNote note = NoteOf(options, end, screen);
+  note.exit_code = CodeOfJob(end, screen, RunsSubCommand(options, place));
+  if (!record.empty()) NPUMESH_RETURN_IF_ERROR(WriteLaunchNote(record, note));
+  NPUMESH_RETURN_IF_ERROR(EndReports(options, place, note, screen.errors().vanished(),
+                                     std::chrono::steady_clock::now() - begin));
+  if (!late.ok()) PrintFailure("launch", late.message());
+  const bool begun = end.late || screen.errors().rank_spoke() || screen.output().rank_spoke();
+  const std::string next = NextOf(note.exit_code, RunsSubCommand(options, place), end.late, record);
+  if (begun && !next.empty()) PrintFailure("launch", fmt::format("next: {}", next));
+  return note.exit_code;
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
+
+#include "launch/commands/answer.h"
 #include "launch/commands/command.h"
 #include "launch/commands/dump_arguments.h"
 #include "launch/commands/fail_together.h"
@@ -12,6 +15,7 @@
 #include "launch/ranks/agreement.h"
 #include "launch/run/crash_line.h"
 #include "launch/run/dim_bindings.h"
+#include "launch/run/double_check.h"
 #include "launch/run/int_ranges.h"
 #include "launch/run/run_job.h"
 #include "launch/run/run_story.h"
@@ -74,6 +78,11 @@ void PrintMeasured(const MeasuredRun& measured, const RunOptions& options) {
   for (const RankReport& rank : measured.ranks) dumps.push_back(rank.dump);
   text += DumpLines(dumps);
   if (options.guard) text += GuardLine(measured);
+  if (!options.guard && !options.op_libraries.empty()) {
+    text +=
+        "not guarded: what operators of --op-library write beyond their outputs goes unnoticed; "
+        "--guard checks it\n";
+  }
   if (!options.check.empty()) {
     text += CheckVerdict(measured.checks, measured.ranks.size()) + "\n";
   }
@@ -152,6 +161,9 @@ bool Begin(RankCircle& circle, RunJob& job, const RunOptions& options, Agreement
   const Status prepared = job.Prepare();
   const Status told = TellWarnings(circle, job);
   if (!agreement.Reached(prepared.ok() ? told : prepared)) return false;
+  const bool checks =
+      circle.rank() == 0 && !options.golden.empty() && options.golden != kFloat64Golden;
+  if (!agreement.Reached(checks ? CheckGoldenGraph(options, job) : Status())) return false;
   return agreement.Reached(job.StartProfile());
 }
 
@@ -180,8 +192,9 @@ bool RunStages(World& world, RankCircle& circle, RunJob& job, const RunOptions& 
 // ranks are lost, by each that is left. Collective over all ranks unless some are lost; the exit
 // code.
 int EndRun(const RunOptions& options, RankCircle& circle, bool finished, Agreement& agreement,
-           RunStory& story) {
+           std::chrono::steady_clock::time_point begun, RunStory& story) {
   story.ended = true;
+  story.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (finished) {
     const bool differs = story.measured.FirstDifference() != nullptr ||
                          (story.golden.has_value() && story.golden->differs);
@@ -190,6 +203,7 @@ int EndRun(const RunOptions& options, RankCircle& circle, bool finished, Agreeme
     story.outcome = agreement.failure();
     story.culprit = agreement.culprit();
   }
+  if (circle.rank() == 0) ShowNow(NextLine(NextStep(story, options)));
   const bool mine = circle.rank() == 0 || agreement.broken();
   const Status written = mine ? WriteReports(story, options, VersionsAsJson()) : Status();
   if (finished && !agreement.Reached(written)) return agreement.exit_code();
@@ -199,6 +213,7 @@ int EndRun(const RunOptions& options, RankCircle& circle, bool finished, Agreeme
 // Collective over all ranks. `orderly` says whether the world can be shut down together.
 int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
   orderly = false;
+  const auto begun = std::chrono::steady_clock::now();
   const Result<std::unique_ptr<RankCircle>> circle = RankCircle::Create(world);
   if (!circle.ok()) return FailAlone(options, Outcome::From(circle.status()));
   if (world.rank() == 0) WarnAboutProcess();
@@ -207,7 +222,7 @@ int RunInWorld(World& world, const RunOptions& options, bool& orderly) {
   RunJob job(world, options);
   RunStory story;
   const bool finished = RunStages(world, **circle, job, options, agreement, story);
-  const int code = EndRun(options, **circle, finished, agreement, story);
+  const int code = EndRun(options, **circle, finished, agreement, begun, story);
   orderly = !agreement.broken();
   return code;
 }

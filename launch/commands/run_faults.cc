@@ -4,6 +4,7 @@
 #include "launch/commands/command.h"
 #include "launch/dump/verdict_text.h"
 #include "launch/run/double_check.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 
@@ -31,32 +32,42 @@ void Tell(const RankCircle& circle, const std::string& text) {
   ShowNow(text);
 }
 
-std::string DoubleText(const DoubleVerdict& verdict) {
-  const std::string text =
-      fmt::format("golden: {} operators compared with float64 accumulation\n", verdict.compared);
-  if (verdict.rank < 0) return text + "golden: no operator differs\n";
-  return text + fmt::format(
-                    "golden: rank {} differs first: {} ({}): {} elements differ, max abs "
-                    "{:.6g}\n",
-                    verdict.rank, verdict.name, verdict.type, verdict.distance.differing,
-                    verdict.distance.max_abs);
+std::vector<std::string> DoubleVerdictLines(const DoubleVerdict& verdict) {
+  if (verdict.rank < 0) return {};
+  return {fmt::format("rank {} differs first: {} ({}): {} elements differ, max abs {:.6g}",
+                      verdict.rank, Printable(verdict.name), Printable(verdict.type),
+                      verdict.distance.differing, verdict.distance.max_abs)};
 }
 
 }  // namespace
 
 Result<GoldenFinding> TellGolden(World& world, RankCircle& circle, const RunOptions& options,
                                  RunJob& job) {
+  GoldenFinding finding;
   if (options.golden == kFloat64Golden) {
     NPUMESH_ASSIGN_OR_RETURN(const DoubleVerdict verdict, DoubleCheck(world, circle, options, job));
-    Tell(circle, DoubleText(verdict));
-    return GoldenFinding{verdict.rank >= 0, verdict.rank, verdict.name, verdict.type};
+    finding.differs = verdict.rank >= 0;
+    if (finding.differs) finding.ranks = {verdict.rank};
+    finding.op = verdict.name;
+    finding.type = verdict.type;
+    finding.verdict = DoubleVerdictLines(verdict);
+    Tell(circle, GoldenText(fmt::format("{} operators compared with float64 accumulation",
+                                        verdict.compared),
+                            finding.verdict));
+    return finding;
   }
   NPUMESH_ASSIGN_OR_RETURN(const GoldenVerdict verdict, GoldenCheck(world, circle, options, job));
   if (circle.rank() == 0) PrintWarnings("run", verdict.warnings);
-  Tell(circle, GoldenText(verdict.report, verdict.rank, verdict.shard));
-  const GoldenRow* const first = verdict.report.First();
-  if (first == nullptr) return GoldenFinding{verdict.differs, verdict.rank, "", ""};
-  return GoldenFinding{verdict.differs, verdict.rank, first->name, first->type};
+  finding.differs = verdict.differs;
+  finding.ranks = verdict.blame.ranks;
+  finding.weight = verdict.blame.shard.has_value();
+  finding.verdict = GoldenVerdictLines(verdict.report, verdict.blame);
+  Tell(circle, GoldenText(GoldenHeading(verdict.report), finding.verdict));
+  if (const GoldenRow* const first = verdict.report.First()) {
+    finding.op = first->name;
+    finding.type = first->type;
+  }
+  return finding;
 }
 
 }  // namespace npumesh

@@ -100,25 +100,31 @@ std::string LawTableText(const LawTable& table) {
   return text;
 }
 
-std::string GoldenText(const GoldenReport& report, int rank,
-                       const std::optional<WrongShard>& shard) {
-  std::string text =
-      fmt::format("golden: {} outputs compared with the unsharded graph", report.rows.size());
-  if (!report.not_comparable.empty()) {
-    text += fmt::format(", {} not comparable by shape", report.not_comparable.size());
-  }
-  text += "\n";
-  const GoldenRow* const first = report.First();
-  if (first == nullptr) return text + "golden: no operator differs\n";
-  const int blamed = first->fit.RankToBlame() >= 0 ? first->fit.RankToBlame() : rank;
-  text += fmt::format("golden: {} differs first: {} ({}) output {}, {}: {}\n",
-                      blamed >= 0 ? fmt::format("rank {}", blamed) : "a rank", first->name,
-                      first->type, first->output, ToText(first->fit.sharding),
-                      first->fit.distance.reason.empty()
-                          ? fmt::format("{} elements differ, max abs {:.6g}",
-                                        first->fit.distance.differing, first->fit.distance.max_abs)
-                          : first->fit.distance.reason);
-  if (shard) text += fmt::format("golden: {}\n", PrintableMessage(ToText(*shard)));
+std::vector<std::string> GoldenVerdictLines(const GoldenReport& report, const GoldenBlame& blame) {
+  if (report.First() == nullptr) return {};
+  const GoldenRow& first = *report.First();
+  const TensorDistance& distance = first.fit.distance;
+  std::vector<std::string> lines = {fmt::format(
+      "{}: {} ({}) output {}, {}: {}", WhoText(first, blame), Printable(first.name),
+      Printable(first.type), first.output, ToText(first.fit.sharding),
+      distance.reason.empty()
+          ? fmt::format("{} elements differ, max abs {:.6g}", distance.differing, distance.max_abs)
+          : distance.reason)};
+  if (blame.shard) lines.push_back(PrintableMessage(ToText(*blame.shard)));
+  return lines;
+}
+
+std::string GoldenHeading(const GoldenReport& report) {
+  const std::string outputs =
+      fmt::format("{} outputs compared with the unsharded graph", report.rows.size());
+  if (report.not_comparable.empty()) return outputs;
+  return fmt::format("{}, {} not comparable by shape", outputs, report.not_comparable.size());
+}
+
+std::string GoldenText(const std::string& compared, const std::vector<std::string>& verdict) {
+  std::string text = fmt::format("golden: {}\n", compared);
+  if (verdict.empty()) return text + "golden: no operator differs\n";
+  for (const std::string& line : verdict) text += fmt::format("golden: {}\n", line);
   return text;
 }
 

@@ -8,9 +8,9 @@
 
 #include "graph/compare/comparison.h"
 #include "graph/compare/golden.h"
+#include "graph/compare/golden_blame.h"
 #include "graph/compare/input_cause.h"
 #include "graph/compare/law_check.h"
-#include "graph/compare/weight_shards.h"
 
 namespace npumesh {
 
@@ -45,10 +45,14 @@ std::string LawsText(const LawReport& report);
 // One line for each law: "norm:0 (RmsNorm)  equal on ranks 0-3".
 std::string LawTableText(const LawTable& table);
 
-// N ranks against one. `rank`: whom a replay of the operator blames, -1: not known. `shard`: the
-// operator's weight that is wrong.
-std::string GoldenText(const GoldenReport& report, int rank,
-                       const std::optional<WrongShard>& shard = std::nullopt);
+// The verdict about N ranks against one: "rank 1 differs first: down (MatMulV2) output 0, partial
+// sums: 12 elements differ, max abs 2", then what explains it, if that is known. Empty: no operator
+// differs.
+std::vector<std::string> GoldenVerdictLines(const GoldenReport& report, const GoldenBlame& blame);
+
+// What was compared, "198 outputs compared with the unsharded graph", and the lines of the verdict.
+std::string GoldenText(const std::string& compared, const std::vector<std::string>& verdict);
+std::string GoldenHeading(const GoldenReport& report);
 
 }  // namespace npumesh
 

@@ -138,14 +138,17 @@ bool RunsSubCommand(const LaunchOptions& options, const LaunchPlace& place) {
   return std::find(names.begin(), names.end(), options.command[0]) != names.end();
 }
 
-int JobCode(int code, bool own, bool refused) {
+int JobCode(int code, const JobWords& words) {
+  constexpr int kDiffers = 1;
   constexpr int kRunTime = 4;
   constexpr int kPeer = 5;
   constexpr int kSignal = 128;
   constexpr int kInterrupted = 130;  // what a rank returns that was asked to stop
   constexpr int kMpirun = 255;       // what mpirun returns for a fault in mpirun itself
-  if (refused || (own && code == kMpirun)) return kRunTime;
-  const bool lost = code > kSignal && code < kMpirun && !(own && code == kInterrupted);
+  if (words.refused || (words.own && code == kMpirun)) return kRunTime;
+  if (words.vanished && code == kDiffers) return kPeer;
+  if (words.own && code == kDiffers && !words.verdict) return kRunTime;
+  const bool lost = code > kSignal && code < kMpirun && !(words.own && code == kInterrupted);
   return lost ? kPeer : code;
 }
 

@@ -53,10 +53,19 @@ bool RunsPython(const LaunchOptions& options);
 // True when the ranks run another sub-command of npumesh.
 bool RunsSubCommand(const LaunchOptions& options, const LaunchPlace& place);
 
+// What a job has said of its end, beside mpirun's exit code.
+struct JobWords {
+  bool own = false;      // the ranks ran a command of npumesh
+  bool refused = false;  // mpirun said that it could not start the ranks, and no rank said anything
+  bool verdict = false;  // a rank said that a comparison differs
+  bool vanished = false;  // a rank ended without MPI_Finalize, while others went on
+};
+
 // The exit code of a job for mpirun's `code`: of npumesh's own when a rank returned one, 5 when a
-// rank was lost to a signal, 4 when mpirun could not start the ranks (`refused`: it said so, and no
-// rank said anything). Other codes are those of the rank that ended first.
-int JobCode(int code, bool own, bool refused);
+// rank was lost, 4 when mpirun could not start the ranks. 1 of npumesh's own is a verdict that a
+// rank has told, and else a fault of mpirun or MPI: 4. Other codes are those of the rank that ended
+// first.
+int JobCode(int code, const JobWords& words);
 
 // The absolute path of `program` in a PATH-like list of folders; kNotFound names the Debian package
 // `package`.

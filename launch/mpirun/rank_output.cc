@@ -9,6 +9,7 @@
 
 #include "launch/screen/progress_line.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {
@@ -92,6 +93,42 @@ bool TellsOfDeath(std::string_view notice) {
   return notice.find("exited on signal") != std::string_view::npos;
 }
 
+// A message of our log, "[ERROR] NPUMESH(77,a) rank 1:2026-11-27-... [place]77 text", without
+// what stands before its text; other lines whole.
+std::string_view TextOf(std::string_view line) {
+  constexpr std::string_view kName = "] NPUMESH(";
+  if (!line.starts_with('[') || line.find(kName) == line.npos) return line;
+  const size_t place = line.find(" [", line.find(kName));
+  const size_t end = place == line.npos ? place : line.find(']', place);
+  const size_t text = end == line.npos ? end : line.find(' ', end);
+  return text == line.npos ? line : line.substr(text + 1);
+}
+
+// The number that follows `word` in a notice, or -1.
+int NumberAfter(std::string_view notice, std::string_view word) {
+  const size_t at = notice.find(word);
+  if (at == std::string_view::npos) return -1;
+  const std::string_view rest = notice.substr(at + word.size());
+  const size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  const Result<int64_t> number =
+      ParseInt(rest.substr(0, digits), 0, std::numeric_limits<int>::max(), "number");
+  return number.ok() ? static_cast<int>(*number) : -1;
+}
+
+// "mpirun noticed that process rank 1 with PID 77 on node a exited on signal 9 (Killed)."
+std::optional<std::pair<int, int>> DeathIn(std::string_view notice) {
+  const int signal = NumberAfter(notice, "exited on signal ");
+  if (signal <= 0) return std::nullopt;
+  return std::pair(NumberAfter(notice, "process rank "), signal);
+}
+
+// The rank of "mpirun has exited due to process rank 1 with PID 77 on node a exiting improperly.";
+// -1 for other notices.
+int VanishedIn(std::string_view notice) {
+  const bool vanished = notice.find("exiting improperly") != std::string_view::npos;
+  return vanished ? NumberAfter(notice, "process rank ") : -1;
+}
+
 bool TellsOfALostHost(std::string_view notice) {
   return notice.find("lost communication with a remote daemon") != std::string_view::npos;
 }
@@ -135,6 +172,44 @@ std::vector<RankPiece> CutTags(std::string_view line, MpiLauncher launcher) {
   return pieces;
 }
 
+bool EqualLines::Repeats(int rank, const std::string& line) {
+  // What programs print on purpose from every rank is short.
+  constexpr size_t kShort = 40;
+  constexpr size_t kMostKept = 16;
+  const std::string text(TextOf(line));
+  if (text.size() < kShort) return false;
+  const auto found =
+      std::find_if(said_.begin(), said_.end(), [&](const Said& said) { return said.text == text; });
+  if (found != said_.end() && found->first != rank && !found->told &&
+      std::find(found->others.begin(), found->others.end(), rank) == found->others.end()) {
+    found->others.push_back(rank);
+    return true;
+  }
+  if (found != said_.end()) {
+    // It is said again: another round begins.
+    *found = {text, rank, {}, false};
+    return false;
+  }
+  if (said_.size() == kMostKept) said_.erase(said_.begin());
+  said_.push_back({text, rank, {}, false});
+  return false;
+}
+
+std::string EqualLines::TakeFolded() {
+  constexpr size_t kMostShown = 60;
+  std::string lines;
+  for (Said& said : said_) {
+    if (said.others.empty()) continue;
+    std::sort(said.others.begin(), said.others.end());
+    const bool cut = said.text.size() > kMostShown;
+    lines += fmt::format("[{}] the same as rank {}: {}{}\n", RangeText(said.others), said.first,
+                         said.text.substr(0, kMostShown), cut ? "..." : "");
+    said.others.clear();
+    said.told = true;
+  }
+  return lines;
+}
+
 std::string RankOutput::Add(std::string_view bytes) {
   std::string text;
   for (std::string& line : lines_.Add(bytes)) text += Take(std::move(line));
@@ -145,7 +220,7 @@ std::string RankOutput::Finish() {
   std::string text;
   if (auto line = lines_.Finish()) text += Take(*std::move(line));
   for (const auto& [rank, line] : std::exchange(begun_, {})) text += TakeRanks(rank, line);
-  return text + CloseNotice();
+  return text + equal_.TakeFolded() + CloseNotice();
 }
 
 // Hydra writes an empty line before its frame.
@@ -153,6 +228,7 @@ std::string RankOutput::TakeHydras(const std::string& line) {
   if (line.empty() || IsHydrasFrame(line)) return {};
   if (const int signal = SignalOf(line); signal != 0) {
     death_signal_ = signal;
+    deaths_.emplace_back(-1, signal);
     return fmt::format("a rank was ended by signal {}\n", signal);
   }
   mpirun_spoke_ = true;
@@ -167,13 +243,18 @@ std::string RankOutput::TakePieces(const std::vector<RankPiece>& pieces) {
 }
 
 std::string RankOutput::TakeRanks(int rank, const std::string& line) {
+  if (line == kVerdictMark) {
+    told_verdict_ = true;
+    return {};
+  }
   if (line.starts_with(kProgressMark)) {
     progress_ = line.substr(1);
     return {};
   }
   rank_spoke_ = true;
+  if (folds_ && equal_.Repeats(rank, line)) return {};
   const bool bare = prefix_ == RankPrefix::kOthers && rank == 0;
-  return bare ? line + "\n" : fmt::format("[{}] {}\n", rank, line);
+  return equal_.TakeFolded() + (bare ? line + "\n" : fmt::format("[{}] {}\n", rank, line));
 }
 
 std::string RankOutput::Take(std::string line) {
@@ -197,10 +278,17 @@ std::string RankOutput::CloseNotice() {
   // mpirun breaks its sentences where a line is full.
   const std::string sentences = fmt::format("{}", fmt::join(notice, " "));
   if (IsEcho(sentences)) return {};
+  // Twenty lines that guess at the reason.
+  if (const int rank = VanishedIn(sentences); rank >= 0) {
+    vanished_ = rank;
+    mpirun_spoke_ = true;
+    return fmt::format("rank {} has ended before the job, without an error\n", rank);
+  }
   std::string text;
   for (const std::string& line : notice) text += line + "\n";
   mpirun_spoke_ = mpirun_spoke_ || (!notice.empty() && !TellsOfDeath(sentences));
   lost_host_ = lost_host_ || TellsOfALostHost(sentences);
+  if (const auto death = DeathIn(sentences)) deaths_.push_back(*death);
   return text;
 }
 

@@ -50,12 +50,33 @@ enum class RankPrefix : uint8_t {
   kOthers,  // not those of rank 0, which speaks for all ranks in npumesh's own commands
 };
 
+// Folds what several ranks say in the same words: the first to say it is shown at once, the others
+// in one line behind, "[1-3] the same as rank 0: ...", when something else is said. Messages of our
+// log are compared without what stands before their text: level, process, time and place.
+class EqualLines {
+ public:
+  // Whether a line of `rank` only repeats what another rank has said. Short lines never do.
+  bool Repeats(int rank, const std::string& line);
+  // Lines about the ranks that repeated; empty: none did since it was last asked.
+  std::string TakeFolded();
+
+ private:
+  struct Said {
+    std::string text;
+    int first = 0;
+    std::vector<int> others;
+    bool told = false;  // of the others
+  };
+  std::vector<Said> said_;  // the latest last
+};
+
 // One of the two streams of mpirun.
 class RankOutput {
  public:
+  // `folds`: lines that ranks say in the same words (EqualLines).
   explicit RankOutput(MpiLauncher launcher = MpiLauncher::kOpenMpi4,
-                      RankPrefix prefix = RankPrefix::kAll)
-      : launcher_(launcher), prefix_(prefix) {}
+                      RankPrefix prefix = RankPrefix::kAll, bool folds = false)
+      : launcher_(launcher), prefix_(prefix), folds_(folds) {}
 
   // Text to print for these bytes; lines end with \n.
   std::string Add(std::string_view bytes);
@@ -69,9 +90,15 @@ class RankOutput {
   // of a signal that has ended a rank.
   bool rank_spoke() const { return rank_spoke_; }
   bool mpirun_spoke() const { return mpirun_spoke_; }
+  // Whether a rank has said that a comparison differs (kVerdictMark).
+  bool told_verdict() const { return told_verdict_; }
+  // The rank that has ended without MPI_Finalize, as mpirun tells it; -1: none.
+  int vanished() const { return vanished_; }
   // The signal that has ended a rank, where mpirun tells it here and not by its exit code (MPICH);
   // 0: none.
   int death_signal() const { return death_signal_; }
+  // The ranks that a signal has ended, as far as mpirun tells.
+  const std::vector<std::pair<int, int>>& deaths() const { return deaths_; }  // rank or -1, signal
   // Whether mpirun has told that a host is lost. Open MPI 5 ends with 0 then.
   bool lost_host() const { return lost_host_; }
 
@@ -84,6 +111,8 @@ class RankOutput {
 
   const MpiLauncher launcher_;
   const RankPrefix prefix_;
+  const bool folds_;
+  EqualLines equal_;
   std::optional<std::string> progress_;
   LineCutter lines_;
   std::map<int, std::string> begun_;  // lines of ranks whose end has not come
@@ -92,7 +121,10 @@ class RankOutput {
   bool rank_spoke_ = false;
   bool mpirun_spoke_ = false;
   bool lost_host_ = false;
+  bool told_verdict_ = false;
+  int vanished_ = -1;
   int death_signal_ = 0;
+  std::vector<std::pair<int, int>> deaths_;
   std::vector<std::string> notice_;
 };
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 
-#include "graph/compare/replay.h"
+#include "graph/engine/model_inputs.h"
 #include "graph/io/weight_places.h"
 #include "graph/onnx/onnx_file.h"
 #include "launch/ranks/model_choice.h"
@@ -115,18 +116,66 @@ Result<std::unique_ptr<Recorder>> RunGolden(World& world, const std::string& pat
   return recorder;
 }
 
-Result<GoldenReport> CompareOnRankZero(World& world, const RunOptions& options, RunJob& job,
-                                       const RankSources& sources, Warnings* warnings) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::string file, ChooseModelFile(options.golden, 0, 1));
-  NPUMESH_ASSIGN_OR_RETURN(Model golden, LoadAnyModel(file, job.registry()));
-  NPUMESH_ASSIGN_OR_RETURN(*warnings, CheckWeightPlaces(golden, {options.allow_outside}));
+// The file of the golden graph. Error: a package of several ranks, too, which is a common mistake.
+Result<std::string> GoldenFile(const RunOptions& options) {
+  Result<std::string> file = ChooseModelFile(options.golden, 0, 1);
+  std::error_code ignored;
+  if (file.ok() || !std::filesystem::is_directory(options.golden, ignored)) return file;
+  return Error(
+      file.status().code(),
+      "{}: expected the unsharded graph, which one rank runs ({}); to compare two packages, "
+      "dump both and use npumesh dump compare",
+      options.golden, file.status().message());
+}
+
+// Whether one declared shape can be the other; unknown dimensions can be any.
+bool CanBe(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return false;
+  for (int i = 0; i < a.rank(); ++i) {
+    if (a[i] >= 0 && b[i] >= 0 && a[i] != b[i]) return false;
+  }
+  return true;
+}
+
+// The golden graph runs with the inputs of rank 0.
+Status CheckGoldenInputs(const Model& golden, const std::vector<InputSpec>& mine) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<InputSpec> theirs, InputsOf(golden));
+  constexpr const char* kAsk = "is it the unsharded graph of the same model?";
+  if (theirs.size() != mine.size()) {
+    return Error(Code::kInvalidArgument, "it has {} inputs, the graph of a rank {}; {}",
+                 theirs.size(), mine.size(), kAsk);
+  }
+  for (size_t i = 0; i < mine.size(); ++i) {
+    const TensorType& a = theirs[i].declared;
+    const TensorType& b = mine[i].declared;
+    if (a.dtype == b.dtype && CanBe(a.shape, b.shape)) continue;
+    return Error(Code::kInvalidArgument,
+                 "its input {} \"{}\" is {}, \"{}\" of the graph of a rank {}; {}", i,
+                 theirs[i].name, a.ToString(), mine[i].name, b.ToString(), kAsk);
+  }
+  return Status();
+}
+
+// The golden graph, after all that can be checked before it runs.
+Result<Model> LoadGolden(const std::string& file, const RunJob& job) {
   const OpRegistry& registry = job.registry();
+  NPUMESH_ASSIGN_OR_RETURN(Model golden, LoadAnyModel(file, registry));
   if (const auto groups = GroupsOf(golden, registry); !groups.empty()) {
     return Error(Code::kInvalidArgument,
                  "{}: the golden graph has collectives of group \"{}\"; expected the unsharded "
                  "graph",
                  file, groups.front());
   }
+  NPUMESH_RETURN_IF_ERROR(CheckGoldenInputs(golden, job.session().inputs()).WithContext(file));
+  return golden;
+}
+
+Result<GoldenReport> CompareOnRankZero(World& world, const RunOptions& options, RunJob& job,
+                                       const RankSources& sources, Warnings* warnings) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::string file, GoldenFile(options));
+  NPUMESH_ASSIGN_OR_RETURN(Model golden, LoadGolden(file, job));
+  NPUMESH_ASSIGN_OR_RETURN(*warnings, CheckWeightPlaces(golden, {options.allow_outside}));
+  const OpRegistry& registry = job.registry();
   const Graph& graph = job.session().model().graph;
   NPUMESH_ASSIGN_OR_RETURN(const Counterparts counterparts,
                            FindCounterparts(graph, golden.graph, registry));
@@ -151,37 +200,17 @@ Result<std::vector<Model>> LoadRanks(const World& world, const RunOptions& optio
   return models;
 }
 
-// The rank whose operator `key` computes something else than a replay on its own inputs; -1: none.
-Result<int> RankByReplay(const World& world, const RunJob& job, const RankGraphs& graphs,
-                         const std::string& key, const RankSources& sources) {
-  ReplayOptions replay;
-  replay.only = {key};
-  replay.collectives = false;
-  replay.registry = &job.registry();
-  NPUMESH_ASSIGN_OR_RETURN(const Replayed replayed, Replay(graphs, sources, world.env(), replay));
-  for (size_t rank = 0; rank < replayed.ranks.size(); ++rank) {
-    if (replayed.ranks[rank].First() != nullptr) return static_cast<int>(rank);
-  }
-  return -1;
-}
-
-// What explains the first difference: a wrong shard of a weight, or else a rank that does not
-// compute what it was given.
+// Finds whom to blame for the first difference.
 Status Explain(const World& world, const RunOptions& options, const RunJob& job,
                const RankSources& sources, GoldenVerdict& verdict) {
-  const GoldenRow& first = *verdict.report.First();
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Model> models,
                            LoadRanks(world, options, job.registry()));
   NPUMESH_ASSIGN_OR_RETURN(const std::string file, ChooseModelFile(options.golden, 0, 1));
   NPUMESH_ASSIGN_OR_RETURN(const Model whole, LoadAnyModel(file, job.registry()));
   RankGraphs graphs;
   for (const Model& model : models) graphs.models.push_back(&model);
-  NPUMESH_ASSIGN_OR_RETURN(verdict.shard, FindWrongShard(graphs.models, whole, first.key,
-                                                         first.whole_key, job.registry()));
-  verdict.rank = first.fit.RankToBlame();
-  if (verdict.rank < 0 && verdict.shard) verdict.rank = verdict.shard->rank;
-  if (verdict.rank >= 0) return Status();
-  NPUMESH_ASSIGN_OR_RETURN(verdict.rank, RankByReplay(world, job, graphs, first.key, sources));
+  NPUMESH_ASSIGN_OR_RETURN(verdict.blame, FindGoldenBlame(graphs, whole, *verdict.report.First(),
+                                                          sources, world.env(), job.registry()));
   return Status();
 }
 
@@ -196,7 +225,25 @@ Result<std::string> FromRankZero(RankCircle& circle, const Status& status,
   return texts[0];
 }
 
+Status FindAndLoad(const RunOptions& options, const RunJob& job) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::string file, GoldenFile(options));
+  NPUMESH_ASSIGN_OR_RETURN(const Model golden, LoadGolden(file, job));
+  NPUMESH_ASSIGN_OR_RETURN(
+      const Counterparts counterparts,
+      FindCounterparts(job.session().model().graph, golden.graph, job.registry()));
+  if (!counterparts.empty()) return Status();
+  return Error(
+      Code::kInvalidArgument,
+      "{}: it has no operator that the graph of a rank has, too; is it the unsharded graph "
+      "of the same model?",
+      file);
+}
+
 }  // namespace
+
+Status CheckGoldenGraph(const RunOptions& options, const RunJob& job) {
+  return FindAndLoad(options, job).WithContext("--golden");
+}
 
 Result<GoldenVerdict> GoldenCheck(World& world, RankCircle& circle, const RunOptions& options,
                                   RunJob& job) {
@@ -218,6 +265,7 @@ Result<GoldenVerdict> GoldenCheck(World& world, RankCircle& circle, const RunOpt
   NPUMESH_RETURN_IF_ERROR(gatherer.Gather(first, Side::kInput));
   if (world.rank() != 0) return verdict;
   // What cannot be explained is told all the same.
+  verdict.blame.ranks = verdict.report.First()->fit.OddRanks();
   const Status explained = Explain(world, options, job, gatherer.sources(), verdict);
   if (!explained.ok()) NPUMESH_WARNING("golden: {}", explained.message());
   return verdict;

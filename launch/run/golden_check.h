@@ -2,10 +2,8 @@
 #ifndef NPUMESH_LAUNCH_RUN_GOLDEN_CHECK_H_
 #define NPUMESH_LAUNCH_RUN_GOLDEN_CHECK_H_
 
-#include <optional>
-
 #include "graph/compare/golden.h"
-#include "graph/compare/weight_shards.h"
+#include "graph/compare/golden_blame.h"
 #include "launch/ranks/rank_circle.h"
 #include "launch/run/run_job.h"
 
@@ -14,13 +12,16 @@ namespace npumesh {
 // What rank 0 found; on the other ranks nothing but `differs` is set.
 struct GoldenVerdict {
   GoldenReport report;
-  // The rank whose first differing operator does not compute what it was given; -1: not known.
-  int rank = -1;
-  // The operator's weight that is not that of the unsharded graph.
-  std::optional<WrongShard> shard;
+  GoldenBlame blame;  // for the first row of the report that differs
   bool differs = false;
   Warnings warnings;  // of the golden graph
 };
+
+// What is wrong with the golden graph of options.golden as far as it shows before anything runs: it
+// is not there, cannot be read, has collectives, or is not the graph of the same model because
+// other inputs go into it or it has no operator of the ranks' graph. `job` is prepared. Local.
+// Errors begin with --golden.
+Status CheckGoldenGraph(const RunOptions& options, const RunJob& job);
 
 // Collective over all ranks, after the steps of `job` ran with options.golden. Runs the golden
 // graph on rank 0 with rank 0's inputs of the first step, which must be those of all ranks, gathers

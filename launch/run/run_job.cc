@@ -35,9 +35,25 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// In collectives. Those that passed beside computing delayed no step.
+double TogetherSeconds(const SessionStats& stats) {
+  return stats.run.collective_seconds - stats.run.hidden_seconds;
+}
+
 void PrintWeightProgress(const WeightProgress& progress) {
   const std::string text = WeightProgressText(progress);
   std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+// The options that look at every operator and so keep them from being fused: a profile with one
+// cannot be compared with one without it. "", " --inject delay:rank=2,op=a,ms=20".
+std::string WatchersIn(const RunOptions& options) {
+  std::string words;
+  for (const std::string& fault : options.inject) words += " --inject " + fault;
+  if (options.guard) words += " --guard";
+  if (!options.golden.empty()) words += " --golden " + options.golden;
+  if (!options.dump.mode.empty()) words += " --dump " + options.dump.mode;
+  return words;
 }
 
 // Inputs that a damaged graph declares larger than the device would end the process on the host.
@@ -123,7 +139,7 @@ Result<std::optional<ProfilingOptions>> RunJob::ChosenProfiling(
     profiling->folder = options_.profile;
   }
   if (profiling) {
-    profiling->command = "npumesh run " + options_.path;
+    profiling->command = "npumesh run " + options_.path + WatchersIn(options_);
     profiling->most_bytes = options_.profile_max_bytes;
   }
   return profiling;
@@ -266,12 +282,16 @@ Status RunJob::LoadStep(uint64_t step) {
 
 Status RunJob::RunStep(uint64_t step) {
   const double compiled_before = session_->stats().compile_seconds;
+  const double together_before = TogetherSeconds(session_->stats());
   const auto start = std::chrono::steady_clock::now();
   const Result<std::vector<Tensor>> outputs =
       session_->Run(step_inputs_, observers_.empty() ? nullptr : &observers_);
   if (!outputs.ok()) return AtFile(outputs.status());
   if (recorder_ != nullptr && step == 0) recorded_inputs_ = step_inputs_;
-  step_seconds_ += SecondsSince(start) - (session_->stats().compile_seconds - compiled_before);
+  const double seconds =
+      SecondsSince(start) - (session_->stats().compile_seconds - compiled_before);
+  step_seconds_ += seconds;
+  NoteAway(step, seconds - (TogetherSeconds(session_->stats()) - together_before));
   for (size_t i = 0; i < outputs->size(); ++i) {
     NPUMESH_RETURN_IF_ERROR(KeepOutput(step, i, (*outputs)[i]));
   }
@@ -289,6 +309,12 @@ Status RunJob::KeepOutput(uint64_t step, size_t index, const Tensor& output) {
     summaries_.push_back(Summarise(world_.rank(), static_cast<int>(index), output));
   }
   return Status();
+}
+
+void RunJob::NoteAway(uint64_t step, double seconds) {
+  const uint64_t stretches = std::min<uint64_t>(options_.steps, kMostStretches);
+  away_seconds_.resize(stretches);
+  away_seconds_[step * stretches / options_.steps] += seconds;
 }
 
 void RunJob::WatchTypes(CompileOptions* options) {
@@ -358,6 +384,7 @@ RankReport RunJob::Report() const {
   report.collective_seconds = stats.run.collective_seconds;
   report.hidden_seconds = stats.run.hidden_seconds;
   report.total_seconds = step_seconds_;
+  report.away_seconds = away_seconds_;
   report.peak_hbm_bytes = stats.peak_hbm_bytes;
   report.operators = stats.run.steps;
   report.collectives = stats.run.collectives;

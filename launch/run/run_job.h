@@ -95,6 +95,8 @@ class RunJob {
   Status AddObservers();
   Status KeepOutput(uint64_t step, size_t index, const Tensor& output);
   void Check(uint64_t step, size_t index, const Tensor& output);
+  // Adds the seconds of a step outside of collectives to those of its stretch.
+  void NoteAway(uint64_t step, double seconds);
   AppliedTolerance ToleranceOf(uint64_t step, size_t index, const Tensor& output);
 
   World& world_;
@@ -124,6 +126,7 @@ class RunJob {
   std::vector<Tensor> recorded_inputs_;
   ObserverChain observers_;  // the injector first, so that the others see what it did
   double step_seconds_ = 0;
+  std::vector<double> away_seconds_;  // as RankReport has it
 };
 
 }  // namespace npumesh

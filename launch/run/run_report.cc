@@ -6,18 +6,15 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "graph/compare/elements.h"
+#include "launch/ranks/standing_out.h"
 #include "runtime/base/rank_list.h"
 
 namespace npumesh {
 
 namespace {
-
-// Collectives that passed beside computing delayed no step.
-double AwaySeconds(const RankReport& rank) {
-  return rank.total_seconds - (rank.collective_seconds - rank.hidden_seconds);
-}
 
 // What a summary says without its rank.
 std::string SummaryText(const OutputSummary& summary) {
@@ -110,25 +107,38 @@ std::string SummaryLines(const std::vector<OutputSummary>& summaries) {
   return lines;
 }
 
-size_t SlowestRank(const std::vector<RankReport>& ranks) {
-  const auto slowest = std::max_element(
-      ranks.begin(), ranks.end(),
-      [](const RankReport& a, const RankReport& b) { return AwaySeconds(a) < AwaySeconds(b); });
-  return static_cast<size_t>(slowest - ranks.begin());
+std::vector<int> SlowestRanks(const std::vector<RankReport>& ranks) {
+  constexpr double kStandsOut = 0.02;
+  std::vector<std::vector<double>> away;
+  for (const RankReport& rank : ranks) away.push_back(rank.away_seconds);
+  const bool alike = std::all_of(away.begin(), away.end(),
+                                 [&](const auto& one) { return one.size() == away[0].size(); });
+  if (!alike) return {};
+  // What the first stretch does once is no pattern.
+  constexpr size_t kMany = 8;
+  for (std::vector<double>& one : away) {
+    if (one.size() >= kMany) one.erase(one.begin());
+  }
+  const std::vector<std::vector<double>> lost = LostAgainstOthers(std::move(away));
+  std::vector<int> slowest;
+  for (const size_t i : StandingOut(lost)) {
+    const double all = std::accumulate(lost[i].begin(), lost[i].end(), 0.0);
+    if (all >= kStandsOut * ranks[i].total_seconds) slowest.push_back(ranks[i].rank);
+  }
+  return slowest;
 }
 
 std::string ReportTable(const std::vector<RankReport>& ranks, uint64_t steps) {
   std::string text =
       fmt::format("{:>4} {:>4} {:>10} {:>10} {:>14} {:>9} {:>12}\n", "rank", "node", "compile ms",
                   "compute ms", "collectives ms", "total ms", "peak HBM KiB");
-  const size_t slowest = SlowestRank(ranks);
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const RankReport& r = ranks[i];
-    text += fmt::format("{:>4} {:>4} {:>10.3f} {:>10.3f} {:>14.3f} {:>9.3f} {:>12.1f}{}\n", r.rank,
-                        r.node, r.compile_seconds * 1e3, r.compute_seconds * 1e3,
-                        r.collective_seconds * 1e3, r.total_seconds * 1e3,
-                        static_cast<double>(r.peak_hbm_bytes) / 1024,
-                        ranks.size() > 1 && i == slowest ? " <- slowest" : "");
+  const std::vector<int> slowest = SlowestRanks(ranks);
+  for (const RankReport& r : ranks) {
+    text += fmt::format(
+        "{:>4} {:>4} {:>10.3f} {:>10.3f} {:>14.3f} {:>9.3f} {:>12.1f}{}\n", r.rank, r.node,
+        r.compile_seconds * 1e3, r.compute_seconds * 1e3, r.collective_seconds * 1e3,
+        r.total_seconds * 1e3, static_cast<double>(r.peak_hbm_bytes) / 1024,
+        std::binary_search(slowest.begin(), slowest.end(), r.rank) ? " <- slowest" : "");
   }
   for (const RankReport& r : ranks) {
     if (r.hidden_seconds <= 0) continue;

@@ -19,6 +19,8 @@ inline constexpr const char* kTimeNote =
     "all times are wall-clock time on this machine's CPU, not the time of an NPU";
 
 // One rank's numbers. Times in seconds, sums over all steps.
+inline constexpr size_t kMostStretches = 32;
+
 struct RankReport {
   int rank = 0;
   int node = 0;
@@ -29,6 +31,9 @@ struct RankReport {
   double collective_seconds = 0;
   double hidden_seconds = 0;  // of the collectives: while the rank computed beside them
   double total_seconds = 0;   // of the steps, without compilation
+  // Of equal parts of the steps, in order: seconds outside of collectives, with what delayed the
+  // rank there. As many on every rank; at most kMostStretches.
+  std::vector<double> away_seconds;
   uint64_t peak_hbm_bytes = 0;
   uint64_t operators = 0;    // executed
   uint64_t collectives = 0;  // executed
@@ -36,7 +41,8 @@ struct RankReport {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankReport, rank, node, host, file, compile_seconds,
                                    compute_seconds, collective_seconds, hidden_seconds,
-                                   total_seconds, peak_hbm_bytes, operators, collectives, dump)
+                                   total_seconds, away_seconds, peak_hbm_bytes, operators,
+                                   collectives, dump)
 
 // One output of one rank against its golden, over all steps.
 struct OutputCheck {
@@ -81,12 +87,13 @@ OutputSummary Summarise(int rank, int index, const Tensor& output);
 // that have the same share one.
 std::string SummaryLines(const std::vector<OutputSummary>& summaries);
 
-// The rank that was longest away from the others: outside of collectives, with what delayed it
-// there. The others waited for it inside.
-size_t SlowestRank(const std::vector<RankReport>& ranks);
+// The ranks that are away from the others for longer, beyond chance and by a fiftieth of their
+// time, ascending: the others wait for them inside of collectives. Empty: no rank stands out, or
+// there are too few steps to tell.
+std::vector<int> SlowestRanks(const std::vector<RankReport>& ranks);
 
-// One row a rank, slowest rank marked; where collectives overlapped, a line for each such rank; the
-// note about time.
+// One row a rank, the slowest ranks marked; where collectives overlapped, a line for each such
+// rank; the note about time.
 std::string ReportTable(const std::vector<RankReport>& ranks, uint64_t steps);
 
 // "rank 0 output 1 float32[2,4] max abs diff 0 OK"

@@ -1,13 +1,17 @@
 #include "launch/run/run_story.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "launch/report/command_report.h"
 #include "launch/report/junit.h"
 #include "runtime/base/foreign_json.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -59,7 +63,8 @@ json GoldenAsJson(const RunStory& story, const RunOptions& options) {
   json golden = {{"graph", options.golden}, {"compared", story.golden.has_value()}};
   if (!story.golden) return golden;
   golden["differs"] = story.golden->differs;
-  golden["rank"] = RankOrNull(story.golden->rank);
+  golden["rank"] = RankOrNull(story.golden->rank());
+  golden["ranks"] = story.golden->ranks;
   golden["operator"] = OrNull(story.golden->op);
   golden["type"] = OrNull(story.golden->type);
   return golden;
@@ -114,9 +119,9 @@ JunitCase CaseOf(const OutputSummary& output) {
           JunitCase::Result::kSkipped, "not checked: no --check", SummaryLines({output})};
 }
 
-std::string GoldenWords(const GoldenFinding& golden) {
-  return fmt::format("{} differs first: {} ({})",
-                     golden.rank < 0 ? "a rank" : RankGroup(golden.rank), golden.op, golden.type);
+// The whole verdict: the sentence that names the cause is the last one.
+std::string GoldenWords(const GoldenFinding& golden, const char* between) {
+  return fmt::format("{}", fmt::join(golden.verdict, between));
 }
 
 // What differs, in the form of every command.
@@ -127,8 +132,8 @@ json FindingsOf(const RunStory& story) {
     found.Add(Severity::kError, CheckLine(check), {{"rank", check.rank}, {"output", check.index}});
   }
   if (story.golden && story.golden->differs) {
-    found.Add(Severity::kError, GoldenWords(*story.golden),
-              {{"rank", RankOrNull(story.golden->rank)}, {"operator", story.golden->op}});
+    found.Add(Severity::kError, GoldenWords(*story.golden, "; "),
+              {{"rank", RankOrNull(story.golden->rank())}, {"operator", story.golden->op}});
   }
   return found.findings;
 }
@@ -140,17 +145,34 @@ JunitCase GoldenCase(const RunStory& story, const RunOptions& options) {
     test.message = "not compared";
   } else if (story.golden->differs) {
     test.result = JunitCase::Result::kFailed;
-    test.message = GoldenWords(*story.golden);
+    test.message = GoldenWords(*story.golden, "; ");
+    test.detail = GoldenWords(*story.golden, "\n");
   }
   return test;
 }
 
-double SecondsOf(const MeasuredRun& measured) {
+// The first rank with an output that differs; -1: none, or all of several ranks have one, which
+// says nothing about any of them.
+int RankThatDiffers(const MeasuredRun& measured) {
+  std::set<int> right;
+  std::set<int> wrong;
+  for (const OutputCheck& check : measured.checks) right.insert(check.rank);
+  for (const OutputCheck& check : measured.checks) {
+    if (check.ok) continue;
+    right.erase(check.rank);
+    wrong.insert(check.rank);
+  }
+  const bool tells = wrong.size() == 1 || !right.empty();
+  return tells && !wrong.empty() ? *wrong.begin() : -1;
+}
+
+// Of the slowest rank; of a run that did not get that far, all that it lasted.
+double SecondsOf(const RunStory& story) {
   double seconds = 0;
-  for (const RankReport& rank : measured.ranks) {
+  for (const RankReport& rank : story.measured.ranks) {
     seconds = std::max(seconds, rank.compile_seconds + rank.total_seconds);
   }
-  return seconds;
+  return seconds > 0 ? seconds : story.seconds;
 }
 
 }  // namespace
@@ -173,9 +195,8 @@ std::string VerdictOf(const RunStory& story, const RunOptions& options) {
 int RankToBlame(const RunStory& story) {
   if (story.outcome.consequence) return LostRankIn(story.outcome.message);
   if (!story.outcome.message.empty()) return story.culprit;
-  if (story.golden && story.golden->rank >= 0) return story.golden->rank;
-  const OutputCheck* const first = story.measured.FirstDifference();
-  return first == nullptr ? -1 : first->rank;
+  if (story.golden && story.golden->differs) return story.golden->rank();
+  return RankThatDiffers(story.measured);
 }
 
 std::string OperatorToBlame(const RunStory& story) {
@@ -183,24 +204,47 @@ std::string OperatorToBlame(const RunStory& story) {
   return story.golden ? story.golden->op : "";
 }
 
+std::string NextStep(const RunStory& story, const RunOptions& options) {
+  if (!story.ended || !story.outcome.message.empty()) return "";
+  const bool golden_differs = story.golden && story.golden->differs;
+  if (golden_differs && !story.golden->weight) {
+    return fmt::format(
+        "the same with --dump all --dump-path dump/, then npumesh replay dump/ --model "
+        "{}: whether {} computes what it was given",
+        options.path, Printable(story.golden->op));
+  }
+  if (golden_differs) return "";
+  if (story.measured.FirstDifference() != nullptr && options.golden.empty()) {
+    return "the same with --golden WHOLE, the unsharded graph, or --golden float64: the first "
+           "operator that differs";
+  }
+  if (!options.profile.empty()) return fmt::format("npumesh profile {}", options.profile);
+  if (options.dump.mode.empty()) return "";
+  return fmt::format(
+      "npumesh dump compare {} OTHER --model {}: the first operator that differs from "
+      "another dump",
+      options.dump.path, options.path);
+}
+
 std::string ToJson(const RunStory& story, const RunOptions& options, const json& versions) {
   const MeasuredRun& measured = story.measured;
-  const json report = {
-      {"command", "run"},
-      {"npumesh", versions},
-      {"options", OptionsAsJson(options)},
-      {"note", kTimeNote},
-      {"verdict", VerdictOf(story, options)},
-      {"exit_code", story.ended ? json(story.outcome.exit_code) : json()},
-      {"error", OrNull(ErrorOf(story))},
-      {"rank", RankOrNull(RankToBlame(story))},
-      {"operator", OrNull(OperatorToBlame(story))},
-      {"findings", FindingsOf(story)},
-      {"golden", GoldenAsJson(story, options)},
-      {"slowest_rank", measured.ranks.empty() ? json() : json(SlowestRank(measured.ranks))},
-      {"ranks", measured.ranks},
-      {"checks", measured.checks},
-      {"outputs", measured.outputs}};
+  const std::vector<int> slowest = SlowestRanks(measured.ranks);
+  const json report = {{"command", "run"},
+                       {"npumesh", versions},
+                       {"options", OptionsAsJson(options)},
+                       {"note", kTimeNote},
+                       {"verdict", VerdictOf(story, options)},
+                       {"exit_code", story.ended ? json(story.outcome.exit_code) : json()},
+                       {"error", OrNull(ErrorOf(story))},
+                       {"rank", RankOrNull(RankToBlame(story))},
+                       {"operator", OrNull(OperatorToBlame(story))},
+                       {"findings", FindingsOf(story)},
+                       {"next", OrNull(NextStep(story, options))},
+                       {"golden", GoldenAsJson(story, options)},
+                       {"slowest_rank", slowest.empty() ? json() : json(slowest.front())},
+                       {"ranks", measured.ranks},
+                       {"checks", measured.checks},
+                       {"outputs", measured.outputs}};
   return JsonText(report);
 }
 
@@ -216,7 +260,7 @@ std::string ToJunit(const RunStory& story, const RunOptions& options) {
     const std::string group = rank < 0 ? "run" : RankGroup(rank);
     cases.push_back({group, "run", JunitCase::Result::kError, error, ""});
   }
-  return ToJunit("npumesh run " + options.path, SecondsOf(story.measured), cases);
+  return ToJunit("npumesh run " + options.path, SecondsOf(story), cases);
 }
 
 Status WriteReports(const RunStory& story, const RunOptions& options, const json& versions) {
@@ -230,7 +274,7 @@ Status WriteReports(const RunStory& story, const RunOptions& options, const json
 }
 
 Status EndUnfinishedReports(const std::string& report, const std::string& junit, int exit_code,
-                            const std::string& reason) {
+                            const std::string& reason, double seconds) {
   if (const Result<std::string> text = ReadReport(report); text.ok()) {
     json object = ParseForeignJson(*text);
     if (object.is_object() && object.value("verdict", "") == "unfinished") {
@@ -243,7 +287,36 @@ Status EndUnfinishedReports(const std::string& report, const std::string& junit,
   const Result<std::string> text = ReadReport(junit);
   if (!text.ok() || text->find(kUnfinished) == text->npos) return Status();
   const JunitCase test{"run", "run", JunitCase::Result::kError, reason, ""};
-  return WriteFile(junit, ToJunit("npumesh run", 0, {test}), FileKind::kData);
+  return WriteFile(junit, ToJunit("npumesh run", seconds, {test}), FileKind::kData);
+}
+
+Status ExplainLostRank(const std::string& report, const std::string& junit, int rank,
+                       const std::string& reason) {
+  std::string error;
+  std::string explained;
+  const auto explain = [&](const std::string& text) {
+    error = text;
+    explained = fmt::format("{}; {}", error, reason);
+    return LostRankIn(text) == rank && text.find(reason) == text.npos;
+  };
+  if (const Result<std::string> text = ReadReport(report); text.ok()) {
+    json object = ParseForeignJson(*text);
+    const bool lost = object.is_object() && object.contains("error") &&
+                      object["error"].is_string() && explain(object["error"]);
+    if (lost) {
+      object["error"] = explained;
+      NPUMESH_RETURN_IF_ERROR(WriteFile(report, JsonText(object), FileKind::kData));
+    }
+  }
+  const Result<std::string> text = ReadReport(junit);
+  if (!text.ok()) return Status();
+  // The error is the message of the last case.
+  constexpr std::string_view kBefore = "<error message=\"";
+  const size_t begin = text->rfind(kBefore);
+  const size_t from = begin == text->npos ? begin : begin + kBefore.size();
+  const size_t end = begin == text->npos ? begin : text->find('"', from);
+  if (end == text->npos || !explain(text->substr(from, end - from))) return Status();
+  return WriteFile(junit, text->substr(0, from) + explained + text->substr(end), FileKind::kData);
 }
 
 }  // namespace npumesh

@@ -32,16 +32,22 @@ struct MeasuredRun {
 // What --golden found.
 struct GoldenFinding {
   bool differs = false;
-  int rank = -1;     // to blame; -1: not known
-  std::string op;    // the first operator that differs; empty: none does
-  std::string type;  // of it
+  std::vector<int> ranks;  // to blame, ascending; empty: not known
+  std::string op;          // the first operator that differs; empty: none does
+  std::string type;        // of it
+  // Sentences, as they are printed: who differs first, and what explains it.
+  std::vector<std::string> verdict;
+  bool weight = false;  // a weight explains it
+
+  int rank() const { return ranks.empty() ? -1 : ranks.front(); }
 };
 
 struct RunStory {
   bool ended = false;  // false: as it stands before the run
   // Exit code and error; exit code 1 without an error: something differs.
   Outcome outcome;
-  int culprit = -1;  // the rank whose error it is; -1: not known, or no error
+  int culprit = -1;    // the rank whose error it is; -1: not known, or no error
+  double seconds = 0;  // since the run began
   MeasuredRun measured;
   std::optional<GoldenFinding> golden;
 };
@@ -51,9 +57,13 @@ struct RunStory {
 std::string VerdictOf(const RunStory& story, const RunOptions& options);
 
 // The rank and the operator that the story blames: those of the error, of the golden or of the
-// first output that differs. -1, empty: no rank.
+// first output that differs while those of other ranks do not. -1, empty: none is known.
 int RankToBlame(const RunStory& story);
 std::string OperatorToBlame(const RunStory& story);
+
+// What to do with what a run found or wrote, a command to type; empty: nothing that it does not
+// say.
+std::string NextStep(const RunStory& story, const RunOptions& options);
 
 // `versions`: of this build.
 std::string ToJson(const RunStory& story, const RunOptions& options,
@@ -69,8 +79,14 @@ Status WriteReports(const RunStory& story, const RunOptions& options,
 // For the command that started the ranks of a run. Reports that still say "unfinished" after all
 // ranks have ended, because they were killed, get the exit code and what is known of the reason.
 // Paths may be empty; files that are not there, or have an end, stay. Errors name the file.
+// `seconds`: how long the job lasted.
 Status EndUnfinishedReports(const std::string& report, const std::string& junit, int exit_code,
-                            const std::string& reason);
+                            const std::string& reason, double seconds);
+
+// For the same command. Reports that say that `rank` has ended, from ranks that noticed it, get the
+// reason: "SIGKILL ended it". Paths may be empty; other reports stay. Errors name the file.
+Status ExplainLostRank(const std::string& report, const std::string& junit, int rank,
+                       const std::string& reason);
 
 }  // namespace npumesh
 

@@ -29,6 +29,12 @@ ProgressForm ProgressFormHere();
 // A line of a rank that begins so is its progress line; nothing more: the line is to go.
 inline constexpr char kProgressMark = '\x1e';
 
+// `launch` sets this variable for the ranks of npumesh's commands: a command that ends with 1,
+// because a comparison differs, says so with a line of kVerdictMark on standard error. Only then is
+// mpirun's 1 a verdict: mpirun ends with 1 for faults, too.
+inline constexpr const char* kVerdictVariable = "NPUMESH_VERDICT_LINE";
+inline constexpr std::string_view kVerdictMark = "\x1d";
+
 // What writes `text` over the last line of a terminal; an empty one takes the line away.
 std::string OverLine(std::string_view text);
 

@@ -66,6 +66,8 @@ std::vector<EnvVariable> ScreenVariables() {
        "Where tables and messages are folded."},
       {"NO_COLOR", "any text", "colours on a terminal",
        "Switches colours off when it is not empty."},
+      {"NPUMESH_VERDICT_LINE", "1", "nothing is said",
+       "Set by `npumesh launch`: its ranks tell it that a comparison differs."},
       {"NPUMESH_PROGRESS", "1", "no progress lines in pipes",
        "Set by `npumesh launch` on a terminal: its ranks hand it their progress lines."},
   };

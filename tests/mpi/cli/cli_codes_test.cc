@@ -79,6 +79,20 @@ TEST(CliCodes, LaunchPassesCodesThrough) {
   EXPECT_EQ(RunScript(launch + folder.path() + " --steps 3 --inject kill:rank=1").code, 5);
 }
 
+// Regression: mpirun's own 1, for a rank that had vanished, passed as a comparison that differs.
+TEST(CliCodes, OneOfALaunchIsAComparison) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  const std::string launch = "$N launch -n 2 -- run " + folder.path();
+  for (const int rank : {0, 1}) folder.PutTensor("golden", rank, 1000);
+  const CommandRun differs = RunScript(launch + " --check " + (folder / "golden"));
+  EXPECT_EQ(differs.code, 1) << differs.err;
+  EXPECT_THAT(differs.out, HasSubstr("next: the same with --golden WHOLE"));
+  const CommandRun vanished = RunScript(launch + " --steps 3 --inject exit:rank=1,code=0");
+  EXPECT_EQ(vanished.code, 5) << vanished.err;
+  EXPECT_THAT(vanished.err, testing::Not(HasSubstr("There are three reasons")));
+}
+
 TEST(CliCodes, LaunchKeepsTheCodesOfOtherPrograms) {
   EXPECT_EQ(RunScript("$N launch -n 2 -- /bin/sh -c 'exit 42'").code, 42);
   // MPICH's mpiexec fails an assertion of its own now and then when ranks die so soon.

@@ -85,6 +85,26 @@ TEST(CliErrors, MissingGoldenOnOneRank) {
                    "rank 1 of 2: golden of output 0");
 }
 
+// Regression: what is wrong with the golden graph was noticed after the run.
+TEST(CliErrors, AGoldenGraphThatCannotBeIsRefusedBeforeTheRun) {
+  const TestFolder folder;
+  folder.PutModels(2);
+  const TestFolder others;
+  others.PutProducts(1);
+  const TestFolder many;
+  many.PutModels(3);
+  const std::pair<std::string, std::string> cases[] = {
+      {"absent.air", "--golden: absent.air: no such file or folder"},
+      {others / "m0.air", "is it the unsharded graph of the same model?"},
+      {folder / "m0.air", "the golden graph has collectives"},
+      {many.path(), "expected the unsharded graph, which one rank runs"}};
+  for (const auto& [golden, said] : cases) {
+    const CommandRun run = RunRanksOf(2, {"run", folder.path(), "--golden", golden});
+    ExpectRunFailure(run, 3, said);
+    EXPECT_EQ(run.out, "") << golden;
+  }
+}
+
 TEST(CliErrors, TooFewRanks) {
   const TestFolder folder;
   folder.PutModels(3);

@@ -43,12 +43,12 @@ const Law& Of(const LawTable& table, const std::string& key) {
 TEST(Laws, OfATensorParallelGraph) {
   const Job job({ParallelModel(0), ParallelModel(1)});
   const LawTable table = Derive(job, AllEqual(2));
-  EXPECT_EQ(ToText(Of(table, "norm")), "equal on ranks 0,1");
+  EXPECT_EQ(ToText(Of(table, "norm")), "equal on ranks 0-1");
   EXPECT_EQ(ToText(Of(table, "partial")), "partial sum (group hccl_world_group)");
-  EXPECT_EQ(ToText(Of(table, "sum")), "equal on ranks 0,1");
-  EXPECT_EQ(ToText(Of(table, "out")), "equal on ranks 0,1");
+  EXPECT_EQ(ToText(Of(table, "sum")), "equal on ranks 0-1");
+  EXPECT_EQ(ToText(Of(table, "out")), "equal on ranks 0-1");
   EXPECT_EQ(ToText(Of(table, "piece")), "pieces along axis 0 (group hccl_world_group)");
-  EXPECT_EQ(ToText(Of(table, "gathered")), "equal on ranks 0,1");
+  EXPECT_EQ(ToText(Of(table, "gathered")), "equal on ranks 0-1");
   EXPECT_FALSE(Of(table, "partial").binds());
   EXPECT_TRUE(Of(table, "out").binds());
 }
@@ -57,7 +57,7 @@ TEST(Laws, InputsThatDifferMakeFree) {
   const Job job({ParallelModel(0), ParallelModel(1)});
   const LawTable table = Derive(job, [](const std::string&) { return RankClasses{0, 1}; });
   EXPECT_EQ(ToText(Of(table, "norm")), "free");
-  EXPECT_EQ(ToText(Of(table, "out")), "equal on ranks 0,1");
+  EXPECT_EQ(ToText(Of(table, "out")), "equal on ranks 0-1");
 }
 
 TEST(Laws, SubgroupsAreEqualAmongThemselves) {
@@ -67,7 +67,7 @@ TEST(Laws, SubgroupsAreEqualAmongThemselves) {
   const LawTable table = Derive(job, AllEqual(4));
   EXPECT_EQ(ToText(Of(table, "norm")), "equal on ranks 0-3");
   EXPECT_THAT(Of(table, "sum").classes, ElementsAre(0, 0, 2, 2));
-  EXPECT_EQ(ToText(Of(table, "out")), "equal on ranks 0,1 and 2,3");
+  EXPECT_EQ(ToText(Of(table, "out")), "equal on ranks 0-1 and 2-3");
 }
 
 TEST(Laws, GroupsWithEqualInputsGiveEqualResults) {
@@ -85,7 +85,7 @@ TEST(Laws, NamedGroupsNeedTheTable) {
   EXPECT_THAT(DeriveLaws(job.graphs, BuiltinOps(), AllEqual(2)).status().message(),
               HasSubstr("group \"tp\" is unknown"));
   job.graphs.groups["tp"] = {0, 1};
-  EXPECT_EQ(ToText(Of(Derive(job, AllEqual(2)), "sum")), "equal on ranks 0,1");
+  EXPECT_EQ(ToText(Of(Derive(job, AllEqual(2)), "sum")), "equal on ranks 0-1");
   job.graphs.groups["tp"] = {0, 7};
   EXPECT_THAT(DeriveLaws(job.graphs, BuiltinOps(), AllEqual(2)).status().message(),
               HasSubstr("rank 7"));

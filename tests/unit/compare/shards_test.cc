@@ -84,6 +84,44 @@ TEST(FitShards, PartialSums) {
   EXPECT_EQ(fit.RankToBlame(), -1);
 }
 
+// Regression: wrong partial sums were taken for wholes, all wrong, and rank 0 was blamed.
+TEST(FitShards, PartialSumsThatAreAllWrong) {
+  const Tensor whole = Whole({8});
+  const std::vector<Tensor> parts = {Tensor::FromVector(whole.type(), std::vector<float>(8, 100)),
+                                     Tensor::FromVector(whole.type(), std::vector<float>(8, 200))};
+  const ShardFit fit = FitShards(parts, whole, {});
+  EXPECT_EQ(fit.sharding.kind, Kind::kSum);
+  EXPECT_FALSE(fit.alike);
+  EXPECT_THAT(fit.OddRanks(), testing::IsEmpty());
+}
+
+TEST(FitShards, TheGraphSaysHowWrongPartialResultsAreReduced) {
+  const Tensor whole = Whole({8});
+  // The least of these is the whole's first element, by chance.
+  const std::vector<Tensor> parts = {
+      Changed(Tensor::FromVector(whole.type(), std::vector<float>(8, 100)), 0, 1),
+      Tensor::FromVector(whole.type(), std::vector<float>(8, 200))};
+  EXPECT_EQ(FitShards(parts, whole, {}).sharding.kind, Kind::kMin);
+  EXPECT_EQ(FitShards(parts, whole, {}, Kind::kSum).sharding.kind, Kind::kSum);
+  EXPECT_EQ(FitShards(parts, whole, {}, Kind::kMax).sharding.kind, Kind::kMax);
+  // What fits is what it is, whatever the graph says.
+  EXPECT_EQ(FitShards({whole, whole}, whole, {}, Kind::kSum).sharding.kind, Kind::kEqual);
+}
+
+TEST(FitShards, RanksThatAreAllWrongAreNotToldApart) {
+  const Tensor whole = Whole({4, 16});
+  const std::vector<Tensor> same(4, Changed(whole, 3, -64));
+  const ShardFit fit = FitShards(same, whole, {});
+  EXPECT_EQ(fit.sharding.kind, Kind::kEqual);
+  EXPECT_TRUE(fit.alike);
+  EXPECT_EQ(fit.RankToBlame(), -1);
+  std::vector<Tensor> pieces = Split(whole, {Kind::kPieces, 1, 1}, 4);
+  for (Tensor& piece : pieces) piece = Changed(piece, 3, -64);
+  EXPECT_EQ(FitShards(pieces, whole, {}).RankToBlame(), -1);
+  // A rank alone has no other that is right.
+  EXPECT_EQ(FitShards({Changed(whole, 3, -64)}, whole, {}).RankToBlame(), 0);
+}
+
 TEST(FitShards, PartialMaximaAndMinima) {
   const Tensor whole = Whole({4});
   const std::vector<Tensor> low = {Changed(Changed(whole, 0, -9), 1, -9),

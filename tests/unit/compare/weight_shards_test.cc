@@ -45,6 +45,15 @@ struct Scene {
     }
   }
 
+  // Rank by rank whose shard each has.
+  Scene(const Sharding& sharding, const std::vector<int>& owners)
+      : whole(Linear(WholeWeight(), false)) {
+    for (const int owner : owners) {
+      models.push_back(
+          Linear(PartOf(WholeWeight(), sharding, owner, static_cast<int>(owners.size())), false));
+    }
+  }
+
   std::optional<WrongShard> Find() const {
     std::vector<const Model*> ranks;
     for (const Model& model : models) ranks.push_back(&model);
@@ -80,6 +89,33 @@ TEST(WrongShard, ColumnsBlocksAndWholes) {
               testing::HasSubstr("rank 3 is not piece 3 of 4 along axis 1 in 2 blocks of the "));
   EXPECT_THAT(ToText(*Scene({Sharding::Kind::kEqual}, false, 0).Find()),
               testing::HasSubstr("rank 0 is not the whole weight w: 1 of 128"));
+}
+
+TEST(WrongShard, TheShardOfAnotherRankIsNamed) {
+  EXPECT_EQ(ToText(*Scene({Sharding::Kind::kPieces, 0, 1}, {0, 0}).Find()),
+            "its weight w: the shard of rank 1 is not rows 4..7 of the whole weight w, but rows "
+            "0..3, which rank 0 has to hold: 64 of 64 elements differ, first [0,0]");
+}
+
+// Regression: when most shards were wrong, no weight was named.
+TEST(WrongShard, ShardsAtOtherRanksAreNamed) {
+  const auto text = [](const Sharding& sharding, const std::vector<int>& owners) {
+    const auto wrong = Scene(sharding, owners).Find();
+    return wrong ? ToText(*wrong) : "nothing";
+  };
+  EXPECT_EQ(text({Sharding::Kind::kPieces, 0, 1}, {1, 0}),
+            "its weight w: the shards of ranks 0-1 are exchanged: rank 0 holds rows 4..7 of the "
+            "whole weight w, rank 1 holds rows 0..3");
+  EXPECT_EQ(text({Sharding::Kind::kPieces, 1, 1}, {0, 2, 3, 1}),
+            "its weight w: the shards of ranks 1-3 are permuted: rank 1 holds columns 8..11 of the "
+            "whole weight w, rank 2 holds columns 12..15, rank 3 holds columns 4..7");
+  EXPECT_EQ(text({Sharding::Kind::kPieces, 1, 2}, {1, 0}),
+            "its weight w: the shards of ranks 0-1 are exchanged: rank 0 holds piece 1 of 2 along "
+            "axis 1 in 2 blocks of the whole weight w, rank 1 holds piece 0 of 2 along axis 1 in 2 "
+            "blocks");
+  EXPECT_EQ(text({Sharding::Kind::kPieces, 1, 1}, {2, 2, 2, 2}),
+            "its weight w: the shards of ranks 0-1,3 are wrong: rank 0 holds columns 8..11 of the "
+            "whole weight w, rank 1 holds columns 8..11, rank 3 holds columns 8..11");
 }
 
 TEST(WrongShard, ModelsOfOtherWeightsAreNotCompared) {

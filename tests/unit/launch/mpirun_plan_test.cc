@@ -79,25 +79,45 @@ TEST(MpirunWords, AnotherProgramIsBoundByMpirun) {
             "--tag-output -x LOCAL_WORLD_SIZE=2 --mca btl self,tcp ./run -v");
 }
 
+constexpr JobWords kOwn{.own = true, .refused = false, .verdict = false, .vanished = false};
+constexpr JobWords kOther{};
+
 TEST(JobCode, NpumeshsCodesPassThrough) {
-  for (const int code : {0, 1, 2, 3, 4, 5, 130}) EXPECT_EQ(JobCode(code, true, false), code);
+  for (const int code : {0, 2, 3, 4, 5, 130}) EXPECT_EQ(JobCode(code, kOwn), code);
+}
+
+// Regression: a rank that was lost, and an MPI_Init that failed, passed as a comparison that
+// differs.
+TEST(JobCode, OneIsAVerdictOnlyWhenARankHasToldIt) {
+  JobWords words = kOwn;
+  EXPECT_EQ(JobCode(1, words), 4);
+  words.verdict = true;
+  EXPECT_EQ(JobCode(1, words), 1);
+  words.vanished = true;
+  EXPECT_EQ(JobCode(1, words), 5);
+  EXPECT_EQ(JobCode(3, words), 3);
+  words.own = words.verdict = false;
+  EXPECT_EQ(JobCode(1, words), 5);
 }
 
 TEST(JobCode, ALostRankIsAPeerWhateverKilledIt) {
   for (const int code : {129, 134, 137, 139, 143}) {
-    EXPECT_EQ(JobCode(code, true, false), 5) << code;
-    EXPECT_EQ(JobCode(code, false, false), 5) << code;
+    EXPECT_EQ(JobCode(code, kOwn), 5) << code;
+    EXPECT_EQ(JobCode(code, kOther), 5) << code;
   }
 }
 
 TEST(JobCode, WhatMpirunCouldNotDoIsARunTimeError) {
-  EXPECT_EQ(JobCode(255, true, false), 4);
-  EXPECT_EQ(JobCode(1, true, true), 4);
-  EXPECT_EQ(JobCode(213, false, true), 4);
+  EXPECT_EQ(JobCode(255, kOwn), 4);
+  JobWords refused = kOwn;
+  refused.refused = true;
+  EXPECT_EQ(JobCode(1, refused), 4);
+  refused.own = false;
+  EXPECT_EQ(JobCode(213, refused), 4);
 }
 
 TEST(JobCode, CodesOfOtherProgramsAreTheirs) {
-  for (const int code : {1, 7, 42, 100, 255}) EXPECT_EQ(JobCode(code, false, false), code);
+  for (const int code : {1, 7, 42, 100, 255}) EXPECT_EQ(JobCode(code, kOther), code);
 }
 
 TEST(MpirunWords, RanksOfOneHostTalkThroughMemoryOnly) {

@@ -1,11 +1,13 @@
 #include "launch/mpirun/rank_output.h"
 
 #include <fmt/ranges.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <array>
 #include <random>
+
+#include "launch/screen/progress_line.h"
 
 namespace npumesh {
 namespace {
@@ -229,6 +231,72 @@ TEST(RankOutput, OfMpichKnowsWhatMpiexecSays) {
     output.Add(std::string(line) + "\n");
     EXPECT_EQ(output.death_signal(), 0) << line;
   }
+}
+
+TEST(RankOutput, KnowsWhichRankASignalHasEnded) {
+  RankOutput output;
+  EXPECT_THAT(output.deaths(), testing::IsEmpty());
+  output.Add(kRule +
+             "\nmpirun noticed that process rank 12 with PID 40 on node vm exited on\n"
+             "signal 9 (Killed).\n" +
+             kRule + "\n");
+  EXPECT_THAT(output.deaths(), testing::ElementsAre(std::pair(12, 9)));
+  RankOutput of_mpich(MpiLauncher::kMpich);
+  of_mpich.Add(kHydrasNotice);
+  EXPECT_THAT(of_mpich.deaths(), testing::ElementsAre(std::pair(-1, 9)));
+}
+
+TEST(RankOutput, TellsInALineThatARankHasVanished) {
+  RankOutput output;
+  const std::string notice = kRule +
+                             "\nmpirun has exited due to process rank 1 with PID 0 on\n"
+                             "node vm exiting improperly. There are three reasons this could "
+                             "occur:\n\n1. this process did not call \"init\" before exiting\n" +
+                             kRule + "\n";
+  EXPECT_EQ(output.Add(notice), "rank 1 has ended before the job, without an error\n");
+  EXPECT_EQ(output.vanished(), 1);
+  EXPECT_TRUE(output.mpirun_spoke());
+  EXPECT_EQ(RankOutput().vanished(), -1);
+}
+
+TEST(RankOutput, KnowsThatAComparisonDiffers) {
+  RankOutput output;
+  EXPECT_EQ(output.Add(fmt::format("[1,0]<stderr>:{}\n", kVerdictMark)), "");
+  EXPECT_TRUE(output.told_verdict());
+  RankOutput other;
+  EXPECT_EQ(other.Add(fmt::format("[1,0]<stderr>:{}x\n", kVerdictMark)),
+            fmt::format("[0] {}x\n", kVerdictMark));
+  EXPECT_FALSE(other.told_verdict());
+}
+
+std::string LogLine(int rank, const std::string& text) {
+  return fmt::format(
+      "[1,{0}]<stderr>:[ERROR] NPUMESH({1},hang) rank {0}:2026-11-27-10:00:0{0}.123."
+      "456 [collectives/contract/request.cc:{0}]{1} {2}\n",
+      rank, 4000 + rank, text);
+}
+
+// Regression: of 64 ranks a disagreement was 128 lines of one text.
+TEST(RankOutput, FoldsWhatRanksSayInTheSameWords) {
+  const std::string text = "allreduce \"x\" (group all, call 5): count differs: rank 1 has 128";
+  const std::string other = "another message that all ranks write in the same words, nearly";
+  RankOutput output(MpiLauncher::kOpenMpi4, RankPrefix::kAll, true);
+  const std::string first = output.Add(LogLine(2, text));
+  EXPECT_TRUE(first.starts_with("[2] [ERROR] NPUMESH(4002,hang)")) << first;
+  for (const int rank : {0, 3, 1}) EXPECT_EQ(output.Add(LogLine(rank, text)), "");
+  const std::string folded =
+      "[0-1,3] the same as rank 2: allreduce \"x\" (group all, call 5): count differs: rank 1 "
+      "has...\n";
+  EXPECT_TRUE(output.Add(LogLine(0, other)).starts_with(folded + "[0] [ERROR]"));
+  EXPECT_EQ(output.Add(LogLine(1, other)), "");
+  EXPECT_EQ(output.Finish(), fmt::format("[1] the same as rank 0: {}...\n", other.substr(0, 60)));
+  // A rank that says it again is heard again, and what is short stays.
+  EXPECT_NE(output.Add(LogLine(2, text)), "");
+  EXPECT_NE(output.Add(LogLine(2, text)), "");
+  EXPECT_EQ(output.Add("[1,0]<stderr>:done\n[1,1]<stderr>:done\n"), "[0] done\n[1] done\n");
+  RankOutput whole;
+  EXPECT_NE(whole.Add(LogLine(0, text)), "");
+  EXPECT_NE(whole.Add(LogLine(1, text)), "");
 }
 
 TEST(RankOutput, KeepsOtherNotices) {

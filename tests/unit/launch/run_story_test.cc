@@ -87,6 +87,7 @@ TEST(RunStory, ADifferenceNamesTheFirstRank) {
   EXPECT_EQ(report.at("findings")[0].at("severity"), "error");
   EXPECT_EQ(report.at("findings")[0].at("rank"), 1);
   EXPECT_EQ(report.at("findings")[0].at("output"), 0);
+  EXPECT_TRUE(Report(Ended({Check(0, false), Check(1, false)}, 1), Options()).at("rank").is_null());
   const std::string junit = ToJunit(story, Options());
   EXPECT_THAT(junit, HasSubstr("tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\""));
   EXPECT_THAT(junit, HasSubstr("<testcase classname=\"rank 0\" name=\"output 0 float32[4]\"/>"));
@@ -97,7 +98,8 @@ TEST(RunStory, AGoldenThatDiffersIsTheVerdict) {
   RunOptions options = Options(false);
   options.golden = "whole.air";
   RunStory story = Ended({}, 1);
-  story.golden = GoldenFinding{true, 1, "Swish", "Swish"};
+  story.golden = GoldenFinding{
+      true, {1}, "Swish", "Swish", {"rank 1 differs first: Swish (Swish)", "its weight w: ..."}};
   const json report = Report(story, options);
   EXPECT_EQ(report.at("verdict"), "differ");
   EXPECT_EQ(report.at("rank"), 1);
@@ -106,18 +108,26 @@ TEST(RunStory, AGoldenThatDiffersIsTheVerdict) {
                                        {"compared", true},
                                        {"differs", true},
                                        {"rank", 1},
+                                       {"ranks", {1}},
                                        {"operator", "Swish"},
                                        {"type", "Swish"}}));
-  EXPECT_THAT(ToJunit(story, options),
-              HasSubstr("<failure message=\"rank 1 differs first: Swish (Swish)\">"));
+  EXPECT_EQ(report.at("findings")[0].at("text"),
+            "rank 1 differs first: Swish (Swish); its weight w: ...");
+  EXPECT_THAT(
+      ToJunit(story, options),
+      HasSubstr("<failure message=\"rank 1 differs first: Swish (Swish); its weight w: "
+                "...\">rank 1 differs first: Swish (Swish)&#10;its weight w: ...</failure>"));
   story.golden = GoldenFinding{};
   story.outcome.exit_code = 0;
   EXPECT_EQ(Report(story, options).at("verdict"), "match");
   // Outputs that match do not excuse a golden that differs.
   story = Ended({Check(0, true)}, 1);
-  story.golden = GoldenFinding{true, -1, "Add", "Add"};
+  story.golden = GoldenFinding{true, {}, "Add", "Add", {"all ranks hold the same wrong sum: Add"}};
   options.check = "golden";
   EXPECT_EQ(Report(story, options).at("verdict"), "differ");
+  // Where no rank is known, none is blamed because of the outputs that follow from it.
+  story.measured.checks = {Check(0, false), Check(1, false)};
+  EXPECT_TRUE(Report(story, options).at("rank").is_null());
 }
 
 TEST(RunStory, AnErrorHasItsRankAndOperator) {
@@ -155,7 +165,9 @@ TEST(EndUnfinishedReports, GivesKilledRunsTheirEndAndLeavesOthersAlone) {
   RunOptions options = Options();
   options.report = folder.Path("r.json");
   options.junit = folder.Path("r.xml");
-  const auto end = [&] { return EndUnfinishedReports(options.report, options.junit, 5, "lost"); };
+  const auto end = [&] {
+    return EndUnfinishedReports(options.report, options.junit, 5, "lost", 2.5);
+  };
   EXPECT_TRUE(end().ok());
   EXPECT_TRUE(folder.List().empty());
   ASSERT_TRUE(WriteReports({}, options, {}).ok());
@@ -168,9 +180,42 @@ TEST(EndUnfinishedReports, GivesKilledRunsTheirEndAndLeavesOthersAlone) {
   std::ostringstream junit;
   junit << std::ifstream(options.junit).rdbuf();
   EXPECT_THAT(junit.str(), HasSubstr("<error message=\"lost\">"));
+  EXPECT_THAT(junit.str(), HasSubstr("time=\"2.500000\""));
   ASSERT_TRUE(WriteReports(Ended({}, 0), options, {}).ok());
   EXPECT_TRUE(end().ok());
   EXPECT_EQ(json::parse(std::ifstream(options.report)).at("exit_code"), 0);
+}
+
+// Regression: the reports of a run whose rank was killed did not know the signal, and that it
+// lasted.
+TEST(ExplainLostRank, TellsWhatEndedTheRankThatOthersLost) {
+  const TemporaryFolder folder;
+  RunOptions options = Options();
+  options.report = folder.Path("r.json");
+  options.junit = folder.Path("r.xml");
+  const auto text_of = [](const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  };
+  const auto explain = [&](int rank) {
+    return ExplainLostRank(options.report, options.junit, rank, "SIGKILL ended it");
+  };
+  EXPECT_TRUE(explain(1).ok());
+  RunStory story = Failed(5, "node \"a\" (Add): rank 1 of 2 (process 7) has ended", 0);
+  story.outcome.consequence = true;
+  story.seconds = 1.5;
+  ASSERT_TRUE(WriteReports(story, options, {}).ok());
+  ASSERT_TRUE(explain(0).ok());
+  EXPECT_THAT(text_of(options.report), Not(HasSubstr("SIGKILL")));
+  EXPECT_THAT(text_of(options.junit), HasSubstr("time=\"1.500000\""));
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(explain(1).ok());
+    EXPECT_EQ(json::parse(text_of(options.report)).at("error"),
+              "node \"a\" (Add): rank 1 of 2 (process 7) has ended; SIGKILL ended it");
+    EXPECT_THAT(text_of(options.junit),
+                HasSubstr("rank 1 of 2 (process 7) has ended; SIGKILL ended it\"></error>"));
+  }
 }
 
 TEST(RunStory, OutputsThatNobodyCheckedAreSkipped) {
