@@ -66,7 +66,7 @@ OUTPUTS = [
 # What varies, and what stands in its place. A number keeps its place in a table because blanks before
 # it are counted with it.
 MASKS = [
-    (r"\b20\d{12}\b", lambda m: "#" * 14),
+    (r"(?<!\d)20\d{12}(?!\d)", lambda m: "#" * 14),
     (r"(\b(?:min|max|mean|std|l2|diff|abs|atol|rtol|scale)\s+)-?\d[\w.+-]*", lambda m: m[1] + "#"),
     (r"(\bis )-?\d[\w.+-]*(,\s+expected )-?\d[\w.+-]*", lambda m: m[1] + "#" + m[2] + "#"),
     (r"\d+ ULP", lambda m: "# ULP"),
