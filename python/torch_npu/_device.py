@@ -10,13 +10,28 @@ from __future__ import annotations
 
 import functools
 import types
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import torch
 from torch.utils import _device as torch_device
 
 from . import _places
 from ._places import CPU, Place, host, is_npu_name, place_named, put
+
+
+# The CPU, as the device of a context that was asked for the npu: this very object.
+_CONTEXT = torch.device("cpu")
+
+
+def _place_asked(device: Any) -> Optional[Place]:
+    """The place that a call asks for: by `device`, else by `with torch.device(...)` around it."""
+    if device is not None:
+        return place_named(device)
+    for at in reversed(range(torch._C._len_torch_function_stack())):
+        mode = torch._C._get_function_stack_at(at)
+        if isinstance(mode, torch_device.DeviceContext):
+            return Place.NPU if mode.device is _CONTEXT else None
+    return None
 
 
 def _by_keyword(function: Callable) -> Callable:
@@ -29,7 +44,7 @@ def _by_keyword(function: Callable) -> Callable:
         if device is not None:
             kwargs["device"] = host(device)
         made = function(*args, **kwargs)
-        place = Place.PINNED if pinned else place_named(device)
+        place = Place.PINNED if pinned else _place_asked(device)
         return made if place is None else put(made, place)
 
     return with_host
@@ -42,11 +57,13 @@ def _of_data(function: Callable) -> Callable:
     @functools.wraps(function)
     def with_host(*args: Any, **kwargs: Any) -> Any:
         device = kwargs.get("device")
-        if device is None:
+        place = _place_asked(device)
+        if device is None and place is None:
             return function(*args, **kwargs)
+        if device is None:
+            device = place.value
         kwargs["device"] = host(device)
         made = function(*args, **kwargs)
-        place = place_named(device)
         if isinstance(args[0] if args else kwargs.get("data", kwargs.get("obj")), torch.Tensor):
             return made.to(device)
         return put(made.clone(), place) if place is Place.NPU else made
@@ -120,6 +137,8 @@ def _replace_device_context() -> None:
 
     def with_host(self: Any, device: Any) -> None:
         start(self, host(torch.device(device)))
+        if place_named(torch.device(device)) is Place.NPU:
+            self.device = _CONTEXT
 
     torch_device.DeviceContext.__init__ = with_host
 

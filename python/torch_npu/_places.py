@@ -207,9 +207,10 @@ def _reading(name: str) -> Callable:
 def install() -> None:
     """Replaces the methods of tensors and storages. Once for a process."""
     tensor = torch.Tensor
-    tensor.to, tensor.npu, tensor.cpu = _to, _npu, _cpu
-    tensor.pin_memory, tensor.is_pinned = _pin_memory, _is_pinned
-    tensor.record_stream = _record_stream
+    for name, method in (("to", _to), ("npu", _npu), ("cpu", _cpu), ("pin_memory", _pin_memory),
+                         ("is_pinned", _is_pinned), ("record_stream", _record_stream)):
+        method.__name__ = name  # torch's compiler takes what has its own name for a method of tensors
+        setattr(tensor, name, method)
     for name in _READERS:
         setattr(tensor, name, _reading(name))
     torch.nn.Parameter.npu = _npu

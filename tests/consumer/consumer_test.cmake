@@ -102,4 +102,7 @@ if(NOT SANITIZE)
   if(NOT output MATCHES "${SCRATCH}/prefix/.*libnpumesh.so")
     message(FATAL_ERROR "python3 -m npumesh found another library:\n${output}")
   endif()
+  run("the version that pip sees" bash -c
+      ". ${SCRATCH}/prefix/set_env.sh && ${PYTHON} -c 'import importlib.metadata as of, npumesh
+assert of.version(\"npumesh\") == npumesh.__version__, of.version(\"npumesh\")'")
 endif()

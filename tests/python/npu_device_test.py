@@ -116,8 +116,15 @@ class Device(unittest.TestCase):
         self.assertEqual(layer(torch.ones(1, 3, dtype=torch.bfloat16)).shape, (1, 2))
 
     def test_default_devices(self):
+        array = np.zeros(2, np.float32)
         with torch.device("npu"):
-            self.assertEqual(torch.zeros(2).device.type, "cpu")
+            made = torch.zeros(2)
+            torch.as_tensor(array).add_(1)
+        self.assertEqual((made.device.type, array.tolist()), ("cpu", [0, 0]))
+        self.assertIs(made.npu(), made)
+        with torch.device("cpu"):
+            torch.as_tensor(array).add_(1)
+        self.assertEqual(array.tolist(), [1, 1])
         torch.set_default_device("npu")
         try:
             self.assertEqual(torch.ones(2).device.type, "cpu")
@@ -168,6 +175,22 @@ class Device(unittest.TestCase):
 
         for ours, theirs in zip(trained("npu"), trained("cpu")):
             self.assertTrue(torch.equal(ours, theirs))
+
+
+class Compiled(unittest.TestCase):
+    def test_copies_and_factories_do_not_break_a_graph(self):
+        x = torch.ones(3)
+        for function in (lambda x: x.npu() + 1, lambda x: x.to("npu") + 1, lambda x: x.cpu() + 1,
+                         lambda x: x.to(x.device) + 1, lambda x: x.to(torch.float16) + 1,
+                         lambda x: x.to(x) + 1, lambda x: torch.as_tensor(x, device="npu") + 1,
+                         lambda x: torch.zeros(3, device="npu") + x + 1,
+                         lambda x: torch.zeros_like(x) + x + 1,
+                         lambda x: torch.arange(3, device=x.device) * 0 + x + 1,
+                         lambda x: torch.tensor([1.0], device="npu") + x):
+            torch._dynamo.reset()
+            compiled = torch.compile(function, backend="eager", fullgraph=True)
+            self.assertEqual(compiled(x).tolist(), [2, 2, 2])
+        self.assertEqual(x.tolist(), [1, 1, 1])
 
 
 class Random(unittest.TestCase):
