@@ -44,7 +44,8 @@ aclError NeedBoth(const char* function, aclrtEvent event, aclrtStream stream,
   return AclProcess::Get().NeedStream(function, stream, found_stream);
 }
 
-aclError MakeEvent(const char* function, aclrtEvent* event, uint32_t flag, Event::Kind kind) {
+aclError MakeEvent(const char* function, aclrtEvent* event, uint32_t flag, Event::Kind kind,
+                   AclEvent::Family family = AclEvent::Family::kPlain) {
   if (event == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "event is null");
   if (flag == 0 || (flag & ~kEventFlags) != 0) {
     return Fail(ACL_ERROR_INVALID_PARAM, function, "flag is {:#x}, expected a union of {:#x}", flag,
@@ -52,7 +53,7 @@ aclError MakeEvent(const char* function, aclrtEvent* event, uint32_t flag, Event
   }
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
-  *event = AclProcess::Get().events.Add(std::make_shared<AclEvent>(kind, flag));
+  *event = AclProcess::Get().events.Add(std::make_shared<AclEvent>(family, kind, flag));
   return ACL_SUCCESS;
 }
 
@@ -68,7 +69,7 @@ aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
 }
 
 aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
-  return MakeEvent(__func__, event, flag, Event::Kind::kPoint);
+  return MakeEvent(__func__, event, flag, Event::Kind::kPoint, AclEvent::Family::kEx);
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
@@ -121,8 +122,8 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
   NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
-  *status = point->event.Reached() ? ACL_EVENT_RECORDED_STATUS_COMPLETE
-                                   : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+  *status =
+      point->complete() ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
 
@@ -130,7 +131,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
   NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
-  *status = point->event.Reached() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+  *status = point->complete() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
 

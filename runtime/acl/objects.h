@@ -31,13 +31,20 @@ struct AclStream {
 };
 
 struct AclEvent {
+  // By which function it was made.
+  enum class Family { kPlain, kEx };
   // `flag`: as in aclrtCreateEventWithFlag.
-  AclEvent(Event::Kind kind, uint32_t flag)
-      : has_time((flag & ACL_EVENT_TIME_LINE) != 0),
+  AclEvent(Family family, Event::Kind kind, uint32_t flag)
+      : family(family),
+        has_time((flag & ACL_EVENT_TIME_LINE) != 0),
         external((flag & ACL_EVENT_EXTERNAL) != 0),
         event(kind),
         kind(kind) {}
 
+  // One of aclrtCreateEventExWithFlag that was never recorded is complete, others are not.
+  bool complete() const { return family == Family::kEx ? event.Done() : event.Reached(); }
+
+  const Family family;
   const bool has_time;
   const bool external;
   const Event event;

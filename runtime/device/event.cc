@@ -6,7 +6,22 @@ namespace npumesh {
 uint64_t EventState::Announce() {
   const std::lock_guard lock(mutex);
   recorded_point = {};
-  return ++recorded;
+  fates.emplace_back();
+  ++recorded;
+  Forget();
+  return recorded;
+}
+
+// Keeps the last record, whose fate a later wait asks for.
+void EventState::Forget() {
+  while (first < recorded && fates.front().reached && fates.front().waits == 0) {
+    fates.pop_front();
+    ++first;
+  }
+}
+
+bool EventState::Reached(uint64_t ticket) const {
+  return ticket < first || fates[ticket - first].reached;
 }
 
 void EventState::TakeDown(RecordedPoint point) {
@@ -30,11 +45,15 @@ bool EventState::Place(uint64_t ticket, QueuePosition position) {
 void EventState::Reach(uint64_t ticket, const Status& stream_failure) {
   {
     const std::lock_guard lock(mutex);
-    if (ticket <= reached) return;  // a later Record on another stream was faster
-    reached = ticket;
-    reached_at = std::chrono::steady_clock::now();
-    failure = stream_failure;
+    RecordFate& fate = FateOf(ticket);
+    fate.reached = true;
+    fate.failure = failure = stream_failure;
     set = true;
+    if (ticket > highest_reached) {
+      highest_reached = ticket;
+      reached_at = std::chrono::steady_clock::now();
+    }
+    Forget();
   }
   changed.notify_all();
 }
@@ -44,15 +63,31 @@ void EventState::Clear() {
   set = false;
 }
 
+std::optional<uint64_t> EventState::EnterWait(QueuePosition* position) {
+  const std::lock_guard lock(mutex);
+  if (recorded == 0 && kind == Event::Kind::kPoint) return std::nullopt;
+  ++awaited;
+  *position = recorder;
+  if (recorded != 0) ++FateOf(recorded).waits;
+  return recorded;
+}
+
+void EventState::LeaveWait(uint64_t ticket) {
+  const std::lock_guard lock(mutex);
+  --awaited;
+  if (ticket == 0) return;
+  --FateOf(ticket).waits;
+  Forget();
+}
+
 bool EventState::Passable(uint64_t ticket) {
   const std::lock_guard lock(mutex);
-  return reached >= ticket && (kind == Event::Kind::kPoint || set);
+  return MayPass(ticket);
 }
 
 Status EventState::Pass(uint64_t ticket, std::chrono::seconds limit,
                         const std::function<bool()>& aborted) {
-  const auto passable = [&] { return reached >= ticket && (kind == Event::Kind::kPoint || set); };
-  const auto over = [&] { return passable() || aborted(); };
+  const auto over = [&] { return MayPass(ticket) || aborted(); };
   std::unique_lock lock(mutex);
   ++held;
   if (limit.count() == 0) {
@@ -61,8 +96,9 @@ Status EventState::Pass(uint64_t ticket, std::chrono::seconds limit,
     changed.wait_for(lock, limit, over);
   }
   --held;
-  if (passable()) {
-    return failure.WithContext("the stream of an event that was waited for failed");
+  if (MayPass(ticket)) {
+    const Status& theirs = ticket == 0 ? failure : FateOf(ticket).failure;
+    return theirs.WithContext("the stream of an event that was waited for failed");
   }
   if (aborted()) return Status();
   return Error(Code::kTimeout, "a stream waited {} s for an event that was not reached",
@@ -70,13 +106,13 @@ Status EventState::Pass(uint64_t ticket, std::chrono::seconds limit,
 }
 
 void EventState::Wake() {
-  { const std::lock_guard lock(mutex); }  // whoever asks `aborted` next sees the answer
+  { const std::lock_guard lock(mutex); }  // who asks `aborted` next sees the answer
   changed.notify_all();
 }
 
 bool EventState::WaitUntilDone(Deadline deadline) {
-  const auto done = [this] { return reached == recorded; };
   std::unique_lock lock(mutex);
+  const auto done = [this, ticket = recorded] { return Reached(ticket); };
   if (deadline.at != Deadline::Never().at) return changed.wait_until(lock, deadline.at, done);
   changed.wait(lock, done);
   return true;
@@ -88,7 +124,7 @@ bool Event::Done() const {
   std::shared_ptr<StreamQueue> recorder;
   {
     const std::lock_guard lock(state_->mutex);
-    if (state_->reached == state_->recorded) return true;
+    if (state_->LastReached()) return true;
     recorder = state_->recorder.queue.lock();
   }
   if (recorder) recorder->Hurry();
@@ -98,7 +134,7 @@ bool Event::Done() const {
 bool Event::Reached() const {
   if (!Done()) return false;
   const std::lock_guard lock(state_->mutex);
-  return state_->set && state_->reached == state_->recorded;
+  return state_->set && state_->LastReached();
 }
 
 bool Event::Awaited() const {
@@ -127,7 +163,7 @@ bool Event::SynchronizeUntil(Deadline deadline) const {
 
 Result<std::chrono::steady_clock::time_point> Event::Time() const {
   const std::lock_guard lock(state_->mutex);
-  if (state_->set && state_->reached == state_->recorded) return state_->reached_at;
+  if (state_->set && state_->LastReached()) return state_->reached_at;
   return Error(Code::kInvalidArgument, "an event that was never recorded or is not reached yet");
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/device/stream.h"
 
+#include <optional>
 #include <utility>
 
 #include "runtime/device/stream_queue.h"
@@ -71,13 +72,9 @@ void Stream::Record(const Event& event) {
 void Stream::Wait(const Event& event, std::chrono::seconds limit) {
   if (WaitInRecording(event)) return;
   StreamItem item{.kind = StreamItem::Kind::kWait, .event = event.state_, .limit = limit};
-  {
-    const std::lock_guard lock(event.state_->mutex);
-    item.ticket = event.state_->recorded;
-    item.recorder = event.state_->recorder;
-    if (item.ticket == 0 && event.state_->kind == Event::Kind::kPoint) return;
-    ++event.state_->awaited;
-  }
+  const std::optional<uint64_t> ticket = event.state_->EnterWait(&item.recorder);
+  if (!ticket) return;
+  item.ticket = *ticket;
   queue_->Push(std::move(item));
 }
 

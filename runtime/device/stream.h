@@ -7,8 +7,8 @@
 // for. So Enqueue only queues, and work progresses even if no host ever waits for it.
 //
 // The first task that fails stops the stream: later tasks are dropped, and Synchronize returns the
-// failure. Events are reached all the same, so that nobody waits for ever; a stream that waits for
-// an event of a failed stream fails, too.
+// failure. Events are reached all the same, so that no wait lasts without limit; a stream that
+// waits for an event of a failed stream fails, too.
 //
 // Thread-safety: all members may be called from any thread, except from a task of the same stream.
 #ifndef NPUMESH_RUNTIME_DEVICE_STREAM_H_
@@ -72,8 +72,9 @@ class Stream {
   void Enqueue(Task&& task);
   // While the stream records, the event marks a point of the recording and is not reached.
   void Record(const Event& event);
-  // Later tasks of this stream wait for the event's last Record; see Event::Kind when there is
-  // none. A wait that takes longer than `limit` fails the stream with kTimeout; 0: for ever.
+  // Later tasks of this stream wait for the event's last Record so far, whatever is recorded after
+  // this call; see Event::Kind when there is none. A wait that takes longer than `limit` fails the
+  // stream with kTimeout; 0: for ever.
   void Wait(const Event& event, std::chrono::seconds limit = std::chrono::seconds(0));
   // From here on the event is as if it had never been recorded. REQUIRES: Kind::kSignal.
   void Reset(const Event& event);

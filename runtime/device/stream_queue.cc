@@ -41,11 +41,6 @@ void Empty(StreamItem& item) {
   }
 }
 
-void LeaveWait(const StreamItem& item) {
-  const std::lock_guard lock(item.event->mutex);
-  --item.event->awaited;
-}
-
 }  // namespace
 
 StreamItems::StreamItems() {
@@ -280,7 +275,7 @@ Status StreamQueue::Run(StreamItem& item, const Status& failure, bool dropped, u
       return Status();
     case StreamItem::Kind::kWait: {
       Status status = dropped ? Status() : PassEvent(item, aborts);
-      LeaveWait(item);
+      item.event->LeaveWait(item.ticket);
       return status;
     }
   }
@@ -319,7 +314,7 @@ void StreamQueue::Abort() {
   for (; dropped != nullptr; ++count) {
     const std::unique_ptr<StreamItem> item(std::exchange(dropped, dropped->next));
     if (item->kind == StreamItem::Kind::kRecord) item->event->Reach(item->ticket, Status());
-    if (item->kind == StreamItem::Kind::kWait) LeaveWait(*item);
+    if (item->kind == StreamItem::Kind::kWait) item->event->LeaveWait(item->ticket);
   }
   Lock lock(mutex_);
   const uint64_t index = done_ + count + (running_ ? 1 : 0);

@@ -112,6 +112,24 @@ TEST_F(AclEventTest, OtherEventsHoldNobodyBeforeTheirRecordAndCannotBeReset) {
   }
 }
 
+// The vendor on aclrtCreateEventExWithFlag: an event that was never recorded is complete.
+TEST_F(AclEventTest, AnExEventIsCompleteBeforeItsFirstRecord) {
+  const aclrtStream stream = NewStream();
+  aclrtEvent event = nullptr;
+  ASSERT_EQ(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC), ACL_SUCCESS);
+  EXPECT_EQ(StatusOf(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);
+  aclrtEventStatus old = ACL_EVENT_STATUS_RESERVED;
+  EXPECT_EQ(aclrtQueryEvent(event, &old), ACL_SUCCESS);
+  EXPECT_EQ(old, ACL_EVENT_STATUS_COMPLETE);
+  EXPECT_EQ(aclrtSynchronizeEvent(event), ACL_SUCCESS);
+  Gate gate(stream);
+  EXPECT_EQ(aclrtRecordEvent(event, stream), ACL_SUCCESS);
+  EXPECT_EQ(StatusOf(event), ACL_EVENT_RECORDED_STATUS_NOT_READY);
+  gate.Open();
+  EXPECT_EQ(aclrtSynchronizeEvent(event), ACL_SUCCESS);
+  EXPECT_EQ(StatusOf(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);
+}
+
 TEST_F(AclEventTest, AWaitCanHaveALimit) {
   const aclrtStream stream = NewStream();
   EXPECT_EQ(aclrtSetOpWaitTimeout(1), ACL_SUCCESS);

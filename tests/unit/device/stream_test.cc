@@ -283,6 +283,70 @@ TEST(Event, WaitMeansTheRecordBeforeIt) {
   gate.Open();
 }
 
+// A stream passed when a record of another stream, asked for later, had run.
+TEST(Event, AWaitHoldsUntilItsOwnRecordWhateverIsRecordedLater) {
+  for (const Event::Kind kind : {Event::Kind::kPoint, Event::Kind::kSignal}) {
+    Stream first;
+    Stream later;
+    Stream waiting;
+    const Event event(kind);
+    std::vector<int> seen;
+    Gate gate;
+    first.Enqueue(gate.Task());
+    first.Enqueue([&seen] {
+      seen.push_back(1);
+      return Status();
+    });
+    first.Record(event);
+    waiting.Wait(event);
+    waiting.Enqueue([&seen] {
+      seen.push_back(2);
+      return Status();
+    });
+    later.Record(event);
+    later.Record(event);
+    ASSERT_TRUE(later.Synchronize().ok());
+    EXPECT_TRUE(event.Done());
+    event.Synchronize();
+    EXPECT_FALSE(waiting.SynchronizeUntil(Deadline::After(std::chrono::milliseconds(5))));
+    gate.Open();
+    ASSERT_TRUE(waiting.Synchronize().ok());
+    EXPECT_THAT(seen, ElementsAre(1, 2));
+  }
+}
+
+TEST(Event, TheTimeIsThatOfTheLastRecordWhicheverRunsLast) {
+  Stream first;
+  Stream later;
+  const Event event;
+  Gate gate;
+  first.Enqueue(gate.Task());
+  first.Record(event);
+  later.Record(event);
+  ASSERT_TRUE(later.Synchronize().ok());
+  const auto time = event.Time();
+  ASSERT_TRUE(time.ok());
+  gate.Open();
+  ASSERT_TRUE(first.Synchronize().ok());
+  EXPECT_EQ(*event.Time(), *time);
+}
+
+// Of two records the one that a stream waits for belongs to a stream that failed.
+TEST(Event, AWaitFailsWithTheStreamOfItsOwnRecord) {
+  Stream failing;
+  Stream sound;
+  Stream waiting;
+  const Event event;
+  failing.Enqueue([] { return Error(Code::kPeerLost, "rank 3 is gone"); });
+  failing.Record(event);
+  waiting.Wait(event);
+  sound.Record(event);
+  ASSERT_TRUE(sound.Synchronize().ok());
+  EXPECT_EQ(waiting.Synchronize().code(), Code::kPeerLost);
+  sound.Wait(event);
+  EXPECT_TRUE(sound.Synchronize().ok());
+}
+
 TEST(Event, OfAFailedStreamIsReachedAndPassesTheFailureOn) {
   Stream failing;
   Stream waiting;
