@@ -264,15 +264,14 @@ Verdict JoinAll(std::span<const int32_t> devices, HcclComm* comms) {
   }
   HcclRootInfo blob;
   DeviceThreads root;
-  root.Start(devices.front(), [&] { return MakeRootInfo(&blob); });
-  NPUMESH_RETURN_IF_REFUSED(root.Join());
+  root.Add(devices.front(), [&] { return MakeRootInfo(&blob); });
+  NPUMESH_RETURN_IF_REFUSED(root.Run());
   DeviceThreads threads;
   const auto ranks = static_cast<uint32_t>(devices.size());
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    threads.Start(devices[rank],
-                  [=] { return JoinByRootInfo(ranks, blob, rank, {}, &comms[rank]); });
+    threads.Add(devices[rank], [=] { return JoinByRootInfo(ranks, blob, rank, {}, &comms[rank]); });
   }
-  return threads.Join();
+  return threads.Run();
 }
 
 }  // namespace npumesh

@@ -1,6 +1,7 @@
 #include "collectives/hccl/device_threads.h"
 
 #include "acl/acl.h"
+#include "runtime/base/thread.h"
 
 namespace npumesh {
 namespace {
@@ -17,24 +18,19 @@ Verdict CallOn(int32_t device, const std::function<Verdict()>& call) {
 
 }  // namespace
 
-void DeviceThreads::Start(int32_t device, std::function<Verdict()> call) {
-  Seat& seat = seats_.emplace_back();
-  seat.thread =
-      std::thread([&seat, device, call = std::move(call)] { seat.verdict = CallOn(device, call); });
+void DeviceThreads::Add(int32_t device, std::function<Verdict()> call) {
+  calls_.push_back([device, call = std::move(call)] { return CallOn(device, call); });
 }
 
-Verdict DeviceThreads::Join() {
-  for (Seat& seat : seats_) {
-    if (seat.thread.joinable()) seat.thread.join();
-  }
-  for (const Seat& seat : seats_) NPUMESH_RETURN_IF_REFUSED(seat.verdict);
+Verdict DeviceThreads::Run() {
+  std::vector<Verdict> verdicts(calls_.size());
+  const Status started = OnThreads(static_cast<int>(calls_.size()), "each device", [&](int i) {
+    const auto seat = static_cast<size_t>(i);
+    verdicts[seat] = calls_[seat]();
+  });
+  if (!started.ok()) return VerdictOf(started);
+  for (const Verdict& verdict : verdicts) NPUMESH_RETURN_IF_REFUSED(verdict);
   return {};
-}
-
-DeviceThreads::~DeviceThreads() {
-  for (Seat& seat : seats_) {
-    if (seat.thread.joinable()) seat.thread.join();
-  }
 }
 
 int32_t SelectedDeviceId() {

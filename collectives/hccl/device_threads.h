@@ -5,9 +5,8 @@
 #define NPUMESH_COLLECTIVES_HCCL_DEVICE_THREADS_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <thread>
+#include <vector>
 
 #include "collectives/hccl/verdict.h"
 
@@ -15,19 +14,14 @@ namespace npumesh {
 
 class DeviceThreads {
  public:
-  ~DeviceThreads();  // joins
-
-  // Starts `call` with `device` (of aclrtSetDevice) selected; -1: none.
-  void Start(int32_t device, std::function<Verdict()> call);
-  // Waits for all. The first refusal, in the order of Start.
-  Verdict Join();
+  // Run will make `call` with `device` (of aclrtSetDevice) selected; -1: none.
+  void Add(int32_t device, std::function<Verdict()> call);
+  // Makes all calls at the same time and waits for them. The first refusal, in the order of Add;
+  // none is made where the system gives too few threads (HCCL_E_SYSCALL). To be called once.
+  Verdict Run();
 
  private:
-  struct Seat {
-    Verdict verdict;
-    std::thread thread;
-  };
-  std::deque<Seat> seats_;  // a Seat keeps its address
+  std::vector<std::function<Verdict()>> calls_;
 };
 
 // The device that the calling thread has selected; -1: none.

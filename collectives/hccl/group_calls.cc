@@ -73,8 +73,8 @@ Verdict GroupCalls::AddPointToPoint(std::shared_ptr<Comm> comm, aclrtStream stre
 
 Verdict GroupCalls::RunManagement() {
   DeviceThreads threads;
-  for (Management& each : management_) threads.Start(each.device, std::move(each.call));
-  return threads.Join();
+  for (Management& each : management_) threads.Add(each.device, std::move(each.call));
+  return threads.Run();
 }
 
 Verdict GroupCalls::End() {

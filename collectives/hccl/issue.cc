@@ -10,6 +10,8 @@ Verdict Enqueue(aclrtStream stream, Task&& task) {
   if (queue == nullptr) {
     return Refuse(HCCL_E_PARA, "EI0003: stream: {}", StreamOf(stream).status().message());
   }
+  const Status ready = queue->Ready();
+  if (!ready.ok()) return VerdictOf(ready);
   queue->Enqueue(std::move(task));
   return {};
 }

@@ -35,7 +35,8 @@ HcclResult Issue(ArgumentCheck& check, aclrtStream stream, Work work) {
   return IssueTask(check, comm, stream, OnComm(check.TakeComm(), check.call(), std::move(work)));
 }
 
-// Appends `task` to the stream; E_PARA for a handle that is no stream.
+// Appends `task` to the stream; E_PARA for a handle that is no stream, E_SYSCALL where the system
+// gives the stream no thread.
 Verdict Enqueue(aclrtStream stream, Task&& task);
 
 // Writes the line of HCCL_ENTRY_LOG_ENABLE for a call. REQUIRES: check.entry(). `comm` may be null.

@@ -16,6 +16,7 @@
 #include "collectives/hccl/socket_address.h"
 #include "runtime/base/rank_list.h"
 #include "runtime/base/system_error.h"
+#include "runtime/base/thread.h"
 #include "runtime/base/thread_census.h"
 #include "runtime/base/wait.h"
 
@@ -253,10 +254,11 @@ Result<std::unique_ptr<RootServer>> RootServer::Start(const Options& options) {
     NPUMESH_ASSIGN_OR_RETURN(const uint16_t taken, BoundPort(listener->get()));
     std::unique_ptr<RootServer> server(
         new RootServer(*std::move(listener), std::move(stop), taken));
-    server->thread_ = std::thread([self = server.get(), options] {
-      const HelperThread helper;
-      self->Serve(options);
-    });
+    NPUMESH_RETURN_IF_ERROR(
+        StartThread("HcclGetRootInfo", &server->thread_, [self = server.get(), options] {
+          const HelperThread helper;
+          self->Serve(options);
+        }));
     return server;
   }
   return refused.WithContext("EI0019");
@@ -265,7 +267,7 @@ Result<std::unique_ptr<RootServer>> RootServer::Start(const Options& options) {
 RootServer::~RootServer() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(stop_.get(), &one, sizeof(one));
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void RootServer::Serve(const Options& options) {

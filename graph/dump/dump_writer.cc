@@ -10,6 +10,7 @@
 #include "graph/dump/format_mapping.h"
 #include "runtime/base/log.h"
 #include "runtime/base/secure_file.h"
+#include "runtime/base/thread.h"
 
 namespace npumesh {
 namespace {
@@ -48,7 +49,9 @@ void DumpBuffer::Append(const void* data, uint64_t bytes) {
 }
 
 DumpWriter::DumpWriter(uint64_t queue_bytes, int log_rank, FileSystem& fs)
-    : queue_bytes_(queue_bytes), log_rank_(log_rank), fs_(fs), thread_([this] { Work(); }) {}
+    : queue_bytes_(queue_bytes), log_rank_(log_rank), fs_(fs) {
+  error_ = StartThread("the writer of the dump", &thread_, [this] { Work(); });
+}
 
 DumpWriter::~DumpWriter() {
   if (const Status status = Finish(); !status.ok()) {

@@ -59,7 +59,8 @@ struct DumpCounts {
 class DumpWriter {
  public:
   // At most `queue_bytes` wait to be written, and as many are kept to be used again; one larger
-  // record waits alone. `log_rank` is what the thread's log lines carry.
+  // record waits alone. `log_rank` is what the thread's log lines carry. Where the system gives no
+  // thread, that is the first error.
   DumpWriter(uint64_t queue_bytes, int log_rank, FileSystem& fs);
   // Drains the queue.
   ~DumpWriter();

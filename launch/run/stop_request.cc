@@ -6,9 +6,9 @@
 #include <array>
 #include <atomic>
 #include <string_view>
-#include <system_error>
 
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 
 namespace npumesh {
 namespace {
@@ -61,14 +61,11 @@ StopRequest::StopRequest(World& world, std::chrono::seconds timeout)
   asked.store(0);
   Listen();
   if (timeout_.count() == 0) return;
-  try {
-    thread_ = std::thread([this, rank = LogRank()] {
-      SetLogRank(rank);
-      Watch();
-    });
-  } catch (const std::system_error&) {
-    // Steps that end are stopped between each other all the same.
-  }
+  // Steps that end are stopped between each other all the same.
+  static_cast<void>(StartThread("--timeout", &thread_, [this, rank = LogRank()] {
+    SetLogRank(rank);
+    Watch();
+  }));
 }
 
 StopRequest::~StopRequest() {

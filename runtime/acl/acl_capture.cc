@@ -134,7 +134,7 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
   std::shared_ptr<AclModel> model;
   NPUMESH_ACL_TRY(NeedModel(__func__, modelRI, &model));
   std::shared_ptr<AclStream> found;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(__func__, stream, &found));
   if (found->stream.records()) {
     return Fail(ACL_ERROR_RT_STREAM_CAPTURED, __func__,
                 "stream {} is captured; a model cannot be captured into another", found->id);

@@ -41,7 +41,7 @@ aclError NeedBoth(const char* function, aclrtEvent event, aclrtStream stream,
                   std::shared_ptr<AclEvent>* found_event,
                   std::shared_ptr<AclStream>* found_stream) {
   NPUMESH_ACL_TRY(NeedEvent(function, event, found_event));
-  return AclProcess::Get().NeedStream(function, stream, found_stream);
+  return AclProcess::Get().NeedReadyStream(function, stream, found_stream);
 }
 
 aclError MakeEvent(const char* function, aclrtEvent* event, uint32_t flag, Event::Kind kind,

@@ -182,7 +182,7 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__, "a device does not copy host to host");
   }
   std::shared_ptr<AclStream> on;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &on));
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(__func__, stream, &on));
   Copy copy;
   NPUMESH_ACL_TRY(CheckCopy(__func__, dst, destMax, src, count, kind, &copy));
   if (count == 0) return ACL_SUCCESS;
@@ -209,7 +209,7 @@ aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t c
                           aclrtStream stream) {
   const ApiSpan span(__func__);
   std::shared_ptr<AclStream> on;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &on));
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(__func__, stream, &on));
   NPUMESH_ACL_TRY(CheckFill(__func__, devPtr, maxCount, count));
   const uint16_t lane = npumesh::LaneOfStream(on->id);
   on->stream.Enqueue([devPtr, value, count, device = on->device, lane] {

@@ -146,7 +146,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
   const ApiSpan span(__func__);
   NPUMESH_ACL_EXPECT(fn != nullptr, "fn is null");
   std::shared_ptr<AclStream> found;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(__func__, stream, &found));
   const uint16_t lane = npumesh::LaneOfStream(found->id);
   found->stream.Enqueue([fn, args, device = found->device, lane] {
     const WorkSpan work(device, {.name = "aclrtLaunchHostFunc", .type = "HostFunc", .lane = lane});
@@ -163,7 +163,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBloc
   NPUMESH_ACL_EXPECT(blockType == ACL_CALLBACK_NO_BLOCK || blockType == ACL_CALLBACK_BLOCK,
                      "blockType is {}, expected 0 or 1", static_cast<int>(blockType));
   std::shared_ptr<AclStream> found;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(__func__, stream, &found));
   ReportQueues& reports = AclProcess::Get().reports;
   if (!reports.Subscribed(found.get())) {
     return Fail(ACL_ERROR_RT_STREAM_NO_CB_REG, __func__,

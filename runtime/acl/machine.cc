@@ -1,27 +1,24 @@
 #include "runtime/acl/machine.h"
 
 #include <functional>
-#include <thread>
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 #include "runtime/world/mpi_transport.h"
 #include "runtime/world/thread_transport.h"
 
 namespace npumesh {
 namespace {
 
-// Calls `body` for 0 .. count - 1, each on a thread of its own; the first failure in that order.
-Status OnThreads(int count, const std::function<Status(int)>& body) {
+// `body` for each device, all at the same time, because they wait for each other; the first
+// failure in their order.
+Status OnDevices(int count, const std::function<Status(int)>& body) {
   std::vector<Status> statuses(static_cast<size_t>(count));
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] {
-      SetLogRank(count > 1 ? i : -1);
-      statuses[static_cast<size_t>(i)] = body(i);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  NPUMESH_RETURN_IF_ERROR(OnThreads(count, "each device", [&](int i) {
+    SetLogRank(count > 1 ? i : -1);
+    statuses[static_cast<size_t>(i)] = body(i);
+  }));
   for (int i = 0; i < count; ++i) {
     const Status& status = statuses[static_cast<size_t>(i)];
     if (!status.ok()) return status.WithContext(fmt::format("device {}", i));
@@ -46,7 +43,7 @@ Result<std::unique_ptr<Machine>> Machine::StartThreads(const Env& env, int count
   std::unique_ptr<Machine> machine(new Machine);
   machine->seats_.resize(static_cast<size_t>(count));
   const auto fabric = MakeThreadFabric(count, {}, env.connect_timeout);
-  NPUMESH_RETURN_IF_ERROR(OnThreads(count, [&](int rank) -> Status {
+  NPUMESH_RETURN_IF_ERROR(OnDevices(count, [&](int rank) -> Status {
     Result<Seat> seat = TakeSeat(World::Start(env, MakeThreadTransport(fabric, rank)));
     if (!seat.ok()) return seat.status();
     machine->seats_[static_cast<size_t>(rank)] = *std::move(seat);
@@ -85,7 +82,7 @@ int DeviceIds::IndexOf(int32_t device_id) const {
 
 Status Machine::Shutdown() {
   if (launched_) return seats_[0].world->Shutdown();
-  return OnThreads(local_count(), [this](int rank) {
+  return OnDevices(local_count(), [this](int rank) {
     return seats_[static_cast<size_t>(rank)].world->Shutdown();
   });
 }

@@ -352,6 +352,12 @@ aclError AclProcess::NeedStream(std::string_view function, aclrtStream handle,
   return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "{} is not a stream", fmt::ptr(handle));
 }
 
+aclError AclProcess::NeedReadyStream(std::string_view function, aclrtStream handle,
+                                     std::shared_ptr<AclStream>* stream) {
+  NPUMESH_ACL_TRY(NeedStream(function, handle, stream));
+  return Report(function, (*stream)->stream.Ready());
+}
+
 aclError AclProcess::NeedRunningStream(std::string_view function, aclrtStream handle,
                                        std::shared_ptr<AclStream>* stream) {
   NPUMESH_ACL_TRY(NeedStream(function, handle, stream));

@@ -75,7 +75,11 @@ class AclProcess {
   // Null: the default stream. Errors: ACL_ERROR_RT_INVALID_HANDLE, ACL_ERROR_RT_CONTEXT_NULL.
   aclError NeedStream(std::string_view function, aclrtStream handle,
                       std::shared_ptr<AclStream>* stream);
-  // The same; ACL_ERROR_RT_STREAM_CAPTURED when the stream is being captured.
+  // The same, for work that is queued; ACL_ERROR_RT_INTERNAL_ERROR when the system gives the stream
+  // no thread.
+  aclError NeedReadyStream(std::string_view function, aclrtStream handle,
+                           std::shared_ptr<AclStream>* stream);
+  // As NeedStream; ACL_ERROR_RT_STREAM_CAPTURED when the stream is being captured.
   aclError NeedRunningStream(std::string_view function, aclrtStream handle,
                              std::shared_ptr<AclStream>* stream);
 

@@ -14,6 +14,10 @@ Stream::~Stream() {
   queue_->Close();
 }
 
+Status Stream::Ready() {
+  return queue_->Ready();
+}
+
 void Stream::Enqueue(Task&& task) {
   queue_->PushOrRecord(std::move(task));
 }

@@ -69,6 +69,9 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
+  // Makes sure that work will go on by itself, for callers that may never synchronise. Error (kIo):
+  // the system gives no thread; what is queued then waits for Synchronize.
+  Status Ready();
   void Enqueue(Task&& task);
   // While the stream records, the event marks a point of the recording and is not reached.
   void Record(const Event& event);

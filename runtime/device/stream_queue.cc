@@ -1,10 +1,10 @@
 #include "runtime/device/stream_queue.h"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 
 namespace npumesh {
 namespace {
@@ -332,15 +332,21 @@ void StreamQueue::Hurry() {
 
 void StreamQueue::StartWorker() {
   worker_started_ = true;
-  try {
-    worker_ = std::thread([this] {
-      SetLogRank(log_rank_);
-      Work();
-    });
-  } catch (const std::system_error& error) {
-    NPUMESH_WARNING("a stream has no thread of its own, its work waits for a synchronise: {}",
-                    error.what());
+  without_worker_ = StartThread("a stream", &worker_, [this] {
+    SetLogRank(log_rank_);
+    Work();
+  });
+  has_worker_.store(without_worker_.ok(), std::memory_order_relaxed);
+  if (!without_worker_.ok()) {
+    NPUMESH_WARNING("work of a stream waits for a synchronise: {}", without_worker_.message());
   }
+}
+
+Status StreamQueue::Ready() {
+  if (has_worker_.load(std::memory_order_relaxed)) return Status();
+  const Lock lock(mutex_);
+  if (!worker_.joinable()) StartWorker();
+  return without_worker_;
 }
 
 void StreamQueue::Work() {

@@ -93,6 +93,8 @@ class StreamQueue {
   void RunUntil(uint64_t index);
   // Blocks until item `index` is done or the deadline; runs nothing. True when it is done.
   bool AwaitUntil(uint64_t index, Deadline deadline);
+  // Starts the worker unless it is there. Error (kIo): the system gives no thread.
+  Status Ready();
   // Somebody waits for what is queued: the worker begins at once.
   void Hurry();
   void Abort();
@@ -153,6 +155,8 @@ class StreamQueue {
   std::condition_variable_any worker_wakes_;
   std::thread worker_;
   bool worker_started_ = false;
+  std::atomic<bool> has_worker_{false};  // asked by every call that queues something
+  Status without_worker_;                // why there is none
   bool asleep_ = false;
   bool hurried_ = false;
   bool closing_ = false;

@@ -8,6 +8,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/secure_file.h"
+#include "runtime/base/thread.h"
 
 namespace npumesh {
 namespace {
@@ -59,7 +60,13 @@ Status Profiler::Start(const std::string& folder, const ProfileOwner& owner, uin
   lost_full_ = 0;
   Append(ProfileHeader(owner));
   ring_.Open();
-  writer_ = std::thread([this] { WriteUntilStopped(); });
+  const Status started =
+      StartThread("the writer of the profile", &writer_, [this] { WriteUntilStopped(); });
+  if (!started.ok()) {
+    file_.reset();
+    static_cast<void>(files.Remove(path_));
+    return started;
+  }
   run_.fetch_add(1, std::memory_order_relaxed);
   kinds_.store(kinds | kOn, std::memory_order_release);
   return broken_;
@@ -79,7 +86,10 @@ Status Profiler::Stop() {
   Append(EndBlock(lost_full_, lost_limit_));
   const Status closed = file_->Close();
   file_.reset();
-  return broken_.ok() ? closed : broken_;
+  if (broken_.ok()) broken_ = closed;
+  // No half profile keeps its name; one without an end is that of a rank that was killed.
+  if (!broken_.ok()) static_cast<void>(RealFileSystem().Remove(path_));
+  return broken_;
 }
 
 uint32_t Profiler::Name(ProfiledTask task) {

@@ -47,11 +47,11 @@ class Profiler final : public WorldCompanion {
 
   // Makes `folder` and in it rank_<R>.npprof, replacing that of an earlier run; the run before this
   // one ends. Spans of other kinds than `kinds` are dropped. Errors: kInvalidArgument for a
-  // symbolic link, kIo.
+  // symbolic link, kIo (also when the system gives no thread).
   Status Start(const std::string& folder, const ProfileOwner& owner,
                uint64_t most_bytes = kMostBytes, uint32_t kinds = kAllKinds);
   // Writes what is left and ends the file. Error (kIo): the file could not be written, now or
-  // before. OK when it is off.
+  // before, and is removed. OK when it is off.
   Status Stop();
   void OnShutdown() override;
 

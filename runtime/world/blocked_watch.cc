@@ -18,6 +18,7 @@
 #include "runtime/base/parse.h"
 #include "runtime/base/process_state.h"
 #include "runtime/base/secure_file.h"
+#include "runtime/base/thread.h"
 #include "runtime/base/thread_census.h"
 #include "runtime/base/wait.h"
 #include "runtime/world/notice_times.h"
@@ -146,14 +147,11 @@ void Say(LogLevel level, const std::string& text) {
 }  // namespace
 
 BlockedWatch::BlockedWatch(std::string_view what, const Limits& limits) : what_(what) {
-  try {
-    thread_ = std::thread([this, limits] {
-      const HelperThread helper;
-      Watch(limits);
-    });
-  } catch (const std::system_error&) {
-    // Nobody looks after the rank, which goes on.
-  }
+  // Without a thread no one looks after the rank, which goes on.
+  static_cast<void>(StartThread("the watch of a start", &thread_, [this, limits] {
+    const HelperThread helper;
+    Watch(limits);
+  }));
 }
 
 BlockedWatch::~BlockedWatch() {

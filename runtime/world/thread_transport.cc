@@ -6,10 +6,10 @@
 #include <deque>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <tuple>
 
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 #include "runtime/world/mapping.h"
 #include "runtime/world/message_group.h"
 #include "runtime/world/world.h"
@@ -190,15 +190,12 @@ std::vector<Status> RunRanks(int ranks, const Env& env, const std::function<Stat
                              const std::vector<int>& node_sizes) {
   const auto fabric = MakeThreadFabric(ranks, node_sizes, env.connect_timeout);
   std::vector<Status> statuses(static_cast<size_t>(ranks));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      SetLogRank(rank);
-      Result<std::unique_ptr<World>> world = World::Start(env, MakeThreadTransport(fabric, rank));
-      statuses[static_cast<size_t>(rank)] = world.ok() ? body(**world) : world.status();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  const Status started = OnThreads(ranks, "each rank", [&](int rank) {
+    SetLogRank(rank);
+    Result<std::unique_ptr<World>> world = World::Start(env, MakeThreadTransport(fabric, rank));
+    statuses[static_cast<size_t>(rank)] = world.ok() ? body(**world) : world.status();
+  });
+  if (!started.ok()) std::fill(statuses.begin(), statuses.end(), started);
   return statuses;
 }
 
