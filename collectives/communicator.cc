@@ -89,32 +89,43 @@ Result<std::unique_ptr<Communicator>> Communicator::Create(World& world, DeviceM
   impl->tag = TagOf(impl->name, world_ranks);
   impl->tables = std::move(tables);
   impl->selection = std::move(selection);
-  impl->logbook = std::make_unique<Logbook>(world, impl->name, impl->world_ranks);
-  impl->logbook->Creating();
-  const Status met = impl->MeetMembers(options);
-  impl->logbook->Created(met);
-  NPUMESH_RETURN_IF_ERROR(met);
-  NPUMESH_INFO("group \"{}\" of ranks {} is made", impl->name, RangeText(impl->world_ranks));
+  impl->Furnish(options);
+  if (!options.meets_late) NPUMESH_RETURN_IF_ERROR(impl->Found());
   return std::unique_ptr<Communicator>(new Communicator(std::move(impl)));
 }
 
-Status Communicator::Impl::MeetMembers(const CommunicatorOptions& options) {
-  NPUMESH_ASSIGN_OR_RETURN(meeting, Meeting::Open(world, name, world_ranks));
+void Communicator::Impl::Furnish(const CommunicatorOptions& options) {
+  meeting = Meeting::Of(world, name, world_ranks);
   if (!options.contract) meeting->StopComparing();
   run_ahead = options.run_ahead;
   several_nodes = std::any_of(world_ranks.begin(), world_ranks.end(), [&](int r) {
     return world.node_of()[static_cast<size_t>(r)] != world.node();
   });
-  if (several_nodes) {
-    NPUMESH_ASSIGN_OR_RETURN(hierarchy, Hierarchy::Open(world, name, world_ranks, rank));
-  }
-  if (options.exec_timeout) LimitWaits(*options.exec_timeout);
-  return Status();
+  if (several_nodes) hierarchy = Hierarchy::Of(world, name, world_ranks, rank);
+  if (!options.exec_timeout) return;
+  meeting->set_exec_timeout(*options.exec_timeout);
+  if (hierarchy) hierarchy->meeting->set_exec_timeout(*options.exec_timeout);
 }
 
-void Communicator::Impl::LimitWaits(std::chrono::seconds limit) const {
-  meeting->set_exec_timeout(limit);
-  if (hierarchy) hierarchy->meeting->set_exec_timeout(limit);
+void Communicator::Impl::OpenLogbook() {
+  logbook = std::make_unique<Logbook>(world, name, world_ranks);
+}
+
+Status Communicator::Impl::Found() {
+  OpenLogbook();
+  logbook->Creating();
+  const Status status =
+      Meet(fmt::format("creating group \"{}\"", name), world.env().connect_timeout);
+  logbook->Created(status);
+  return status;
+}
+
+Status Communicator::Impl::Meet(const std::string& what, std::chrono::seconds limit) {
+  NPUMESH_RETURN_IF_ERROR(meeting->Meet(what, limit));
+  if (hierarchy) NPUMESH_RETURN_IF_ERROR(hierarchy->meeting->Meet(what, limit));
+  met = true;
+  NPUMESH_INFO("group \"{}\" of ranks {} is made", name, RangeText(world_ranks));
+  return Status();
 }
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -143,6 +154,10 @@ Communicator::Totals Communicator::totals() const {
 Status Communicator::Impl::Run(const Call& call, std::string_view node,
                                const std::string& complaint) {
   NPUMESH_RETURN_IF_ERROR(broken);
+  if (logbook == nullptr) {
+    OpenLogbook();
+    logbook->Created();
+  }
   const PreparedCall& prepared = Prepare(call, node, complaint);
   logbook->Enter({.kind = call.kind,
                   .dtype = call.dtype,
@@ -210,6 +225,11 @@ const Algorithm& Communicator::Impl::AlgorithmFor(const Call& call) const {
 Status Communicator::Impl::Perform(const PreparedCall& prepared) {
   const Call& call = prepared.call;
   const Algorithm& algorithm = *prepared.algorithm;
+  if (!met) {
+    NPUMESH_RETURN_IF_ERROR(
+        Meet(fmt::format("{}, call {}", NameOf(call.kind, prepared.node), meeting->sequence()),
+             meeting->exec_timeout()));
+  }
   NPUMESH_RETURN_IF_ERROR(meeting->Arrive(
       prepared.announcement,
       {prepared.send_offset, prepared.recv_offset, call.send_bytes, call.send_at, call.recv_bytes},

@@ -40,6 +40,10 @@ struct CommunicatorOptions {
   // false: the members do not compare their requests, and a mismatch is undefined. For measuring
   // what comparing costs (tests/bench/bench_contract); equal on all members.
   bool contract = true;
+  // true: Create waits for nobody, and the members meet in the first collective of the group, which
+  // waits as any collective. Messages need no meeting. So members that are idle, or late, hold no
+  // others; for groups that are declared in a graph. Equal on all members.
+  bool meets_late = false;
   // true: a root that repeats a small broadcast does not wait for the others, up to 16 calls long
   // (contract/run_ahead.h). What it would have learned in those calls, one of its next calls
   // returns, or Close. Equal on all members.
@@ -57,8 +61,9 @@ struct SendRecvItem {
 
 class Communicator {
  public:
-  // Collective over `world_ranks`, whose order defines the group ranks. `name` tells groups with
-  // equal members apart and stands in messages. Waits for the members up to env.connect_timeout.
+  // Collective over `world_ranks`, whose order defines the group ranks; with options.meets_late
+  // local. `name` tells groups with equal members apart and stands in messages. Waits for the
+  // members up to env.connect_timeout.
   // Errors: kInvalidArgument (this rank is no member, a member is listed twice or does not exist;
   // an algorithm that cannot be asked for); those of env.algorithm_libraries; kTimeout and
   // kPeerLost naming the members that did not come. `world` and `memory` must outlive the

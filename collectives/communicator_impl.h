@@ -42,8 +42,9 @@ struct Communicator::Impl {
   int tag = 0;  // first of kTagsOfGroup
   std::shared_ptr<const AlgorithmTables> tables;
   Selection selection;
-  std::unique_ptr<Logbook> logbook;
   std::unique_ptr<Meeting> meeting;
+  std::unique_ptr<Logbook> logbook;  // null before the members begin to meet
+  bool met = false;
   bool several_nodes = false;
   bool run_ahead = false;
   std::unique_ptr<Hierarchy> hierarchy;                         // null in one node
@@ -55,10 +56,10 @@ struct Communicator::Impl {
 
   int size() const { return static_cast<int>(world_ranks.size()); }
 
-  // Meets the members for the first time. Collective; every wait has its limit.
-  Status MeetMembers(const CommunicatorOptions& options);
-  // Holds for every later call; local.
-  void LimitWaits(std::chrono::seconds limit) const;
+  // Prepares the meetings. Local.
+  void Furnish(const CommunicatorOptions& options);
+  // Meets the members before any call. Collective; every wait has its limit.
+  Status Found();
   // Collective. `complaint`: why this rank cannot take part, as far as its caller knows.
   Status Run(const Call& call, std::string_view node, const std::string& complaint = {});
   // Messages with peers, all at the same time.
@@ -66,6 +67,11 @@ struct Communicator::Impl {
 
  private:
   struct RunningCall;
+
+  // Opens the logbook, which numbers the group by the order in which groups meet.
+  void OpenLogbook();
+  // As Meeting::Meet, of all meetings of the group.
+  Status Meet(const std::string& what, std::chrono::seconds limit);
 
   const PreparedCall& Prepare(const Call& call, std::string_view node,
                               const std::string& complaint);

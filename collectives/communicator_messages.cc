@@ -3,11 +3,13 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <future>
 #include <set>
 #include <thread>
 
 #include "collectives/communicator_impl.h"
 #include "collectives/extent.h"
+#include "runtime/base/thread.h"
 #include "runtime/base/thread_census.h"
 
 namespace npumesh {
@@ -110,16 +112,26 @@ Status Communicator::Impl::PerformMessages(std::span<const SendRecvItem> items,
   {
     std::atomic<bool> caller_waits{false};
     std::deque<Errand> errands;
-    std::vector<std::jthread> others;
-    for (size_t i = 1; i < halves.size(); ++i) {
-      others.emplace_back([&, i, errand = &errands.emplace_back(caller_waits)] {
-        errand->Begin();
-        statuses[i] = Carry(halves[i], *under_way[i], node);
-        errand->End();
-      });
+    std::vector<std::thread> others(halves.empty() ? 0 : halves.size() - 1);
+    std::promise<bool> all_are_there;
+    const std::shared_future<bool> go = all_are_there.get_future().share();
+    Status started;
+    for (size_t i = 1; i < halves.size() && started.ok(); ++i) {
+      started = StartThread("a message", &others[i - 1],
+                            [&, go, i, errand = &errands.emplace_back(caller_waits)] {
+                              errand->Begin();
+                              if (go.get()) statuses[i] = Carry(halves[i], *under_way[i], node);
+                              errand->End();
+                            });
     }
-    if (!halves.empty()) statuses[0] = Carry(halves[0], *under_way[0], node);
+    all_are_there.set_value(started.ok());
+    if (!halves.empty()) {
+      statuses[0] = started.ok() ? Carry(halves[0], *under_way[0], node) : started;
+    }
     caller_waits = true;
+    for (std::thread& other : others) {
+      if (other.joinable()) other.join();
+    }
   }
   for (const Status& status : statuses) NPUMESH_RETURN_IF_ERROR(where(status));
   return Status();
@@ -175,7 +187,8 @@ Status Communicator::Impl::Carry(const Half& half, Lane& lane, std::string_view 
         state, fmt::format("{}, call {}", NameOf(request.kind, node), request.sequence),
         meeting->exec_timeout(), lane.logbook.Absent(world, half.peer, request.sequence));
   };
-  Post post{world, memory, name, tag, ExecDeadline(meeting->exec_timeout())};
+  Post post{
+      world, memory, name, tag, ExecDeadline(meeting->exec_timeout()), meeting->exec_timeout()};
   post.deadline.meanwhile = &remark;
   const Status status = CarryOut(half, post);
   lane.logbook.Leave(status);

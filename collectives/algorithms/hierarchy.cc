@@ -20,8 +20,8 @@ uint64_t RoundCount(int size, uint64_t width) {
 
 }  // namespace
 
-Result<std::unique_ptr<Hierarchy>> Hierarchy::Open(World& world, const std::string& name,
-                                                   const std::vector<int>& world_ranks, int rank) {
+std::unique_ptr<Hierarchy> Hierarchy::Of(World& world, const std::string& name,
+                                         const std::vector<int>& world_ranks, int rank) {
   auto hierarchy = std::make_unique<Hierarchy>();
   std::map<int, int> index;  // world's node -> ours
   for (size_t r = 0; r < world_ranks.size(); ++r) {
@@ -35,13 +35,13 @@ Result<std::unique_ptr<Hierarchy>> Hierarchy::Open(World& world, const std::stri
   }
   hierarchy->node = hierarchy->node_of[static_cast<size_t>(rank)];
   for (const std::vector<int>& node : hierarchy->nodes) {
-    if (node.size() > Meeting::kMaxSlotRanks) return std::unique_ptr<Hierarchy>();
+    if (node.size() > Meeting::kMaxSlotRanks) return nullptr;
   }
   std::vector<int> neighbours;
   for (const int peer : hierarchy->neighbours()) {
     neighbours.push_back(world_ranks[static_cast<size_t>(peer)]);
   }
-  NPUMESH_ASSIGN_OR_RETURN(hierarchy->meeting, Meeting::Open(world, name + " in node", neighbours));
+  hierarchy->meeting = Meeting::Of(world, name + " in node", neighbours);
   return hierarchy;
 }
 

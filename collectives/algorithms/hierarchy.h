@@ -31,10 +31,10 @@ struct Hierarchy {
   int node = 0;                         // of this rank
   std::unique_ptr<Meeting> meeting;     // of the members of this node, in that order
 
-  // Collective over the group, whose members are on several nodes. Null when a node has more
-  // members than can meet in shared memory. `rank` is this rank's group rank.
-  static Result<std::unique_ptr<Hierarchy>> Open(World& world, const std::string& name,
-                                                 const std::vector<int>& world_ranks, int rank);
+  // Of a group whose members are on several nodes; they have yet to meet. Null when a node has more
+  // members than can meet in shared memory. `rank` is this rank's group rank. Local.
+  static std::unique_ptr<Hierarchy> Of(World& world, const std::string& name,
+                                       const std::vector<int>& world_ranks, int rank);
 
   const std::vector<int>& neighbours() const { return nodes[static_cast<size_t>(node)]; }
   bool is_near(int peer) const { return node_of[static_cast<size_t>(peer)] == node; }

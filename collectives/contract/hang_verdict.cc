@@ -217,13 +217,13 @@ class Drawing {
     if (const Position* busy = Busy(sight)) return InCall(rank, *busy);
     if (here != nullptr && here->phase == Phase::kClosed) return "has left the group" + last;
     const Position* latest = Latest(sight);
-    if (latest == nullptr) return "has not created any group yet";
+    if (latest == nullptr) return "has not used any group yet";
     if (latest->phase == Phase::kBroken) return GivenUp(rank, *latest);
     if (here == nullptr && !Missing(rank)) {
       return fmt::format("is not in any collective since {}", Since(*latest));
     }
     if (here == nullptr) {
-      return fmt::format("has not created this group and is not in any collective since {}",
+      return fmt::format("has not used this group yet and is not in any collective since {}",
                          Since(*latest));
     }
     return fmt::format("is not in any collective since {} ({})", Since(*latest),

@@ -45,6 +45,14 @@ bool LineExchange::HasCome(size_t i) {
   return true;
 }
 
+bool LineExchange::HasBegun(size_t i) const {
+  const Round& round = slots_.round(i, call_);
+  return slots_.Arrived(i, call_) ||
+         std::any_of(std::begin(round.lines), std::end(round.lines), [this](const auto& line) {
+           return line.stamp.load(std::memory_order_acquire) == stamp_;
+         });
+}
+
 bool LineExchange::TakeLines(size_t i) {
   const StampedLine* const lines = slots_.round(i, call_).lines;
   std::byte* const to = data_.data() + i * kRoom;

@@ -41,6 +41,8 @@ class LineExchange {
   void Write(Round& round, std::span<const std::byte> bytes);
   // The lines of member i are here, or it has arrived without them.
   bool HasCome(size_t i);
+  // Member i has begun to write lines for this request, or has arrived.
+  bool HasBegun(size_t i) const;
   // What member i has sent, for this member its own buffer; valid until the next call.
   const std::byte* Data(size_t i) const {
     return i == slots_.rank() ? eager_.bytes.data() : data_.data() + i * kRoom;

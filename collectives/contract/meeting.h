@@ -64,11 +64,15 @@ class Meeting {
   // Groups of more ranks than this do not fit a slot and meet by messages.
   static constexpr int kMaxSlotRanks = 512;
 
-  // Collective over the group, whose members are `world_ranks`. Waits up to env.connect_timeout.
-  // `world` must outlive the meeting.
-  static Result<std::unique_ptr<Meeting>> Open(World& world, const std::string& name,
-                                               const std::vector<int>& world_ranks);
+  // Of the group whose members are `world_ranks`. `world` must outlive the meeting. Local.
+  static std::unique_ptr<Meeting> Of(World& world, const std::string& name,
+                                     const std::vector<int>& world_ranks);
   virtual ~Meeting() = default;
+
+  // Collective. The members find each other, once and before any call. Waits up to `limit`, and
+  // says that it waits in `what`: "creating group "tp"", or the group's first call. Groups of equal
+  // name and members are told apart by the order in which they meet.
+  virtual Status Meet(const std::string& what, std::chrono::seconds limit) = 0;
 
   // Collective. Waits for all, compares all: requests, and that every block is expected as it is
   // sent. On disagreement every rank gets the same error, after which the meeting must not be used

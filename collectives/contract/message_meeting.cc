@@ -19,15 +19,12 @@ class MessageMeeting final : public Meeting {
         world_ranks_(std::move(world_ranks)),
         waiter_(world, name_, world_ranks_) {}
 
-  Status Meet() {
+  Status Meet(const std::string& what, std::chrono::seconds limit) override {
     const auto key = static_cast<uint32_t>(MeetingKey(world_, name_, world_ranks_));
-    Result<std::unique_ptr<PlainGroup>> group =
-        world_.transport().Group(world_ranks_, key, Deadline::After(world_.env().connect_timeout));
-    if (!group.ok()) {
-      return group.status().WithContext(fmt::format("creating group \"{}\"", name_));
-    }
-    plain_ = *std::move(group);
-    return Status();
+    return Watched(what, limit, [&](Deadline deadline) -> Status {
+      NPUMESH_ASSIGN_OR_RETURN(plain_, world_.transport().Group(world_ranks_, key, deadline));
+      return Status();
+    });
   }
 
   Status Arrive(const Announcement& announcement, const Buffers& buffers,
@@ -73,18 +70,24 @@ class MessageMeeting final : public Meeting {
   Result<std::vector<std::remove_const_t<T>>> Gather(const Request& request,
                                                      std::span<T, N> values) {
     std::vector<std::remove_const_t<T>> all(world_ranks_.size() * values.size());
+    NPUMESH_RETURN_IF_ERROR(Watched(Where(request), exec_timeout(), [&](Deadline deadline) {
+      return plain_->AllGather(values.data(), all.data(), values.size_bytes(), deadline);
+    }));
+    return all;
+  }
+
+  // A wait of `step` in `what`, which says past the soft limit who is likely to be missing.
+  Status Watched(const std::string& what, std::chrono::seconds limit,
+                 const std::function<Status(Deadline)>& step) {
     WaitState state(world_);
-    const std::function<Status()> remark = [&] {
-      return waiter_.Remark(state, Where(request), exec_timeout());
-    };
-    Deadline deadline = ExecDeadline(exec_timeout());
+    const std::function<Status()> remark = [&] { return waiter_.Remark(state, what, limit); };
+    Deadline deadline = ExecDeadline(limit);
     deadline.meanwhile = &remark;
-    const Status status =
-        plain_->AllGather(values.data(), all.data(), values.size_bytes(), deadline);
-    if (status.ok()) return all;
+    const Status status = step(deadline);
+    if (status.ok()) return status;
     // A peer of this node that failed has said why.
     const Status known = world_.board().CheckPeers(world_ranks_);
-    return (known.ok() ? status : known).WithContext(Where(request));
+    return (known.ok() ? status : known).WithContext(what);
   }
 
   World& world_;
@@ -97,11 +100,9 @@ class MessageMeeting final : public Meeting {
 
 }  // namespace
 
-Result<std::unique_ptr<Meeting>> OpenMessageMeeting(World& world, const std::string& name,
-                                                    const std::vector<int>& world_ranks) {
-  auto meeting = std::make_unique<MessageMeeting>(world, name, world_ranks);
-  NPUMESH_RETURN_IF_ERROR(meeting->Meet());
-  return std::unique_ptr<Meeting>(std::move(meeting));
+std::unique_ptr<Meeting> MakeMessageMeeting(World& world, const std::string& name,
+                                            const std::vector<int>& world_ranks) {
+  return std::make_unique<MessageMeeting>(world, name, world_ranks);
 }
 
 }  // namespace npumesh

@@ -11,9 +11,9 @@
 
 namespace npumesh {
 
-// As Meeting::Open, for any members.
-Result<std::unique_ptr<Meeting>> OpenMessageMeeting(World& world, const std::string& name,
-                                                    const std::vector<int>& world_ranks);
+// As Meeting::Of, for any members.
+std::unique_ptr<Meeting> MakeMessageMeeting(World& world, const std::string& name,
+                                            const std::vector<int>& world_ranks);
 
 }  // namespace npumesh
 

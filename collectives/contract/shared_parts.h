@@ -40,14 +40,14 @@ class SharedParts {
   bool IsNeighbour(size_t i) const {
     return i != slots_.rank() && slots_.CpuAtArrival(i, call_) == sched_getcpu();
   }
+  // The part of member i is done. The own one was run by a member that is waited for.
+  bool IsDone(size_t i) const {
+    return i == slots_.rank() || slots_.Departed(i, call_) || slots_.PartEnded(i, call_);
+  }
   // Waits until the parts of all are done. REQUIRES: this rank has departed.
   Status Await() const {
-    return wait_.ForAll(
-        [this](size_t i) {
-          // The own part was run by one who is waited for.
-          return i == slots_.rank() || slots_.Departed(i, call_) || slots_.PartEnded(i, call_);
-        },
-        [this](size_t i) { return slots_.CpuAtArrival(i, call_); });
+    return wait_.ForAll([this](size_t i) { return IsDone(i); },
+                        [this](size_t i) { return slots_.CpuAtArrival(i, call_); });
   }
 
  private:

@@ -1,4 +1,4 @@
-// Slot: the shared-memory layout by which the ranks of a node meet. Version 4.
+// Slot: the shared-memory layout by which the ranks of a node meet. Version 5.
 //
 //   shared area of a rank = directory (kSlots keys of 8 bytes) | slot 0 | slot 1 | ...
 //
@@ -41,6 +41,12 @@ struct Part {
   std::atomic<uint64_t> ended;  // release: all of it stands before it
 };
 
+// That a member gives a call up, or thinks of it (window_slots.h); 0: it does not. In the line that
+// hardly ever changes, because every call reads it.
+struct GivingUp {
+  std::atomic<uint64_t> word;
+};
+
 // Eager data of one call that say themselves which call they belong to, so that a reader polls the
 // line that it wants and reads nothing else (line_exchange.h).
 struct alignas(kCacheLine) StampedLine {
@@ -75,8 +81,9 @@ struct Slot {
 
   Departure departure;
   alignas(kCacheLine) uint64_t base;  // published by the key
-  Part part;                          // in the same line: nobody reads `base` then
-  Round rounds[2];                    // call c uses rounds[c % 2]
+  Part part;                          // in the same line: no member reads `base` then
+  alignas(kCacheLine) GivingUp giving_up;
+  Round rounds[2];  // call c uses rounds[c % 2]
   // Blocks of an AllToAll(V), whose calls end with a wait for all departures: one copy is enough.
   uint64_t send_bytes[Meeting::kMaxSlotRanks];
   uint64_t send_at[Meeting::kMaxSlotRanks];
@@ -87,8 +94,9 @@ static_assert(sizeof(Arrival) == kCacheLine && sizeof(Departure) == kCacheLine);
 static_assert(sizeof(StampedLine) == kCacheLine);
 static_assert(sizeof(Round) == (1 + Round::kLines) * kCacheLine + 448 + Meeting::kEagerBytes);
 static_assert(sizeof(RingCell) == 2 * kCacheLine);
+// A line more, because cells are aligned to two.
 static_assert(sizeof(Slot) ==
-              2 * kCacheLine + 2 * sizeof(Round) + 3 * 4096 + Slot::kRingCells * sizeof(RingCell));
+              4 * kCacheLine + 2 * sizeof(Round) + 3 * 4096 + Slot::kRingCells * sizeof(RingCell));
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 struct SlotDirectory {

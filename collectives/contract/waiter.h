@@ -5,6 +5,7 @@
 #define NPUMESH_COLLECTIVES_CONTRACT_WAITER_H_
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,9 @@ class Waiter {
   template <typename What, typename Here, typename Cpu>
   Status ForAll(What what, std::chrono::seconds limit, Here here, Cpu cpu) const;
 
+  // Asked while a wait of ForAll lasts; an error ends the wait.
+  void set_watch(std::function<Status()> watch) { watch_ = std::move(watch); }
+
   // For a wait in which members cannot be seen coming, because they send messages; to be called now
   // and then while it lasts. Says, past the soft limit, who is likely to be missing. `absent`:
   // world ranks that certainly have not entered the call yet. An error ends the wait.
@@ -71,6 +75,7 @@ class Waiter {
   World& world_;
   std::string group_;
   std::vector<int> world_ranks_;
+  std::function<Status()> watch_;
 };
 
 template <typename What, typename Here, typename Cpu>

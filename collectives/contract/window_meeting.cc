@@ -1,8 +1,10 @@
 #include "collectives/contract/window_meeting.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "collectives/contract/line_exchange.h"
@@ -16,8 +18,12 @@
 namespace npumesh {
 namespace {
 
+// The call in which the members meet for the first time; theirs follow.
+constexpr uint64_t kMeetingCall = 1;
 // Added to the number of a call by those who have read why it failed.
 constexpr uint64_t kSettled = uint64_t{1} << 40;
+// Longer than what one processor has stored can be hidden from another.
+constexpr auto kUntilSeen = std::chrono::milliseconds(10);
 
 class WindowMeeting final : public Meeting {
  public:
@@ -30,7 +36,9 @@ class WindowMeeting final : public Meeting {
         wait_(*this, slots_, waiter_),
         run_ahead_(slots_, wait_),
         parts_(slots_, wait_),
-        lines_(slots_) {}
+        lines_(slots_) {
+    waiter_.set_watch([this] { return CheckRetreats(); });
+  }
 
   ~WindowMeeting() override {
     const Status verdict = Close();
@@ -50,28 +58,34 @@ class WindowMeeting final : public Meeting {
         [&] { return read() || (disputed = run_ahead_.Disputed(sequence_)) != 0; },
         [&] { return deadline.expired() ? Error(Code::kTimeout, "slow") : GoneAny(); });
     const Status verdict = disputed != 0 ? Settle(disputed) : Status();
-    slots_.Release(read());
+    slots_.Release(read() && !slots_.RetreatOf(slots_.rank()));
     return verdict;
   }
 
   // Takes a slot, announces it and finds the others'.
-  Status Meet() {
+  Status Meet(const std::string& what, std::chrono::seconds limit) override {
     key_ = MeetingKey(world_, name_, slots_.world_ranks());
     NPUMESH_RETURN_IF_ERROR(slots_.Claim(key_, name_));
-    const auto what = [this] { return fmt::format("creating group \"{}\"", name_); };
-    NPUMESH_RETURN_IF_ERROR(waiter_.ForAll(
-        what, world_.env().connect_timeout, [this](size_t i) { return slots_.Find(i); },
-        [](size_t) { return -1; }));
+    sequence_ = kMeetingCall;
+    wait_.set_what(what);
+    wait_.set_call(kMeetingCall);
+    const Status found =
+        waiter_.ForAll([&what] { return what; }, limit, [this](size_t i) { return slots_.Find(i); },
+                       [](size_t) { return -1; });
+    if (!found.ok()) return GiveUp(kMeetingCall, found);
     // No member uses a slot before all members have found all slots.
     NPUMESH_RETURN_IF_ERROR(Arrive(Request(), Buffers(), EagerData()));
-    return Depart();
+    NPUMESH_RETURN_IF_ERROR(Depart());
+    wait_.set_what({});
+    return Status();
   }
 
   Status Arrive(const Announcement& announcement, const Buffers& buffers,
                 const EagerData& eager) override {
     uint64_t disputed = 0;
     if (run_ahead_.Takes(announcement, eager.leader())) {
-      NPUMESH_RETURN_IF_ERROR(run_ahead_.Arrive(sequence_, eager, &disputed));
+      const Status came = run_ahead_.Arrive(sequence_, eager, &disputed);
+      if (!came.ok()) return GiveUp(sequence_, came);
       return disputed == 0 ? Status() : Settle(disputed);
     }
     NPUMESH_RETURN_IF_ERROR(MeetAll(announcement, buffers, eager, &disputed));
@@ -85,7 +99,9 @@ class WindowMeeting final : public Meeting {
   Status Depart() override {
     const uint64_t call = sequence_;
     Pass();
-    return wait_.ForDepartures(call);
+    return Together(
+        call, [&] { return wait_.ForDepartures(call); },
+        [&](size_t i) { return slots_.Departed(i, call); });
   }
 
   SharedParts* parts() override {
@@ -94,8 +110,10 @@ class WindowMeeting final : public Meeting {
   }
 
   Status DepartShared() override {
+    const uint64_t call = sequence_;
     Pass();
-    return parts_.Await();
+    return Together(
+        call, [&] { return parts_.Await(); }, [&](size_t i) { return parts_.IsDone(i); });
   }
 
   void Pass() override {
@@ -141,6 +159,12 @@ class WindowMeeting final : public Meeting {
     wait_.set_call(call);
     lines_.Begin(call, compare_ ? announcement.content_fingerprint : 0, eager);
     Announce(announcement, call, buffers, eager.bytes);
+    return Together(
+        call, [&] { return AwaitAll(call, disputed); },
+        [&](size_t i) { return lines_.active() ? lines_.HasBegun(i) : slots_.Arrived(i, call); });
+  }
+
+  Status AwaitAll(uint64_t call, uint64_t* disputed) {
     const auto cpu = [this, call](size_t i) { return slots_.CpuAtArrival(i, call - 1); };
     NPUMESH_RETURN_IF_ERROR(run_ahead_.Await(
         call, disputed, [this, call](size_t i) { return HasCome(i, call); }, cpu));
@@ -148,6 +172,73 @@ class WindowMeeting final : public Meeting {
     // What the others want stands in their arrival lines, which come after the data.
     return run_ahead_.Await(
         call, disputed, [this, call](size_t i) { return slots_.Arrived(i, call); }, cpu);
+  }
+
+  // `wait`, which this member has announced itself for, until all members are where `there` says:
+  // it ends well on all of them or on none.
+  template <typename Wait, typename There>
+  Status Together(uint64_t call, Wait wait, There there) {
+    for (;;) {
+      Status status = wait();
+      if (status.ok()) {
+        // What this member has announced is on its way before it looks (kUntilSeen).
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (!slots_.AnyRetreat()) return Status();
+        status = AwaitDecisions(call);
+        if (status.ok()) return Status();
+      } else if (!MayRetreat(call, status, there)) {
+        continue;
+      }
+      return GiveUp(call, status);
+    }
+  }
+
+  // Whether no member can have seen all others in `call`, and none will.
+  template <typename There>
+  bool MayRetreat(uint64_t call, const Status& why, There there) {
+    slots_.SetRetreat({call, false, why.code()});
+    std::this_thread::sleep_for(kUntilSeen);
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (i == slots_.rank()) continue;
+      const auto theirs = slots_.RetreatOf(i);
+      if ((theirs && theirs->decided) || !there(i)) return true;
+    }
+    slots_.TakeBackRetreat();
+    return false;
+  }
+
+  Status GiveUp(uint64_t call, const Status& why) {
+    slots_.SetRetreat({call, true, why.code()});
+    return why;
+  }
+
+  // REQUIRES: all have been seen in `call`. Waits until those who think of giving it up have
+  // decided.
+  [[gnu::cold]] Status AwaitDecisions(uint64_t call) {
+    const auto decided = [&] {
+      for (size_t i = 0; i < slots_.size(); ++i) {
+        const auto theirs = slots_.RetreatOf(i);
+        if (theirs && theirs->call <= call && !theirs->decided) return false;
+      }
+      return true;
+    };
+    NPUMESH_RETURN_IF_ERROR(WaitUntil(world_.wait_policy(), decided, [this] { return GoneAny(); }));
+    return CheckRetreats(call);
+  }
+
+  // A member that has given up this call, or one before it, comes to none any more.
+  Status CheckRetreats() const { return CheckRetreats(wait_.call()); }
+  Status CheckRetreats(uint64_t call) const {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      const auto theirs = slots_.RetreatOf(i);
+      if (i == slots_.rank() || !theirs || !theirs->decided || theirs->call > call) continue;
+      return Error(theirs->code, "{} (group {}): rank {} has given up call {}, because {}",
+                   wait_.Where(), name_, slots_.world_ranks()[i], theirs->call,
+                   theirs->code == Code::kTimeout
+                       ? "it had waited as long as it may (HCCL_EXEC_TIMEOUT) or without hope"
+                       : "it failed; its message says why");
+    }
+    return Status();
   }
 
   bool HasCome(size_t i, uint64_t call) {
@@ -260,8 +351,8 @@ class WindowMeeting final : public Meeting {
   SharedParts parts_;
   LineExchange lines_;
   uint64_t key_ = 0;
-  uint64_t sequence_ = 1;       // of the call under way, or the next
-  uint64_t published_[2] = {};  // serials of the requests that stand in the rounds
+  uint64_t sequence_ = kMeetingCall + 1;  // of the call under way, or the next
+  uint64_t published_[2] = {};            // serials of the requests that stand in the rounds
   bool compare_ = true;
   bool closed_ = false;
   std::unique_ptr<PlainGroup> plain_;
@@ -269,11 +360,9 @@ class WindowMeeting final : public Meeting {
 
 }  // namespace
 
-Result<std::unique_ptr<Meeting>> OpenWindowMeeting(World& world, const std::string& name,
-                                                   const std::vector<int>& world_ranks) {
-  auto meeting = std::make_unique<WindowMeeting>(world, name, world_ranks);
-  NPUMESH_RETURN_IF_ERROR(meeting->Meet());
-  return std::unique_ptr<Meeting>(std::move(meeting));
+std::unique_ptr<Meeting> MakeWindowMeeting(World& world, const std::string& name,
+                                           const std::vector<int>& world_ranks) {
+  return std::make_unique<WindowMeeting>(world, name, world_ranks);
 }
 
 }  // namespace npumesh

@@ -9,6 +9,13 @@
 //   departed   Depart or Pass has written the number into this member's departure line; Depart
 //              waits for the lines of all
 //
+// A member that has waited too long gives the call up only when no member can be running it, and
+// then none will: it says that it thinks of giving up, waits until those who have not seen that
+// have been seen themselves, and looks who has arrived. If all have, it goes on; else it decides.
+// Each member looks for such words after it has seen all arrive, and before it runs. So either all
+// run the call or none does, and no member writes into a buffer of one that has left. Departures
+// end in the same way.
+//
 // When fingerprints differ, every member reads the requests of all and gets the same text from
 // them. It leaves only after all have read, and the meeting is over.
 //
@@ -27,9 +34,9 @@
 
 namespace npumesh {
 
-// As Meeting::Open, for members of one node.
-Result<std::unique_ptr<Meeting>> OpenWindowMeeting(World& world, const std::string& name,
-                                                   const std::vector<int>& world_ranks);
+// As Meeting::Of, for members of one node.
+std::unique_ptr<Meeting> MakeWindowMeeting(World& world, const std::string& name,
+                                           const std::vector<int>& world_ranks);
 
 }  // namespace npumesh
 

@@ -17,12 +17,17 @@ void MakeReady(Slot* slot) {
   slot->departure.sequence.store(slot->base, std::memory_order_release);
   slot->part.taken.store(slot->base, std::memory_order_release);
   slot->part.ended.store(slot->base, std::memory_order_release);
+  slot->giving_up.word.store(0, std::memory_order_release);
   for (Round& round : slot->rounds) {
     round.arrival.sequence.store(slot->base, std::memory_order_release);
     for (StampedLine& line : round.lines) line.stamp.store(0, std::memory_order_release);
   }
   for (RingCell& cell : slot->ring) cell.sequence.store(slot->base, std::memory_order_release);
 }
+
+// GivingUp::word = stamp of the call << 8 | code << 1 | decided.
+constexpr int kCodeBits = 7;
+constexpr uint64_t kCodeMask = (1u << kCodeBits) - 1;
 
 }  // namespace
 
@@ -100,6 +105,21 @@ bool WindowSlots::TakePart(size_t i, uint64_t call) {
   const uint64_t stamp = Stamp(i, call);
   uint64_t before = taken.load(std::memory_order_relaxed);
   return before != stamp && taken.compare_exchange_strong(before, stamp);
+}
+
+// Every store that others may have seen before it is seen before it.
+void WindowSlots::SetRetreat(const Retreat& retreat) {
+  const uint64_t word = Stamp(rank_, retreat.call) << (kCodeBits + 1) |
+                        static_cast<uint64_t>(retreat.code) << 1 | (retreat.decided ? 1 : 0);
+  mine().giving_up.word.exchange(word, std::memory_order_seq_cst);
+}
+
+std::optional<WindowSlots::Retreat> WindowSlots::RetreatOf(size_t i) const {
+  if (slots_[i] == nullptr) return std::nullopt;
+  const uint64_t word = slots_[i]->giving_up.word.load(std::memory_order_acquire);
+  if (word == 0) return std::nullopt;
+  return Retreat{(word >> (kCodeBits + 1)) - bases_[i], (word & 1) != 0,
+                 static_cast<Code>(word >> 1 & kCodeMask)};
 }
 
 uint64_t WindowSlots::FirstDeparture() const {

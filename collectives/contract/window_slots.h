@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,24 @@ class WindowSlots {
   }
   bool PartEnded(size_t i, uint64_t call) const {
     return slots_[i]->part.ended.load(std::memory_order_acquire) == Stamp(i, call);
+  }
+
+  // ---- giving up (window_meeting.h) ----
+
+  // A call that a member gives up. `decided` is false while it still looks whether it may.
+  struct Retreat {
+    uint64_t call = 0;
+    bool decided = false;
+    Code code = Code::kOk;  // why
+  };
+  void SetRetreat(const Retreat& retreat);
+  void TakeBackRetreat() { mine().giving_up.word.store(0, std::memory_order_release); }
+  // Of member i; empty: it gives up none.
+  std::optional<Retreat> RetreatOf(size_t i) const;
+  bool AnyRetreat() const {
+    uint64_t words = 0;
+    for (const Slot* slot : slots_) words |= slot->giving_up.word.load(std::memory_order_acquire);
+    return words != 0;
   }
 
   // Where member i was in the last call in which it followed a sender.

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "collectives/contract/meeting.h"
 #include "collectives/contract/waiter.h"
@@ -27,7 +28,10 @@ class WindowWait {
 
   // The call that this member begins, and what it wants in it: a request in one of its rounds.
   void set_call(uint64_t call) { call_ = call; }
+  uint64_t call() const { return call_; }
   void set_request(const Request& request) { request_ = &request; }
+  // What this member waits in, in place of a call; empty: a call.
+  void set_what(std::string what) { what_ = std::move(what); }
 
   // "allreduce "x", call 7".
   std::string Where() const;
@@ -48,6 +52,7 @@ class WindowWait {
   const Meeting& meeting_;
   const WindowSlots& slots_;
   const Waiter& waiter_;
+  std::string what_;
   uint64_t call_ = 0;
   const Request* request_ = nullptr;
 };

@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace npumesh {
@@ -28,23 +27,12 @@ Result<Communicator*> GroupSet::Group(const std::string& group) {
     return Error(Code::kInvalidArgument, "rank {} is not a member of group \"{}\", ranks {}",
                  world_.rank(), group, fmt::join(members.world_ranks, ","));
   }
+  CommunicatorOptions options;
+  options.meets_late = true;
   NPUMESH_ASSIGN_OR_RETURN(
       std::unique_ptr<Communicator> communicator,
-      Communicator::Create(world_, memory_, name, std::move(members.world_ranks)));
+      Communicator::Create(world_, memory_, name, std::move(members.world_ranks), options));
   return communicators_.emplace(name, std::move(communicator)).first->second.get();
-}
-
-Status GroupSet::Prepare(const std::vector<std::string>& groups) {
-  std::vector<std::pair<std::vector<int>, std::string>> ordered;
-  for (const std::string& group : groups) {
-    NPUMESH_ASSIGN_OR_RETURN(Members members, MembersOf(group));
-    ordered.emplace_back(std::move(members.world_ranks), group);
-  }
-  std::sort(ordered.begin(), ordered.end());
-  for (const auto& [ranks, group] : ordered) {
-    NPUMESH_RETURN_IF_ERROR(Group(group).status());
-  }
-  return Status();
 }
 
 Communicator::Totals GroupSet::totals() const {

@@ -23,13 +23,9 @@ class GroupSet final : public GroupProvider {
   // `world` and `memory` must outlive it.
   GroupSet(World& world, DeviceMemory& memory, GroupTable table);
   ~GroupSet() override;
-  // Collective over the group when it is first asked for. kInvalidArgument when this rank is no
-  // member.
+  // Local: the members meet in the first collective of the group (communicator.h), so a rank waits
+  // for the others only where its graph says so. kInvalidArgument when this rank is no member.
   Result<Communicator*> Group(const std::string& group) override;
-  // Collective over each of these groups: makes their communicators, ordered by members and name.
-  // Ranks that share groups so meet in the same order whatever order their graphs name them in;
-  // making them one by one, as kernels ask, could deadlock.
-  Status Prepare(const std::vector<std::string>& groups);
   Result<Members> MembersOf(const std::string& group) override;
   // Sum over all communicators.
   Communicator::Totals totals() const;

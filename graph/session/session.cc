@@ -13,6 +13,7 @@
 #include "graph/session/prepare_model.h"
 #include "runtime/base/advice.h"
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 
 namespace npumesh {
 namespace {
@@ -79,6 +80,9 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
 }
 
 Status Session::Check() {
+  // OpenMP ends the process when it cannot have them.
+  NPUMESH_RETURN_IF_ERROR(TryThreads(options_.compile.threads - 1,
+                                     "kernels (--threads, OMP_NUM_THREADS; 1 needs none)"));
   NPUMESH_RETURN_IF_ERROR(CheckModel(model_, *registry_));
   NPUMESH_ASSIGN_OR_RETURN(inputs_, InputsOf(model_));
   for (const std::string& group : group_names_) {
@@ -270,7 +274,6 @@ Result<std::vector<TensorType>> Session::TypesOfOutputs(const std::vector<PlanOp
 Result<std::vector<PlanOperand>> Session::Ready(const std::vector<PlanOperand>& inputs) {
   NPUMESH_ASSIGN_OR_RETURN(std::vector<PlanOperand> operands, OperandsOf(inputs));
   NPUMESH_RETURN_IF_ERROR(Freeze(inputs));
-  NPUMESH_RETURN_IF_ERROR(MakeGroups());
   if (static_kernels_ != nullptr) static_kernels_->See(OpenSizes(operands));
   return operands;
 }
@@ -290,14 +293,6 @@ std::vector<int64_t> Session::OpenSizes(const std::vector<PlanOperand>& operands
     }
   }
   return sizes;
-}
-
-Status Session::MakeGroups() {
-  if (groups_made_) return Status();
-  // On every rank in the same order, and before anything that could fail on one rank only.
-  NPUMESH_RETURN_IF_ERROR(groups_->Prepare(group_names_));
-  groups_made_ = true;
-  return Status();
 }
 
 void Session::TakeStats() {

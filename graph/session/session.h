@@ -182,8 +182,6 @@ class Session {
   Status Freeze(const std::vector<PlanOperand>& inputs);
   // What a RefData holds; nullopt when it was never given, or is no RefData.
   std::optional<PlanOperand> HeldRef(int position) const;
-  // Makes all communicators at the first compilation. Collective over them.
-  Status MakeGroups();
   // The compile options, with the graph dump looking on and what the environment says.
   CompileOptions Observed();
   void WriteSummary();
@@ -207,7 +205,6 @@ class Session {
   std::unique_ptr<GroupSet> groups_;
   GraphDump graph_dump_;
   std::unique_ptr<TensorDump> tensor_dump_;  // null: nothing is dumped
-  bool groups_made_ = false;
   LoopNotices loops_;
   ProgramStats program_stats_;
   std::unique_ptr<Program> program_;

@@ -58,7 +58,7 @@ class System {
   Result<int> WorldRankFromGroupRank(const std::string& group, int group_rank);
   Result<int> GroupRankFromWorldRank(int world_rank, const std::string& group);
 
-  // Collective over the group when it is first asked for.
+  // Local; the members meet in its first collective.
   Result<Communicator*> Group(const std::string& group = std::string(kWorldGroup));
   // Device memory of this rank.
   Result<DeviceMemory*> Memory();

@@ -217,7 +217,7 @@ Call PlanReceive(const OpContext& op, Check& check) {
   call.wire = WireType(dtype, check);
   const std::vector<int64_t> shape = op.attr_ints("shape");
   for (const int64_t dimension : shape) {
-    check.That(dimension > 0, "shape has a dimension of {}, expected 1 or more", dimension);
+    check.That(dimension >= 0, "shape has a dimension of {}, expected 0 or more", dimension);
   }
   call.outputs = {{dtype, Shape(shape)}};
   return call;

@@ -78,8 +78,8 @@ class GroupProvider {
  public:
   virtual ~GroupProvider() = default;
   // The communicator for a graph's `group` attribute ("hccl_world_group", "tag=..;rank_list=0,1",
-  // or a name from model_relation_config.json). Collective over the group when it is first asked
-  // for. Null from a provider without ranks, which serves to plan: kernels are made, but not run.
+  // or a name from model_relation_config.json). Local: the members meet in its first collective.
+  // Null from a provider without ranks, which serves to plan: kernels are made, but not run.
   virtual Result<Communicator*> Group(const std::string& group) = 0;
   // Members of the group in group order and this rank's place in it; -1: not a member. Not
   // collective.

@@ -42,7 +42,8 @@ Status Call(Meeting& meeting, World& world, uint64_t call, bool eager) {
 
 TEST(Meeting, EagerDataAreTheirCallsOwn) {
   ExpectAllOk(RunRanks(3, TestEnv(), [](World& world) -> Status {
-    NPUMESH_ASSIGN_OR_RETURN(const auto meeting, Meeting::Open(world, "m", {0, 1, 2}));
+    const auto meeting = Meeting::Of(world, "m", {0, 1, 2});
+    NPUMESH_RETURN_IF_ERROR(meeting->Meet("creating", world.env().connect_timeout));
     for (uint64_t call = 0; call < 2000; ++call) {
       NPUMESH_RETURN_IF_ERROR(Call(*meeting, world, call, call % 7 != 3));
     }
@@ -77,7 +78,8 @@ Status Exchange(Meeting& meeting, World& world, uint64_t call, uint64_t size, in
 // Around every size at which one more cache line is needed, and where lines end.
 TEST(Meeting, EagerDataHaveAnySize) {
   ExpectAllOk(RunRanks(3, TestEnv(), [](World& world) -> Status {
-    NPUMESH_ASSIGN_OR_RETURN(const auto meeting, Meeting::Open(world, "m", {0, 1, 2}));
+    const auto meeting = Meeting::Of(world, "m", {0, 1, 2});
+    NPUMESH_RETURN_IF_ERROR(meeting->Meet("creating", world.env().connect_timeout));
     uint64_t call = 0;
     for (uint64_t size = 1; size <= 1200; ++size) {
       const int sender = static_cast<int>(size % 4) - 1;
@@ -100,7 +102,8 @@ TEST(Meeting, SmallCallsThatDifferAreFound) {
   for (const auto& [usual, other] : wishes) {
     std::array<std::string, 3> texts;
     RunRanks(3, TestEnv(), [&](World& world) -> Status {
-      NPUMESH_ASSIGN_OR_RETURN(const auto meeting, Meeting::Open(world, "m", {0, 1, 2}));
+      const auto meeting = Meeting::Of(world, "m", {0, 1, 2});
+      NPUMESH_RETURN_IF_ERROR(meeting->Meet("creating", world.env().connect_timeout));
       for (uint64_t call = 0; call < 3; ++call) {
         NPUMESH_RETURN_IF_ERROR(Exchange(*meeting, world, call, 16, -1));
       }
@@ -125,7 +128,8 @@ TEST(Meeting, SmallCallsThatDifferAreFound) {
 TEST(Meeting, LeavingAfterAnEagerCallHarmsNobody) {
   ExpectAllOk(RunRanks(3, TestEnv(), [](World& world) -> Status {
     for (uint64_t round = 0; round < 50; ++round) {
-      NPUMESH_ASSIGN_OR_RETURN(const auto meeting, Meeting::Open(world, "m", {0, 1, 2}));
+      const auto meeting = Meeting::Of(world, "m", {0, 1, 2});
+      NPUMESH_RETURN_IF_ERROR(meeting->Meet("creating", world.env().connect_timeout));
       NPUMESH_RETURN_IF_ERROR(Call(*meeting, world, round, true));
       NPUMESH_RETURN_IF_ERROR(Call(*meeting, world, round + 1, true));
     }
@@ -135,7 +139,8 @@ TEST(Meeting, LeavingAfterAnEagerCallHarmsNobody) {
 
 TEST(Meeting, RefusalsAndMismatchesEndEagerCallsToo) {
   const std::vector<Status> statuses = RunRanks(2, TestEnv(), [](World& world) -> Status {
-    NPUMESH_ASSIGN_OR_RETURN(const auto meeting, Meeting::Open(world, "m", {0, 1}));
+    const auto meeting = Meeting::Of(world, "m", {0, 1});
+    NPUMESH_RETURN_IF_ERROR(meeting->Meet("creating", world.env().connect_timeout));
     Request request = Barrier();
     if (world.rank() == 1) request.count = 9;
     const uint64_t word = 0;

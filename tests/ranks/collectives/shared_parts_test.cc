@@ -93,7 +93,8 @@ TEST_P(SharedPartsTest, EachPartIsRunOnceAndNobodyLeavesBefore) {
     const auto rank = static_cast<size_t>(world.rank());
     std::mt19937 random(static_cast<uint32_t>(world.rank()));
     std::mt19937 plan(7);  // the same on all ranks
-    NPUMESH_ASSIGN_OR_RETURN(const auto meeting, Meeting::Open(world, "m", AllRanks(ranks)));
+    const auto meeting = Meeting::Of(world, "m", AllRanks(ranks));
+    NPUMESH_RETURN_IF_ERROR(meeting->Meet("creating", world.env().connect_timeout));
     for (uint64_t call = 1; call <= 600; ++call) {
       if (plan() % 4 == 0) NPUMESH_RETURN_IF_ERROR(OtherCall(*meeting, plan() % 2 == 0));
       NPUMESH_RETURN_IF_ERROR(SharedCall(*meeting, call, rank, random, board));
@@ -111,7 +112,8 @@ TEST_P(SharedPartsTest, AGroupMayEndRightAfter) {
     const auto rank = static_cast<size_t>(world.rank());
     std::mt19937 random(static_cast<uint32_t>(world.rank()) + 100);
     for (uint64_t call = 1; call <= 60; ++call) {
-      NPUMESH_ASSIGN_OR_RETURN(const auto meeting, Meeting::Open(world, "m", AllRanks(ranks)));
+      const auto meeting = Meeting::Of(world, "m", AllRanks(ranks));
+      NPUMESH_RETURN_IF_ERROR(meeting->Meet("creating", world.env().connect_timeout));
       NPUMESH_RETURN_IF_ERROR(SharedCall(*meeting, call, rank, random, board));
     }
     return world.Shutdown();

@@ -221,7 +221,7 @@ TEST(HangVerdict, GroupThatARankDoesNotCreate) {
   });
   EXPECT_THAT(told.log,
               HasSubstr("rank 0 has waited 1 s in creating group \"dp\" for rank 1, which "
-                        "has not created this group and is not in any collective since"));
+                        "has not used this group yet and is not in any collective since"));
 }
 
 // Rank 1 runs a loop that does not come to an end, between two calls.

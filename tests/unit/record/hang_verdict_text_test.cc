@@ -54,7 +54,7 @@ TEST(Verdict, SaysWhatTheMissingRankDoes) {
       {At(1, "tp", 411, Phase::kClosed), "has left the group after call 411"},
       {At(1, "tp", 411, Phase::kBroken), "has given up allreduce \"n\" (group tp, call 411)"},
       {At(2, "dp", 3, Phase::kOutside),
-       "has not created this group and is not in any collective since 9.8 s"},
+       "has not used this group yet and is not in any collective since 9.8 s"},
       {At(2, "dp", 0, Phase::kCreating), "creates group dp since 9.8 s"},
       {ended, "has ended its work after call 411"},
       {lost, "is lost (rank 3 of 4 (process 7) has ended)"},
@@ -62,7 +62,7 @@ TEST(Verdict, SaysWhatTheMissingRankDoes) {
        "is not in any collective since 9.8 s (its last call of this group is 411); its process 7 "
        "is "
        "stopped"},
-      {nothing, "has not created any group yet"},
+      {nothing, "has not used any group yet"},
       {Sight(), "is on another node, where it cannot be seen from here"},
   };
   for (const auto& [sight, words] : cases) EXPECT_EQ(Verdict(Scene(sight)), kFront + words);

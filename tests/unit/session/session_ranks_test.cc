@@ -56,23 +56,32 @@ TEST(SessionRanksTest, AllSpellingsOfGroups) {
   }));
 }
 
-// Rank 0 names the groups in another order than rank 1; collectives that are independent in the
-// graph still meet.
-TEST(SessionRanksTest, GroupsAreMadeInOneOrder) {
+// Rank 0 asks for the groups in another order than rank 1, and no rank waits for that.
+TEST(SessionRanksTest, GroupsAreMadeWithoutTheOtherMembers) {
   ExpectAllOk(OnRanks(3, [](World& world, DeviceMemory& memory) {
-    const std::vector<std::vector<std::string>> groups = {
-        {"tag=c;rank_list=0,1", "tag=a;rank_list=0,2"},
-        {"tag=b;rank_list=1,2", "tag=c;rank_list=0,1"},
-        {"tag=a;rank_list=0,2", "tag=b;rank_list=1,2"},
-    };
-    GraphBuilder g;
-    const Value x = g.Data("x", IntType({1}));
-    g.Output({x});
-    NPUMESH_ASSIGN_OR_RETURN(Model model, g.Build());
+    if (world.rank() == 2) return Status();
     GroupSet set(world, memory, {});
-    NPUMESH_RETURN_IF_ERROR(set.Prepare(groups[static_cast<size_t>(world.rank())]));
-    NPUMESH_RETURN_IF_ERROR(set.Prepare(groups[static_cast<size_t>(world.rank())]));
+    for (const char* group : {"tag=c;rank_list=0,1", "", "tag=d;rank_list=1,0,2"}) {
+      const auto made = set.Group(group);
+      NPUMESH_RETURN_IF_ERROR(made.status());
+      EXPECT_EQ(*set.Group(group), *made);
+    }
     return set.totals().calls == 0 ? Status() : Error(Code::kInternal, "nothing was sent yet");
+  }));
+}
+
+// A rank whose graph has no operator of a group of which it is a member runs beside the others.
+TEST(SessionRanksTest, IdleMembersHoldNobody) {
+  ExpectAllOk(OnRanks(3, [](World& world, DeviceMemory& memory) {
+    const auto build = [&](GraphBuilder& g, Value x) {
+      return world.rank() == 0 ? x : Meet(g, x, "tag=;rank_list=1,2");
+    };
+    SessionOptions options = TinySession();
+    NPUMESH_RETURN_IF_ERROR(
+        Expect(RunOnce(world, memory, options, build), world.rank() == 0 ? 0 : 3));
+    return Expect(
+        RunOnce(world, memory, options, [](GraphBuilder& g, Value x) { return Meet(g, x, ""); }),
+        3);
   }));
 }
 

@@ -230,6 +230,20 @@ TEST_F(Collective, SendAndReceiveNameTheirPeer) {
   EXPECT_EQ(ranks_.calls().back(), "Recv count=4 int8 from=1 node=node_under_test");
 }
 
+// What HcomSend sends, HcomReceive takes.
+TEST_F(Collective, ReceivesATensorWithoutElements) {
+  const OpCall receive{.type = "HcomReceive",
+                       .inputs = {},
+                       .attrs = {{"group", AttrValue::String("tp")},
+                                 {"sr_tag", AttrValue::Int(0)},
+                                 {"src_rank", AttrValue::Int(1)},
+                                 {"shape", AttrValue::Ints({2, 0})},
+                                 {"dtype", AttrValue::Type(DataType::kFloat)}},
+                       .groups = &ranks_};
+  EXPECT_TRUE(SameBytes(RunOne(Registry(), receive), FromDoubles(DataType::kFloat, {2, 0}, {})));
+  EXPECT_EQ(ranks_.calls().back(), "Recv count=0 float from=1 node=node_under_test");
+}
+
 // ---- errors ----
 
 TEST_F(Collective, RefusesMessagesThatCannotBe) {
@@ -241,7 +255,7 @@ TEST_F(Collective, RefusesMessagesThatCannotBe) {
       {-1, 1, {2}, "sr_tag is -1"},
       {0, 0, {2}, "src_rank 0 is this rank itself"},
       {0, 2, {2}, "src_rank 2 is outside of group \"tp\" with 2 members"},
-      {0, 1, {2, 0}, "shape has a dimension of 0"},
+      {0, 1, {2, -1}, "shape has a dimension of -1, expected 0 or more"},
   };
   for (const auto& row : rows) {
     const OpCall receive{.type = "HcomReceive",
