@@ -11,16 +11,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <set>
 #include <thread>
 
 #include "runtime/base/log.h"
 #include "runtime/base/process_state.h"
 #include "runtime/base/rank_list.h"
-#include "runtime/base/thread_census.h"
 #include "runtime/world/descriptor_exchange.h"
 #include "runtime/world/message_group.h"
 #include "runtime/world/mpi_calls.h"
+#include "runtime/world/mpi_start.h"
 
 namespace npumesh {
 namespace {
@@ -398,19 +397,14 @@ void FinalizeAtExit() {
   });
 }
 
-// Threads that come while this one and the watch of the start are alone are MPI's own.
 Status InitMpi() {
   IgnoreSignalOfLostRanks();
-  constexpr size_t kAlone = 2;
-  const std::set<pid_t> before = ThreadsOfProcess();
+  constexpr size_t kAlone = 2;  // this one and the watch of the start
   int provided = 0;
-  NPUMESH_RETURN_IF_ERROR(
-      MpiStatus(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init"));
+  const int code = StartNotingThreads(
+      kAlone, [&] { return PMPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided); });
+  NPUMESH_RETURN_IF_ERROR(MpiStatus(code, "MPI_Init"));
   FinalizeAtExit();
-  if (before.empty() || before.size() > kAlone) return Status();
-  std::set<pid_t> made = ThreadsOfProcess();
-  for (const pid_t thread : before) made.erase(thread);
-  AddHelperThreads(made);
   return Status();
 }
 

@@ -3,8 +3,8 @@
 
   standstill.py PROGRAM CASE [TRIALS [SEED]]
 
-CASE: circle, host, message, batch, ended: all ranks must fail long before HCCL_EXEC_TIMEOUT (1836 s), and
-      say that the wait can never end; with NPUMESH_DEADLOCK=wait they must go on waiting. Prints how
+CASE: circle, host, message, batch, ended, the first and the last also with "-own-mpi", where the program
+      starts MPI: all ranks must fail long before HCCL_EXEC_TIMEOUT (1836 s), and say that the wait can never end; with NPUMESH_DEADLOCK=wait they must go on waiting. Prints how
       soon: 4 s on an idle machine.
       seeming: TRIALS random programs, of which ranks are stopped and continued at random; none may
       fail.
@@ -23,6 +23,7 @@ import uuid
 from kill_rank import HANG_SECONDS, MPIRUN, RECOVERY, exports, processes_of, until
 
 RANKS = 3
+OWN_MPI = "-own-mpi"
 
 
 def start(program, *words, out=subprocess.PIPE, **variables):
@@ -48,7 +49,8 @@ def end(job, program, tag):
 def deadlock(program, case):
     """Seconds until the job had failed."""
     begin = time.monotonic()
-    job, tag = start(program, case)
+    words = [case.removesuffix(OWN_MPI)] + (["own-mpi"] if case.endswith(OWN_MPI) else [])
+    job, tag = start(program, *words)
     try:
         said = job.communicate(timeout=HANG_SECONDS)[0]
     except subprocess.TimeoutExpired:
@@ -57,7 +59,7 @@ def deadlock(program, case):
     failed = len(re.findall(r"^ended with 5$|aclrtSynchronizeStream -> acl", said, re.MULTILINE))
     if "this can never end" not in said or failed == 0:
         sys.exit(f"standstill: {case}: nobody says that the wait never ends:\n{said}")
-    if case == "ended" and "rank 1, which has ended its work after call" not in said:
+    if words[0] == "ended" and "rank 1, which has ended its work after call" not in said:
         sys.exit(f"standstill: {case}: rank 1 is not named:\n{said}")
     if not re.search(r"\[ERROR\].*Hccl\w+: .*this can never end", said):
         sys.exit(f"standstill: {case}: the log does not have the full text:\n{said}")

@@ -4,7 +4,10 @@
 //   standstill_program seeming SEED                       a race without one
 //   standstill_program loop                               work without an end
 //
+// With a further word, own-mpi, the program starts MPI itself, as the vendor's tests do.
+//
 // Ends with code 5 when a stream has failed, 1 when something else is wrong.
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -272,8 +275,12 @@ int Run(const std::string& what, const char* seed) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool own_mpi = argc > 2 && std::string(argv[argc - 1]) == "own-mpi";
+  if (own_mpi) MPI_Init(&argc, &argv);
   const int code = Run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : nullptr);
   aclFinalize();
+  // After a deadlock the ranks do not meet again.
+  if (own_mpi && code == 0) MPI_Finalize();
   printf("ended with %d\n", code);
   return code;
 }
