@@ -8,13 +8,22 @@
 namespace npumesh {
 
 Status Comm::Failed(std::string_view call, const Status& status) {
-  HcclResult none = HCCL_SUCCESS;
-  const bool first = async_error_.compare_exchange_strong(none, ResultOf(status.code()));
   Status told = status.WithContext(call);
+  bool first = false;
+  {
+    const std::lock_guard lock(async_mutex_);
+    first = async_error_.ok();
+    if (first) async_error_ = VerdictOf(told);
+  }
   // The program that asks the stream may print no more than a number.
   if (first)
     NPUMESH_ERROR("{} (HcclResult {})", told.message(), static_cast<int>(ResultOf(status.code())));
   return told;
+}
+
+Verdict Comm::async_error() const {
+  const std::lock_guard lock(async_mutex_);
+  return async_error_;
 }
 
 CommTable& CommTable::OfProcess() {

@@ -60,7 +60,7 @@ class Comm {
   }
 
   // The first error of an operator that ran; HCCL_SUCCESS when there was none.
-  HcclResult async_error() const { return async_error_.load(); }
+  Verdict async_error() const;
 
   bool suspended() const { return suspended_.load(); }
   void set_suspended(bool suspended) { suspended_.store(suspended); }
@@ -76,7 +76,8 @@ class Comm {
   std::unique_ptr<Communicator> communicator_;  // collectives under `running_`
   const CommConfig config_;
   const Origin origin_;
-  std::atomic<HcclResult> async_error_{HCCL_SUCCESS};
+  mutable std::mutex async_mutex_;
+  Verdict async_error_;  // guarded by async_mutex_
   std::atomic<bool> suspended_{false};
 };
 

@@ -5,6 +5,7 @@
 #include "collectives/hccl/argument_check.h"
 #include "collectives/hccl/settings.h"
 #include "hccl/hccl_comm.h"
+#include "runtime/acl/device_context.h"
 
 namespace npumesh {
 namespace {
@@ -124,7 +125,10 @@ HcclResult HcclGetCommName(HcclComm comm, char* commName) {
 
 HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
   return Ask("HcclGetCommAsyncError", comm, asyncError, [&](const Comm& live) {
-    *asyncError = live.async_error();
+    const Verdict failure = live.async_error();
+    *asyncError = failure.result;
+    // The call itself has done well; the words are those of the operator.
+    if (!failure.ok()) RecordRecentError(failure.why);
     return Verdict();
   });
 }

@@ -194,6 +194,8 @@ TEST_F(HcclRanks, DisagreementIsSaidToAllWhenTheyWait) {
     HcclResult error = HCCL_SUCCESS;
     EXPECT_EQ(HcclGetCommAsyncError(me.comm, &error), HCCL_SUCCESS);
     EXPECT_EQ(error, HCCL_E_PARA);
+    why = aclGetRecentErrMsg();
+    EXPECT_THAT(std::string(why ? why : ""), HasSubstr("count differs"));
   });
 }
 
