@@ -16,6 +16,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -505,12 +506,20 @@ TEST_F(RunPackageTest, AFlippedByteInTheScriptIsRefused) {
   }
 }
 
-// Cut anywhere from the line on that says what a cut script says.
+// Before the second line is whole, it is the shell that says the one line.
+MATCHER(IsRefused, "") {
+  return (arg.exit_code == 3 || arg.exit_code == 2 || arg.exit_code == 127) && arg.out.empty() &&
+         std::ranges::count(arg.err, '\n') == 1;
+}
+
+// Cut in its first lines it said nothing and exited with 0.
 TEST_F(RunPackageTest, ATruncatedPackageIsRefused) {
   const std::string whole = PackageBytes();
   const size_t text = whole.find("\n__ARCHIVE__\n") + 13;
+  const size_t second_line = whole.find('\n') + 1;
+  const size_t third_line = whole.find('\n', second_line) + 1;
   std::vector<size_t> lengths = {whole.size() - 1, whole.size() - 512, text, text + 1, text + 512};
-  for (size_t n = whole.find("# Static kernels"); n < text; n += 97) lengths.push_back(n);
+  for (size_t n = third_line - 1; n < text; n += 97) lengths.push_back(n);
   for (size_t n = text - 150; n < text; ++n) lengths.push_back(n);
   for (const size_t length : lengths) {
     Write(Path("bad.run"), whole.substr(0, length));
@@ -518,9 +527,48 @@ TEST_F(RunPackageTest, ATruncatedPackageIsRefused) {
                 FailsWith(3, "damaged"))
         << length << " of " << whole.size() << " bytes";
   }
+  for (size_t length = second_line + 1; length < third_line - 1; ++length) {
+    Write(Path("bad.run"), whole.substr(0, length));
+    EXPECT_THAT(RunScript(Path("bad.run"), {"--install", "--target", target()}), IsRefused())
+        << length << " of " << whole.size() << " bytes";
+  }
   EXPECT_FALSE(stdfs::exists(target()));
   ExpectRefused(whole.substr(0, whole.size() - 512), "the archive has ");
   ExpectRefused(whole + "x", "the archive has ");
+}
+
+// Overwritten in its first lines it installed nothing and exited with 0.
+TEST_F(RunPackageTest, DamagesOfAnyKindInstallNothing) {
+  const std::string whole = PackageBytes();
+  std::mt19937_64 dice(7);
+  const auto draw = [&dice](size_t below) { return static_cast<size_t>(dice() % below); };
+  constexpr int kDamages = 500;
+  for (int i = 0; i < kDamages; ++i) {
+    std::string bytes = whole;
+    // Half of them in the lines that watch over the others.
+    const size_t at = draw(i % 2 == 0 ? 600 : whole.size());
+    const size_t count = std::min(1 + draw(i % 3 == 0 ? 4 : 200), whole.size() - at);
+    switch (draw(4)) {
+      case 0:
+        bytes.replace(at, count, std::string(count, '\0'));
+        break;
+      case 1:
+        for (size_t k = at; k < at + count; ++k) bytes[k] = static_cast<char>(dice());
+        break;
+      case 2:
+        bytes.erase(at, count);
+        break;
+      default:
+        bytes.replace(at, count, whole.substr(draw(whole.size() - count), count));
+    }
+    // A changed first line is a comment all the same, or another shell's.
+    if (bytes == whole || bytes.substr(9) == whole.substr(9)) continue;
+    Write(Path("bad.run"), bytes);
+    const ShellRun run = RunScript(Path("bad.run"), {"--install", "--target", target()});
+    EXPECT_NE(run.exit_code, 0) << "damage " << i << " at " << at << ": " << run;
+    EXPECT_FALSE(run.err.empty()) << "damage " << i << " at " << at;
+    EXPECT_FALSE(stdfs::exists(target())) << "damage " << i << " at " << at;
+  }
 }
 
 TEST_F(RunPackageTest, RefusesAStoreThatOthersMayWrite) {
