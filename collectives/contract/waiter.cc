@@ -32,7 +32,10 @@ Waiter::Waiter(World& world, std::string group, const std::vector<int>& world_ra
 Status Waiter::Give(const std::vector<int>& missing, WaitState& state, std::string_view what,
                     std::chrono::seconds limit) const {
   NPUMESH_RETURN_IF_ERROR(world_.board().CheckPeers(missing));
-  if (watch_) NPUMESH_RETURN_IF_ERROR(watch_());
+  if (const Status over = watch_ ? watch_() : Status(); !over.ok()) {
+    return Error(over.code(), "{}; {}", over.message(),
+                 Verdict(Survey(world_, group_, what, missing, Seconds(state.waited()))));
+  }
   NPUMESH_RETURN_IF_ERROR(GiveUpForEver(missing, state, what));
   const auto waited = state.waited();
   const bool too_long = limit != kNoTimeout && waited >= limit;

@@ -50,7 +50,8 @@ void DumpBuffer::Append(const void* data, uint64_t bytes) {
 
 DumpWriter::DumpWriter(uint64_t queue_bytes, int log_rank, FileSystem& fs)
     : queue_bytes_(queue_bytes), log_rank_(log_rank), fs_(fs) {
-  error_ = StartThread("the writer of the dump", &thread_, [this] { Work(); });
+  const Status started = StartThread("the writer of the dump", &thread_, [this] { Work(); });
+  if (!started.ok()) error_ = started;
 }
 
 DumpWriter::~DumpWriter() {

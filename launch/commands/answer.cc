@@ -12,15 +12,15 @@ std::string NextLine(const std::string& next) {
 
 int Tell(std::string_view command, bool as_json, const Result<Answer>& answer) {
   if (!answer.ok()) {
-    if (as_json) PrintNow(ErrorText(command, answer.status()));
+    if (as_json) Print(ErrorText(command, answer.status()));
     return Fail(command.substr(0, command.find(' ')), answer.status());
   }
   if (as_json) {
     CommandReport report = answer->report;
     if (!answer->next.empty()) report.details["next"] = answer->next;
-    PrintNow(ToText(report, command, answer->exit_code));
+    Print(ToText(report, command, answer->exit_code));
   } else {
-    ShowNow(answer->text + NextLine(answer->next));
+    Show(answer->text + NextLine(answer->next));
   }
   return answer->exit_code;
 }

@@ -79,7 +79,7 @@ class BenchRun {
  private:
   bool is_root() const { return world_.rank() == options_.root; }
   void Say(std::string_view text) const {
-    if (is_root()) ShowNow(text);
+    if (is_root()) Show(text);
   }
 
   int PrintAlgorithms(const std::vector<const BenchOp*>& ops) const {

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <iostream>
 #include <iterator>
+#include <new>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -21,9 +24,12 @@
 #include "runtime/base/advice.h"
 #include "runtime/base/log.h"
 #include "runtime/base/nearest_name.h"
+#include "runtime/base/system_call.h"
 
 namespace npumesh {
 namespace {
+
+constexpr int kRunTime = 4;  // exit code
 
 // The sub-command that was being parsed; empty before one was recognised.
 std::string ParsedCommand(const CLI::App& app) {
@@ -122,15 +128,19 @@ void OpenStandardStreams() {
   }
 }
 
+// The errno of the first write to standard output that failed; 0: none.
+int& OutputFailure() {
+  static int failure = 0;
+  return failure;
+}
+
 // The one place where it shows whether everything that was printed has arrived.
 int Delivered(std::string_view command, int code) {
-  errno = 0;
-  const bool flushed = std::fflush(stdout) == 0;
-  if (flushed && std::ferror(stdout) == 0) return code;
-  const std::string why = errno == 0 ? "" : fmt::format(": {}", std::strerror(errno));
-  PrintFailure(command, fmt::format("standard output cannot be written{}", why));
+  const int reason = OutputFailure();
+  if (reason == 0) return code;
+  PrintFailure(command,
+               fmt::format("standard output cannot be written: {}", std::strerror(reason)));
   constexpr int kDiffers = 1;
-  constexpr int kRunTime = 4;
   return code <= kDiffers ? kRunTime : code;
 }
 
@@ -176,8 +186,29 @@ void AddCommands(CLI::App& app, Action& action) {
   AddMan(app, action);
 }
 
-int NpumeshMain(int argc, const char* const* argv) {
-  OpenStandardStreams();
+namespace {
+
+// Needs no memory.
+void SayOutOfMemory() {
+  static_cast<void>(WriteAll(STDERR_FILENO,
+                             "npumesh: out of memory: the system gives this process no more; free "
+                             "some, or raise its limit (ulimit -v, the limit of the container)\n"));
+}
+
+// Memory that a thread cannot have, where no caller could be told.
+[[noreturn]] void EndWithoutCaller() {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    SayOutOfMemory();
+    _exit(kRunTime);
+  } catch (...) {  // the reason stands in the line of SIGABRT, or in none
+  }
+  __gnu_cxx::__verbose_terminate_handler();
+  std::abort();
+}
+
+int RunNpumesh(int argc, const char* const* argv) {
   // A file that grows too large is an error of the write then.
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Ascend graphs and HCCL programs, with true numbers, on any MPI cluster", "npumesh");
@@ -201,7 +232,10 @@ int NpumeshMain(int argc, const char* const* argv) {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return UsageFailure(app, error);
-    return Delivered("", app.exit(error));  // --help
+    std::ostringstream help;
+    const int code = app.exit(error, help, std::cerr);
+    Print(help.str());
+    return Delivered("", code);
   }
   const std::string command = ParsedCommand(app);
   SetAdvicePrinter([&](std::string_view text) { return PrintAdvice(command, text); });
@@ -209,6 +243,20 @@ int NpumeshMain(int argc, const char* const* argv) {
   TellVerdict(code);
   SetAdvicePrinter(nullptr);
   return code;
+}
+
+}  // namespace
+
+int NpumeshMain(int argc, const char* const* argv) {
+  OpenStandardStreams();
+  std::set_terminate(EndWithoutCaller);
+  try {
+    return RunNpumesh(argc, argv);
+  } catch (const std::bad_alloc&) {
+    SetAdvicePrinter(nullptr);
+    SayOutOfMemory();
+    return kRunTime;
+  }
 }
 
 void AddFooter(CLI::App& command, std::string_view one,
@@ -228,20 +276,12 @@ void AddAllowOutsideOption(CLI::App& app, bool& allow_outside) {
 }
 
 void Print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-}
-
-void PrintNow(std::string_view text) {
-  Print(text);
-  std::fflush(stdout);
+  const int reason = WriteAll(STDOUT_FILENO, text);
+  if (OutputFailure() == 0) OutputFailure() = reason;
 }
 
 void Show(std::string_view text) {
   Print(Shown(text, ScreenOf(STDOUT_FILENO)));
-}
-
-void ShowNow(std::string_view text) {
-  PrintNow(Shown(text, ScreenOf(STDOUT_FILENO)));
 }
 
 void PrintFailure(std::string_view command, std::string_view message) {
@@ -250,7 +290,7 @@ void PrintFailure(std::string_view command, std::string_view message) {
   const std::string name = command.empty() ? "npumesh:" : fmt::format("npumesh {}:", command);
   // One write, so that the lines of several ranks never interleave.
   const std::string line = Shown(fmt::format("{} {}\n", name, message), screen);
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  static_cast<void>(WriteAll(STDERR_FILENO, line));
 }
 
 int Fail(std::string_view command, const Status& status) {

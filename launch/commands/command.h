@@ -69,14 +69,11 @@ void AddCommands(CLI::App& app, Action& action);
 // The whole program: parses, runs, maps every failure to one line and an exit code.
 int NpumeshMain(int argc, const char* const* argv);
 
-// To standard output; NpumeshMain checks that it was written.
+// To standard output, at once; NpumeshMain checks that all of it was written.
 void Print(std::string_view text);
-// The same, and what was printed before, without waiting for the end of the command.
-void PrintNow(std::string_view text);
 
 // Text for people to standard output, folded and coloured as the screen there takes it.
 void Show(std::string_view text);
-void ShowNow(std::string_view text);
 
 // Prints "npumesh <command>: <message>" to standard error; folded and coloured on a
 // terminal.

@@ -28,10 +28,10 @@ Status AddWeightNames(const std::vector<std::string>& texts, ExportOptions* opti
 }
 
 void PrintSummary(const ExportSummary& summary, int ranks) {
-  fmt::print("{}: {} weights of {} bytes {}{}{}\n", summary.air, summary.weights,
-             summary.weight_bytes, summary.external ? "in files" : "inside",
-             summary.configs ? ", with model_relation_config.json and numa_config.json" : "",
-             ranks == 1 ? "" : fmt::format("; {} ranks", ranks));
+  Print(fmt::format("{}: {} weights of {} bytes {}{}{}\n", summary.air, summary.weights,
+                    summary.weight_bytes, summary.external ? "in files" : "inside",
+                    summary.configs ? ", with model_relation_config.json and numa_config.json" : "",
+                    ranks == 1 ? "" : fmt::format("; {} ranks", ranks)));
 }
 
 // One process, a thread for each rank.

@@ -117,7 +117,7 @@ Status ShowOutline(const GraphOptions& options, Model model, const SessionOption
   Show(
       fmt::format("order of {}: inputs have open dimensions, so types are known in part (-1: "
                   "open); --dim gives them values and shows the plan\n",
-                  Printable(name)));
+                  Quotable(name)));
   for (const StageOutline& stage : stages) Show(ToText(stage));
   return Status();
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -23,6 +22,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/secure_file.h"
+#include "runtime/base/system_call.h"
 #include "runtime/world/topology.h"
 
 namespace npumesh {
@@ -80,29 +80,31 @@ class RankScreen {
   }
 
   ByteSink Output() {
-    return [this](std::string_view bytes) { PassOn(bytes, output_, on_output_, stdout); };
+    return [this](std::string_view bytes) { PassOn(bytes, output_, on_output_, STDOUT_FILENO); };
   }
   ByteSink Errors() {
-    return [this](std::string_view bytes) { PassOn(bytes, errors_, on_errors_, stderr); };
+    return [this](std::string_view bytes) { PassOn(bytes, errors_, on_errors_, STDERR_FILENO); };
   }
 
  private:
   static RankPrefix PrefixFor(bool own) { return own ? RankPrefix::kOthers : RankPrefix::kAll; }
 
-  void PassOn(std::string_view bytes, RankOutput& lines, const Screen& screen, std::FILE* to) {
+  void PassOn(std::string_view bytes, RankOutput& lines, const Screen& screen, int to) {
     const std::string text = bytes.empty() ? lines.Finish() : lines.Add(bytes);
     if (!text.empty()) ShowProgress("");
     const std::string shown = Shown(text, screen);
-    std::fwrite(shown.data(), 1, shown.size(), to);
-    std::fflush(to);
+    if (to == STDOUT_FILENO) {
+      Print(shown);
+    } else {
+      static_cast<void>(WriteAll(to, shown));
+    }
     if (const std::optional<std::string> progress = lines.TakeProgress()) ShowProgress(*progress);
   }
 
   void ShowProgress(const std::string& text) {
     if (!on_errors_.terminal || (text.empty() && !progress_)) return;
     progress_ = !text.empty();
-    std::fputs(OverLine(text).c_str(), stderr);
-    std::fflush(stderr);
+    static_cast<void>(WriteAll(STDERR_FILENO, OverLine(text)));
   }
 
   const bool own_;

@@ -86,7 +86,7 @@ void PrintMeasured(const MeasuredRun& measured, const RunOptions& options) {
   if (!options.check.empty()) {
     text += CheckVerdict(measured.checks, measured.ranks.size()) + "\n";
   }
-  ShowNow(text);
+  Show(text);
 }
 
 // Rank 0 shows it for all.

@@ -29,7 +29,7 @@ namespace {
 // On rank 0 only.
 void Tell(const RankCircle& circle, const std::string& text) {
   if (circle.rank() != 0) return;
-  ShowNow(text);
+  Show(text);
 }
 
 std::vector<std::string> DoubleVerdictLines(const DoubleVerdict& verdict) {

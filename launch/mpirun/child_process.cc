@@ -15,6 +15,7 @@
 
 #include "runtime/base/process_state.h"
 #include "runtime/base/program_words.h"
+#include "runtime/base/system_call.h"
 #include "runtime/base/system_error.h"
 #include "runtime/base/unique_fd.h"
 
@@ -256,7 +257,9 @@ Result<ChildEnd> RunChild(const std::vector<std::string>& words, const ByteSink&
   err.write.Reset();
   report.write.Reset();
   int reason = 0;
-  if (read(report.read.get(), &reason, sizeof(reason)) == static_cast<ssize_t>(sizeof(reason))) {
+  const ssize_t told =
+      Uninterrupted([&] { return read(report.read.get(), &reason, sizeof(reason)); });
+  if (told == static_cast<ssize_t>(sizeof(reason))) {
     NPUMESH_RETURN_IF_ERROR(Await(child).status());
     return Error(Code::kIo, "cannot start {}: {}", words[0], std::strerror(reason));
   }

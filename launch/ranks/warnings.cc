@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/system_call.h"
+
 namespace npumesh {
 
 std::string PackWarnings(const Warnings& warnings) {
@@ -35,7 +37,7 @@ void PrintWarnings(std::string_view command, const Warnings& warnings) {
   for (const std::string& warning : warnings) {
     // One write, so that the lines of several processes never interleave.
     const std::string line = fmt::format("npumesh {}: warning: {}\n", command, warning);
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+    static_cast<void>(WriteAll(STDERR_FILENO, line));
   }
 }
 

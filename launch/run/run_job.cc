@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <limits>
 #include <set>
 
@@ -25,6 +24,7 @@
 #include "launch/run/weight_progress.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/log.h"
+#include "runtime/base/system_call.h"
 
 namespace npumesh {
 namespace {
@@ -42,7 +42,7 @@ double TogetherSeconds(const SessionStats& stats) {
 
 void PrintWeightProgress(const WeightProgress& progress) {
   const std::string text = WeightProgressText(progress);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  static_cast<void>(WriteAll(STDERR_FILENO, text));
 }
 
 // The options that look at every operator and so keep them from being fused: a profile with one

@@ -108,7 +108,7 @@ class Examiner {
 std::string PortLines(std::string_view title, const std::vector<PortFacts>& ports) {
   std::string text = fmt::format("{} ({})\n", title, ports.size());
   for (const PortFacts& port : ports) {
-    text += fmt::format("  {:>3}  {:<32} {}{}\n", port.index, Printable(port.name),
+    text += fmt::format("  {:>3}  {:<32} {}{}\n", port.index, Quotable(port.name),
                         port.type.ToString(), port.ref ? "  updated in place" : "");
   }
   return text;
@@ -118,10 +118,10 @@ std::string CollectiveLines(const GraphFacts& facts) {
   std::string text = fmt::format("collectives ({} group{})\n", facts.collectives.size(),
                                  facts.collectives.size() == 1 ? "" : "s");
   for (const auto& [group, types] : facts.collectives) {
-    text += fmt::format("  group {}\n", Printable(group));
+    text += fmt::format("  group {}\n", Quotable(group));
     for (const auto& [type, calls] : types) {
       const bool any_known = calls.unknown < calls.count;
-      text += fmt::format("  {:>5}  {:<24} {}", calls.count, Printable(type),
+      text += fmt::format("  {:>5}  {:<24} {}", calls.count, Quotable(type),
                           any_known ? HumanBytes(calls.bytes) : "size known at run time");
       if (any_known && calls.unknown > 0) text += fmt::format(" + {} unknown", calls.unknown);
       text += "\n";
@@ -171,8 +171,8 @@ std::string HumanBytes(uint64_t bytes) {
 }
 
 std::string ToText(const GraphFacts& facts) {
-  std::string text = fmt::format("graph {}: {} nodes, {} edges\n", Printable(facts.name),
-                                 facts.nodes, facts.edges);
+  std::string text =
+      fmt::format("graph {}: {} nodes, {} edges\n", Quotable(facts.name), facts.nodes, facts.edges);
   text += PortLines("inputs", facts.inputs) + PortLines("outputs", facts.outputs);
   text += fmt::format("parameters {}, {}\n", facts.parameters, HumanBytes(facts.parameter_bytes));
   for (const auto& [file, bytes] : facts.files) {
@@ -180,13 +180,13 @@ std::string ToText(const GraphFacts& facts) {
   }
   if (!facts.collectives.empty()) text += CollectiveLines(facts);
   for (const auto& [name, nodes] : facts.subgraphs) {
-    text += fmt::format("subgraph {}: {} nodes\n", Printable(name), nodes);
+    text += fmt::format("subgraph {}: {} nodes\n", Quotable(name), nodes);
   }
   text += "operators\n";
   for (const auto& [type, count] : facts.operators) {
     const bool unknown =
         std::find(facts.unknown.begin(), facts.unknown.end(), type) != facts.unknown.end();
-    text += fmt::format("  {:>5}  {}{}\n", count, Printable(type),
+    text += fmt::format("  {:>5}  {}{}\n", count, Quotable(type),
                         unknown ? "  unknown: npumesh cannot run it" : "");
   }
   return text;

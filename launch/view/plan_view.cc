@@ -48,7 +48,7 @@ void SumLives(PlanView& view) {
 
 std::vector<std::string> PrintableNames(const std::vector<std::string>& names) {
   std::vector<std::string> printable;
-  for (const std::string& name : names) printable.push_back(Printable(name));
+  for (const std::string& name : names) printable.push_back(Quotable(name));
   return printable;
 }
 
@@ -79,7 +79,7 @@ std::string ChoiceLines(const PlanStepView& step) {
 std::string StepLines(const PlanView& plan) {
   // Fused steps have long types.
   size_t wide = 24;
-  for (const PlanStepView& step : plan.steps) wide = std::max(wide, Printable(step.type).size());
+  for (const PlanStepView& step : plan.steps) wide = std::max(wide, Quotable(step.type).size());
   const bool parts = !plan.parts.empty();
   std::string text = "steps\n";
   text += fmt::format("  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}{}\n", "#", "stream", "operator", wide,
@@ -88,7 +88,7 @@ std::string StepLines(const PlanView& plan) {
     const PlanStepView& step = plan.steps[i];
     text += fmt::format(
         "  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}\n", i, step.beside ? "comm" : "compute",
-        Printable(step.type), wide, Printable(step.name),
+        Quotable(step.type), wide, Quotable(step.name),
         step.wait_for < 0 ? "-" : fmt::format("#{}", step.wait_for),
         step.part < 0 ? HumanBytes(step.live_bytes)
                       : fmt::format("{:<12}  {}", HumanBytes(step.live_bytes), step.part));
@@ -111,8 +111,8 @@ std::string PartLines(const PlanView& plan) {
 std::string StageLines(const PlanView& plan) {
   std::string text;
   for (const OutlinedStep& step : plan.late) {
-    text += fmt::format("the stage ends with {} {} {}\n", Printable(step.type),
-                        Printable(step.name), fmt::join(step.outputs, ", "));
+    text += fmt::format("the stage ends with {} {} {}\n", Quotable(step.type), Quotable(step.name),
+                        fmt::join(step.outputs, ", "));
   }
   for (const LaterStage& stage : plan.later) {
     text += ToText(stage.outline);
@@ -174,7 +174,7 @@ std::string TensorLines(const PlanView& plan) {
     const std::string life =
         fmt::format("{}-{}", tensor.first, kept ? "end" : fmt::format("{}", tensor.last));
     text += fmt::format("  {:>12} {:>12}  {:>11}  {}{}{}\n", tensor.offset,
-                        tensor.offset + tensor.bytes, life, Printable(tensor.name),
+                        tensor.offset + tensor.bytes, life, Quotable(tensor.name),
                         tensor.also.empty() ? "" : " = ",
                         fmt::join(PrintableNames(tensor.also), " = "));
   }
@@ -200,7 +200,7 @@ std::string PrecisionLines(const PlanView& plan) {
   if (plan.precision.empty()) return "";
   std::string text = fmt::format("types that precision_mode chose ({})\n", plan.precision.size());
   for (const PrecisionChoice& choice : plan.precision) {
-    text += fmt::format("  {:<24} {:<32} {}\n", Printable(choice.type), Printable(choice.name),
+    text += fmt::format("  {:<24} {:<32} {}\n", Quotable(choice.type), Quotable(choice.name),
                         Printable(choice.note));
   }
   return text;
@@ -255,7 +255,7 @@ PlanView ViewOf(const CompiledModel& plan, int stages) {
 std::string ToText(const PlanView& plan) {
   const auto beside = std::ranges::count_if(plan.steps, &PlanStepView::beside);
   std::string text = fmt::format(
-      "plan of {}: {} steps on {}, peak {} of device memory\n", Printable(plan.graph),
+      "plan of {}: {} steps on {}, peak {} of device memory\n", Quotable(plan.graph),
       plan.steps.size(), beside > 0 ? "2 streams" : "1 stream", HumanBytes(plan.peak_bytes));
   if (plan.stages > 1) {
     text += fmt::format(

@@ -30,7 +30,7 @@ OutlinedStep StepOf(const Node& node, const NamedTypes& types) {
 }
 
 std::string StepLine(const OutlinedStep& step) {
-  return fmt::format("  {:<24} {:<32} {}{}\n", Printable(step.type), Printable(step.name),
+  return fmt::format("  {:<24} {:<32} {}{}\n", Quotable(step.type), Quotable(step.name),
                      fmt::join(step.outputs, ", "),
                      step.part < 0 ? "" : fmt::format("  static part {}", step.part));
 }
@@ -111,7 +111,7 @@ Result<StageOutline> OutlineOf(const Stage& stage, int number, const OpRegistry&
 std::string ToText(const StageOutline& stage) {
   std::string text = fmt::format("stage {}: {} operators\n", stage.number, stage.steps.size());
   for (const std::string& input : stage.inputs)
-    text += fmt::format("  reads {}\n", Printable(input));
+    text += fmt::format("  reads {}\n", Quotable(input));
   for (const OutlinedStep& step : stage.steps) text += StepLine(step);
   for (const OutlinedStep& step : stage.late) text += "  ends with" + StepLine(step);
   return text;

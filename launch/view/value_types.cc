@@ -58,7 +58,7 @@ std::string ToText(const ValueTypes& types) {
   for (const ValueTypes::Line& value : types.values) {
     const bool nothing = value.type.dtype == DataType::kUndefined;
     text +=
-        fmt::format("  {:<40} {}\n", Printable(value.name), nothing ? "?" : value.type.ToString());
+        fmt::format("  {:<40} {}\n", Quotable(value.name), nothing ? "?" : value.type.ToString());
   }
   if (!types.contradiction.empty()) text += types.contradiction + "\n";
   return text;

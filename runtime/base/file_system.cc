@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/base/path_lock.h"
+#include "runtime/base/system_call.h"
 #include "runtime/base/system_error.h"
 
 namespace npumesh {
@@ -25,19 +26,13 @@ class PosixFile final : public WritableFile {
   PosixFile& operator=(const PosixFile&) = delete;
 
   Status Append(std::span<const std::byte> bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t written = write(fd_, bytes.data(), bytes.size());
-      if (written < 0) {
-        if (errno == EINTR) continue;
-        return SystemError("write", path_, errno);
-      }
-      bytes = bytes.subspan(static_cast<size_t>(written));
-    }
-    return Status();
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const int reason = WriteAll(fd_, text);
+    return reason == 0 ? Status() : SystemError("write", path_, reason);
   }
 
   Status Sync() override {
-    if (fsync(fd_) != 0) return SystemError("sync", path_, errno);
+    if (Uninterrupted([this] { return fsync(fd_); }) != 0) return SystemError("sync", path_, errno);
     return Status();
   }
 
@@ -47,7 +42,8 @@ class PosixFile final : public WritableFile {
     const int fd = fd_;
     fd_ = -1;
     claim_ = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (close(fd) != 0) return SystemError("close", path_, errno);
+    // Interrupted, it has closed all the same.
+    if (close(fd) != 0 && errno != EINTR) return SystemError("close", path_, errno);
     return Status();
   }
 
@@ -96,9 +92,10 @@ class PosixFileSystem final : public FileSystem {
   }
 
   Status SyncFolder(const std::string& path) override {
-    const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd =
+        Uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
     if (fd < 0) return SystemError("open folder", path, errno);
-    const int reason = fsync(fd) == 0 ? 0 : errno;
+    const int reason = Uninterrupted([fd] { return fsync(fd); }) == 0 ? 0 : errno;
     close(fd);
     // EINVAL: a file system whose folders need no sync.
     if (reason != 0 && reason != EINVAL) return SystemError("sync folder", path, reason);
@@ -107,7 +104,8 @@ class PosixFileSystem final : public FileSystem {
 
  private:
   static Result<std::unique_ptr<PosixFile>> Open(const std::string& path, int flag, mode_t mode) {
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flag, mode);
+    const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flag;
+    const int fd = Uninterrupted([&] { return open(path.c_str(), flags, mode); });
     if (fd < 0) return SystemError("create", path, errno);
     return std::make_unique<PosixFile>(path, fd);
   }

@@ -8,6 +8,7 @@
 
 #include <span>
 
+#include "runtime/base/system_call.h"
 #include "runtime/base/system_error.h"
 
 namespace npumesh {
@@ -49,7 +50,8 @@ Pages PagesOf(const std::byte* data, uint64_t bytes, Partial partial) {
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
   // O_NONBLOCK: a pipe must be refused, not waited for.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd =
+      Uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
   if (fd < 0) {
     return SystemError("open", path, errno,
                        errno == ENOENT ? Code::kNotFound : Code::kInvalidArgument);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/base/log.h"
+#include "runtime/base/system_call.h"
 #include "runtime/base/system_error.h"
 
 namespace npumesh {
@@ -224,7 +225,8 @@ Status AppendToFile(const std::string& path, std::string_view text, FileKind kin
 
 Result<std::string> ReadFile(const std::string& path, uint64_t max_bytes) {
   // O_NONBLOCK: a pipe must be refused, not waited for.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd =
+      Uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
   if (fd < 0) {
     return SystemError("open", path, errno,
                        errno == ENOENT ? Code::kNotFound : Code::kInvalidArgument);

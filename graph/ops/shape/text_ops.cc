@@ -3,8 +3,6 @@
 // A text is a vector of uint8 as long as the longest one can be, with zeros after its end: tensors
 // have elements of fixed width here.
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <iterator>
 
@@ -12,6 +10,7 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/toolbox/values/cast.h"
+#include "runtime/base/system_call.h"
 
 namespace npumesh {
 namespace {
@@ -178,7 +177,7 @@ Status RunFormat(const FormatPlan& plan, const KernelArgs& args) {
 // ---- PrintV2 ----
 
 struct PrintPlan : Planned {
-  std::FILE* stream = nullptr;
+  int descriptor = -1;
   size_t bytes = 0;
 };
 
@@ -189,8 +188,8 @@ PrintPlan PlanPrint(const OpContext& op, Check& check) {
   PrintPlan plan;
   plan.bytes = x.bytes();
   const std::string name = op.attr_string("output_stream");
-  plan.stream = name == "stderr" ? stderr : name == "stdout" ? stdout : nullptr;
-  check.Supported(plan.stream != nullptr, "output_stream \"{}\", expected stderr or stdout", name);
+  plan.descriptor = name == "stderr" ? STDERR_FILENO : name == "stdout" ? STDOUT_FILENO : -1;
+  check.Supported(plan.descriptor >= 0, "output_stream \"{}\", expected stderr or stdout", name);
   return plan;
 }
 
@@ -210,9 +209,9 @@ std::string LineOf(std::string_view text) {
 
 Status RunPrint(const PrintPlan& plan, const KernelArgs& args) {
   const std::string line = LineOf({static_cast<const char*>(args.in[0]), plan.bytes});
-  const bool written = std::fwrite(line.data(), 1, line.size(), plan.stream) == line.size();
-  if (written && std::fflush(plan.stream) == 0) return Status();
-  return Error(Code::kIo, "{}: the text cannot be written: {}", plan.who, std::strerror(errno));
+  const int reason = WriteAll(plan.descriptor, line);
+  if (reason == 0) return Status();
+  return Error(Code::kIo, "{}: the text cannot be written: {}", plan.who, std::strerror(reason));
 }
 
 }  // namespace

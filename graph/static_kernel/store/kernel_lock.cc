@@ -16,6 +16,7 @@
 #include "runtime/base/process_state.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/base/strings.h"
+#include "runtime/base/system_call.h"
 #include "runtime/base/system_error.h"
 #include "runtime/base/unique_fd.h"
 
@@ -116,10 +117,8 @@ class LockCandidate {
     const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                            FileMode(FileKind::kKernel)));
     if (!fd) return false;
-    const std::string text = me_.ToString() + "\n";
-    const ssize_t written = write(fd.get(), text.data(), text.size());
-    if (written == static_cast<ssize_t>(text.size())) return true;
-    const int reason = written < 0 ? errno : ENOSPC;
+    const int reason = WriteAll(fd.get(), me_.ToString() + "\n");
+    if (reason == 0) return true;
     unlink(path.c_str());
     errno = reason;
     return false;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "runtime/base/program_words.h"
+#include "runtime/base/system_call.h"
 #include "runtime/base/system_error.h"
 #include "runtime/base/unique_fd.h"
 #include "runtime/base/wait.h"
@@ -105,7 +106,8 @@ class RunningProgram {
     pollfd wait{output_.get(), POLLIN, 0};  // a closed one (-1) only naps
     if (poll(&wait, 1, static_cast<int>(nap.count())) <= 0) return false;
     std::array<char, 4096> buffer;
-    const ssize_t count = read(output_.get(), buffer.data(), buffer.size());
+    const ssize_t count =
+        Uninterrupted([&] { return read(output_.get(), buffer.data(), buffer.size()); });
     if (count <= 0) {
       output_.Reset();
       return false;

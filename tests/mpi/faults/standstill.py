@@ -4,8 +4,9 @@
   standstill.py PROGRAM CASE [TRIALS [SEED]]
 
 CASE: circle, host, message, batch, ended, the first and the last also with "-own-mpi", where the program
-      starts MPI: all ranks must fail long before HCCL_EXEC_TIMEOUT (1836 s), and say that the wait can never end; with NPUMESH_DEADLOCK=wait they must go on waiting. Prints how
-      soon: 4 s on an idle machine.
+      starts MPI: all ranks must fail long before HCCL_EXEC_TIMEOUT (1836 s), and say that the wait can
+      never end; with NPUMESH_DEADLOCK=wait they must go on waiting. Prints how soon: 4 s on an idle
+      machine.
       seeming: TRIALS random programs, of which ranks are stopped and continued at random; none may
       fail.
 """

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +94,24 @@ TEST_F(ProfilerTest, ANewRunReplacesTheFile) {
   ASSERT_TRUE(read.ok());
   ASSERT_EQ(read->spans.size(), 1u);
   EXPECT_EQ(read->spans[0].begin_ns, 2);
+}
+
+// A full disk left half a profile under its name.
+TEST_F(ProfilerTest, WhatCannotBeWrittenIsRemoved) {
+  const auto usual_action = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &usual), 0);
+  rlimit small = usual;
+  small.rlim_cur = 4096;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Status started = Start();
+  for (int i = 0; i < 1000; ++i) profiler_.Name({.name = "a name that takes some bytes"});
+  const Status stopped = profiler_.Stop();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &usual), 0);
+  std::signal(SIGXFSZ, usual_action);
+  EXPECT_TRUE(started.ok()) << started.ToString();
+  EXPECT_EQ(stopped.code(), Code::kIo) << stopped.ToString();
+  EXPECT_FALSE(std::filesystem::exists(profiler_.path()));
 }
 
 TEST_F(ProfilerTest, ALinkIsRefused) {

@@ -12,9 +12,10 @@
  *       npumesh_run(session, &in, 1, &out, 1) != NPUMESH_OK)
  *     fprintf(stderr, "%s\n", npumesh_last_error());
  *
- * Errors. A function that can fail returns an npumesh_code; npumesh_last_error() has the one line
- * of text that belongs to the last failure on this thread: what, where, expected and seen, what to
- * do. After a failure out-parameters hold what they held before. No function ends the process,
+ * Errors. A function that can fail returns an npumesh_code; npumesh_last_error() has the text that
+ * belongs to the last failure on this thread: what, where, expected and seen, what to do. It is one
+ * line; where a graph has several errors, one line for each, indented by two blanks, follows the
+ * first. After a failure out-parameters hold what they held before. No function ends the process,
  * prints, or throws; a warning goes to the log (docs/logging.md).
  *
  * Ownership. Texts that a function returns or writes belong to the library; how long they stay is

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What the system refuses ends in a sentence: no abort, no crash, no stack trace.
+
+  refusals.py NPUMESH PROGRAM REFUSING_LIBRARY thread|memory [SEEDS [FIRST]]
+
+thread: every start of a thread fails in its turn, alone and with all after it.
+memory: allocations of C++ fail, SEEDS of them for each command, drawn with seed FIRST.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+RUN_TIME = 4
+# Of a process that a refusal may end: well, or with the code of a run-time error.
+GOOD = (0, RUN_TIME)
+LIMIT_SECONDS = 100
+
+
+class Scene:
+    """The commands, in a folder with a small graph."""
+
+    def __init__(self, npumesh, program, library, folder):
+        self.library = library
+        self.folder = folder
+        made = subprocess.run([npumesh, "samples", "one_card", "--write", "s"], cwd=folder,
+                              capture_output=True, text=True)
+        if made.returncode != 0:
+            sys.exit(f"refusals: the sample cannot be made: {made.stderr}")
+        package = os.path.join(folder, "s", "one_card", "package")
+        graph = os.path.join(package, "export.air")
+        run = [npumesh, "run", package]
+        os.mkdir(os.path.join(folder, "dump"))
+        self.commands = {
+            "run": run,
+            "dump": run + ["--dump", "all", "--dump-path", "dump"],
+            "profile": run + ["--profile", "profile"],
+            "threads": run + ["--threads", "4"],
+            "timeout": run + ["--timeout", "90"],
+            "graph": [npumesh, "graph", graph],
+            "program": [program],
+        }
+
+    def play(self, name, what, at, rest=False):
+        """How a command ends when its request number `at` is refused: code, words, requests."""
+        count = os.path.join(self.folder, "count")
+        environment = dict(os.environ, LD_PRELOAD=self.library, REFUSE=what, REFUSE_AT=str(at),
+                           REFUSE_COUNT=count, NPUMESH_HBM_SIZE="64M", OMP_NUM_THREADS="1")
+        if rest:
+            environment["REFUSE_REST"] = "1"
+        if os.path.exists(count):
+            os.remove(count)
+        done = subprocess.run(self.commands[name], cwd=self.folder, env=environment,
+                              capture_output=True, text=True, errors="replace", timeout=LIMIT_SECONDS)
+        requests = 0
+        if os.path.exists(count):
+            with open(count, encoding="utf-8") as file:
+                requests = int(file.read())
+        return done.returncode, done.stderr, requests
+
+    def check(self, name, what, at, rest=False):
+        code, words, _ = self.play(name, what, at, rest)
+        where = f"{name}: {what} {at}{' and all after it' if rest else ''} refused"
+        if code not in GOOD:
+            return f"{where}: ended with {code}: {words}"
+        if code == RUN_TIME and not words.strip():
+            return f"{where}: ended with {code} without a word"
+        if "terminate" in words or "(no reason)" in words:
+            return f"{where}: {words}"
+        return ""
+
+
+def main():
+    npumesh, program, library, what = sys.argv[1:5]
+    seeds = int(sys.argv[5]) if len(sys.argv) > 5 else 12
+    dice = random.Random(int(sys.argv[6]) if len(sys.argv) > 6 else 1)
+    wrong = []
+    tried = 0
+    with tempfile.TemporaryDirectory() as folder:
+        scene = Scene(npumesh, program, library, folder)
+        for name in scene.commands:
+            code, words, requests = scene.play(name, what, 0)
+            if code != 0:
+                sys.exit(f"refusals: {name} fails though nothing is refused: {code}: {words}")
+            if what == "memory":
+                places = sorted(dice.sample(range(1, requests + 1), min(seeds, requests)))
+            else:
+                places = range(1, requests + 1)
+            for at in places:
+                wrong.append(scene.check(name, what, at))
+                tried += 1
+                if what == "thread":
+                    wrong.append(scene.check(name, what, at, rest=True))
+                    tried += 1
+    wrong = [text for text in wrong if text]
+    if wrong:
+        sys.exit("refusals: " + "\n".join(wrong))
+    print(f"refusals: {tried} refused requests ended in a sentence")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+// A library for LD_PRELOAD that refuses what a program asks the system for.
+//
+//   REFUSE=thread|memory  what: threads (EAGAIN), or memory for objects of C++ (std::bad_alloc)
+//   REFUSE_AT=N           the N-th request, from 1; 0: none
+//   REFUSE_REST=1         all after it, too
+//   REFUSE_COUNT=FILE     at the end the number of requests is written there
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+#include <new>
+
+namespace {
+
+struct Plan {
+  const char* what = getenv("REFUSE");
+  unsigned long at = Number("REFUSE_AT");
+  bool rest = getenv("REFUSE_REST") != nullptr;
+
+  static unsigned long Number(const char* name) {
+    const char* text = getenv(name);
+    return text == nullptr ? 0 : strtoul(text, nullptr, 10);
+  }
+};
+
+const Plan& ThePlan() {
+  static const Plan plan;
+  return plan;
+}
+
+std::atomic<unsigned long> requests{0};
+
+bool Refused(const char* what) {
+  const Plan& plan = ThePlan();
+  if (plan.what == nullptr || strcmp(plan.what, what) != 0) return false;
+  const unsigned long number = ++requests;
+  return plan.at != 0 && (number == plan.at || (plan.rest && number > plan.at));
+}
+
+void* Give(size_t bytes) {
+  void* const memory = Refused("memory") ? nullptr : malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+__attribute__((destructor)) void WriteCount() {
+  const char* const path = getenv("REFUSE_COUNT");
+  if (path == nullptr) return;
+  FILE* const file = fopen(path, "w");
+  if (file == nullptr) return;
+  fprintf(file, "%lu\n", requests.load());
+  fclose(file);
+}
+
+}  // namespace
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*start)(void*), void* argument) {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const Create create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+  return Refused("thread") ? EAGAIN : create(thread, attributes, start, argument);
+}
+
+void* operator new(size_t bytes) {
+  return Give(bytes);
+}
+void* operator new[](size_t bytes) {
+  return Give(bytes);
+}
+void operator delete(void* memory) noexcept {
+  free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+  free(memory);
+}
+void operator delete[](void* memory, size_t) noexcept {
+  free(memory);
+}
