@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kGuard =
     "#!/bin/sh\n"
     "{ set -f;IFS=;no(){ echo $0: the package is cut off or damaged, copy it again>&2;exit 3;};"
-    "trap no EXIT;exec 3>&2;s=$(tail -c +@BODY_AT@ $0|head -c @BODY_BYTES@|sha256sum|cut -c-64);"
+    "trap no EXIT;s=$(tail -c +@BODY_AT@ $0|head -c @BODY_BYTES@|sha256sum|cut -c-64);"
     "case x$s in x@BODY_SHA256@|x|xe3b0c44298fc1c14*);;*)exit 3;;esac;unset IFS;set +f;}\n";
 
 // All is functions, and the last line starts them, so nothing happens before the whole script is
@@ -64,7 +64,7 @@ END_OF_USAGE
 
 # fail <exit code> <text>
 fail() {
-  printf '%s: %s\n' "$self" "$2" >&3
+  printf '%s: %s\n' "$self" "$2" >&2
   [ -n "$work" ] || trap - EXIT
   exit "$1"
 }

@@ -98,7 +98,7 @@ TEST_F(ProfilerTest, ANewRunReplacesTheFile) {
 
 // A full disk left half a profile under its name.
 TEST_F(ProfilerTest, WhatCannotBeWrittenIsRemoved) {
-  const auto usual_action = std::signal(SIGXFSZ, SIG_IGN);
+  const auto usual_action = signal(SIGXFSZ, SIG_IGN);
   rlimit usual{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &usual), 0);
   rlimit small = usual;
@@ -108,7 +108,7 @@ TEST_F(ProfilerTest, WhatCannotBeWrittenIsRemoved) {
   for (int i = 0; i < 1000; ++i) profiler_.Name({.name = "a name that takes some bytes"});
   const Status stopped = profiler_.Stop();
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &usual), 0);
-  std::signal(SIGXFSZ, usual_action);
+  signal(SIGXFSZ, usual_action);
   EXPECT_TRUE(started.ok()) << started.ToString();
   EXPECT_EQ(stopped.code(), Code::kIo) << stopped.ToString();
   EXPECT_FALSE(std::filesystem::exists(profiler_.path()));
