@@ -3,7 +3,8 @@
 
   refusals.py NPUMESH PROGRAM REFUSING_LIBRARY thread|memory [SEEDS [FIRST]]
 
-thread: every start of a thread fails in its turn, alone and with all after it.
+thread: every start of a thread fails in its turn, alone and with all after it; of the commands and
+        of PROGRAM, which calls the C interface.
 memory: allocations of C++ fail, SEEDS of them for each command, drawn with seed FIRST.
 """
 
@@ -22,7 +23,7 @@ LIMIT_SECONDS = 100
 class Scene:
     """The commands, in a folder with a small graph."""
 
-    def __init__(self, npumesh, program, library, folder):
+    def __init__(self, npumesh, program, library, what, folder):
         self.library = library
         self.folder = folder
         made = subprocess.run([npumesh, "samples", "one_card", "--write", "s"], cwd=folder,
@@ -40,8 +41,9 @@ class Scene:
             "threads": run + ["--threads", "4"],
             "timeout": run + ["--timeout", "90"],
             "graph": [npumesh, "graph", graph],
-            "program": [program],
         }
+        if what == "thread":
+            self.commands["program"] = [program]
 
     def play(self, name, what, at, rest=False):
         """How a command ends when its request number `at` is refused: code, words, requests."""
@@ -79,7 +81,7 @@ def main():
     wrong = []
     tried = 0
     with tempfile.TemporaryDirectory() as folder:
-        scene = Scene(npumesh, program, library, folder)
+        scene = Scene(npumesh, program, library, what, folder)
         for name in scene.commands:
             code, words, requests = scene.play(name, what, 0)
             if code != 0:

@@ -17,10 +17,10 @@ int Failed(const char* what, int code) {
 void Nothing(void*) {}
 
 int Run() {
-#define TRY(call)                                            \
-  do {                                                       \
-    const int code = static_cast<int>(call);                 \
-    if (code != 0) return Failed(#call, code);               \
+#define TRY(call)                              \
+  do {                                         \
+    const int code = static_cast<int>(call);   \
+    if (code != 0) return Failed(#call, code); \
   } while (false)
   TRY(aclInit(nullptr));
   TRY(aclrtSetDevice(0));

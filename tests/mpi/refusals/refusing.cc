@@ -1,6 +1,9 @@
 // A library for LD_PRELOAD that refuses what a program asks the system for.
 //
-//   REFUSE=thread|memory  what: threads (EAGAIN), or memory for objects of C++ (std::bad_alloc)
+//   REFUSE=thread|memory  what: threads (EAGAIN), or memory for objects of C++ (std::bad_alloc),
+//   from
+//                         main on and of the program itself and our libraries: what others do
+//                         without memory is their business
 //   REFUSE_AT=N           the N-th request, from 1; 0: none
 //   REFUSE_REST=1         all after it, too
 //   REFUSE_COUNT=FILE     at the end the number of requests is written there
@@ -33,6 +36,25 @@ const Plan& ThePlan() {
 }
 
 std::atomic<unsigned long> requests{0};
+std::atomic<bool> in_main{false};
+
+using Main = int (*)(int, char**, char**);
+Main program_main = nullptr;
+
+int RunMain(int argc, char** argv, char** environment) {
+  in_main = true;
+  const int code = program_main(argc, argv, environment);
+  in_main = false;
+  return code;
+}
+
+// The program itself is no library.
+bool IsOurs(void* caller) {
+  Dl_info info{};
+  if (dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return false;
+  return strstr(info.dli_fname, ".so") == nullptr || strstr(info.dli_fname, "/libacl_rt.so") ||
+         strstr(info.dli_fname, "/libhccl.so");
+}
 
 bool Refused(const char* what) {
   const Plan& plan = ThePlan();
@@ -41,8 +63,9 @@ bool Refused(const char* what) {
   return plan.at != 0 && (number == plan.at || (plan.rest && number > plan.at));
 }
 
-void* Give(size_t bytes) {
-  void* const memory = Refused("memory") ? nullptr : malloc(bytes);
+void* Give(size_t bytes, void* caller) {
+  const bool refused = in_main && IsOurs(caller) && Refused("memory");
+  void* const memory = refused ? nullptr : malloc(bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -65,11 +88,20 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   return Refused("thread") ? EAGAIN : create(thread, attributes, start, argument);
 }
 
+// As glibc calls it.
+extern "C" int __libc_start_main(Main main, int argc, char** argv, void (*init)(), void (*fini)(),
+                                 void (*loader_fini)(), void* stack_end) {
+  using Start = int (*)(Main, int, char**, void (*)(), void (*)(), void (*)(), void*);
+  const Start start = reinterpret_cast<Start>(dlsym(RTLD_NEXT, "__libc_start_main"));
+  program_main = main;
+  return start(RunMain, argc, argv, init, fini, loader_fini, stack_end);
+}
+
 void* operator new(size_t bytes) {
-  return Give(bytes);
+  return Give(bytes, __builtin_return_address(0));
 }
 void* operator new[](size_t bytes) {
-  return Give(bytes);
+  return Give(bytes, __builtin_return_address(0));
 }
 void operator delete(void* memory) noexcept {
   free(memory);
