@@ -203,7 +203,7 @@ int EndRun(const RunOptions& options, RankCircle& circle, bool finished, Agreeme
     story.outcome = agreement.failure();
     story.culprit = agreement.culprit();
   }
-  if (circle.rank() == 0) ShowNow(NextLine(NextStep(story, options)));
+  if (circle.rank() == 0) Show(NextLine(NextStep(story, options)));
   const bool mine = circle.rank() == 0 || agreement.broken();
   const Status written = mine ? WriteReports(story, options, VersionsAsJson()) : Status();
   if (finished && !agreement.Reached(written)) return agreement.exit_code();
