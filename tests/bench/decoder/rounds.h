@@ -47,7 +47,6 @@ class CompiledGraph {
     std::unique_ptr<CompiledGraph> made(new CompiledGraph(std::move(model)));
     NPUMESH_ASSIGN_OR_RETURN(made->memory_, DeviceMemory::Create(world));
     made->groups_ = std::make_unique<GroupSet>(world, *made->memory_, GroupTable());
-    NPUMESH_RETURN_IF_ERROR(made->groups_->Prepare(GroupsOf(made->model_, BuiltinOps())));
     NPUMESH_ASSIGN_OR_RETURN(SessionOptions options, SessionOptionsFor(CompilerConfig()));
     options.compile.fuses = [fuses = options.compile.fuses, without](std::string_view pass) {
       return pass != without && fuses(pass);
