@@ -217,6 +217,9 @@ void LowerResize(Lowering& at) {
     const bool empty = at.shape(value).is_static() && at.shape(value).elements() == 0;
     return empty ? std::nullopt : std::optional(value);
   };
+  if (first && at.dtype(at.in(1)) != DataType::kFloat) {
+    return at.Fail(Code::kCorrupt, "scales of {}; expected float32", Name(at.dtype(at.in(1))));
+  }
   if (at.Int("antialias", 0) != 0) return at.Refuse("antialias is not translated");
   if (at.Text("keep_aspect_ratio_policy", "stretch") != "stretch") {
     return at.Refuse("keep_aspect_ratio_policy other than stretch is not translated");
@@ -250,7 +253,7 @@ void LowerGridSample(Lowering& at) {
   std::string mode = at.Text("mode", "bilinear");
   if (mode == "linear") mode = "bilinear";
   if (mode == "cubic") mode = "bicubic";
-  const bool volume = at.shape(at.in(0)).rank() == 5;
+  const bool volume = at.shape(at.in(0)).rank() == 5 || at.shape(at.in(1)).rank() == 5;
   at.Out(0,
          at.Node(volume ? "GridSampler3D" : "GridSampler2D", {{"x", at.in(0)}, {"grid", at.in(1)}},
                  {{"interpolation_mode", AttrValue::String(mode)},

@@ -130,9 +130,25 @@ void LowerSlice1(Lowering& at) {
                                        {"axes", at.Ints(axes)}}));
 }
 
+// The begins of a slice. Backwards, one that lies before the first element begins there, where ours
+// takes nothing; so it is limited to minus the size.
+Value BeginsOf(Lowering& at, Value x) {
+  const Value begin = at.in(1);
+  const auto negative = [&](Value list) {  // one of it may be below 0
+    const std::optional<std::vector<int64_t>> known = at.KnownInts(list);
+    return !known || std::any_of(known->begin(), known->end(), [](int64_t n) { return n < 0; });
+  };
+  if (!at.has(4) || !negative(at.in(4)) || !negative(begin)) return begin;
+  Value sizes = at.Cast(at.ShapeOf(x), at.dtype(begin));
+  if (at.has(3)) sizes = at.Gather(sizes, at.in(3), 0);
+  const Value limited = at.Max(begin, at.Unary("Neg", sizes));
+  at.emitter().Hint(limited, {at.dtype(begin), at.shape(begin)});
+  return limited;
+}
+
 void LowerSlice10(Lowering& at) {
   const Value x = at.in(0);
-  Lowering::Inputs inputs = {{"x", x}, {"begin", at.in(1)}, {"end", at.in(2)}};
+  Lowering::Inputs inputs = {{"x", x}, {"begin", BeginsOf(at, x)}, {"end", at.in(2)}};
   if (at.has(3)) inputs.emplace_back("axes", at.in(3));
   if (at.has(4)) inputs.emplace_back("strides", at.in(4));
   const Value y = at.Node("StridedSliceV2", std::move(inputs));

@@ -320,6 +320,13 @@ TEST(OnnxNumbers, OperandsWithoutAShape) {
               HasSubstr("the rank of an operand is not known before the model runs"));
 }
 
+// Backwards from before the first element: the first one, as the text limits begins.
+TEST(OnnxNumbers, SlicesBackwardsBeginAtTheFirstElement) {
+  const Tensor x = Floats({3}, {1, 2, 3});
+  const OneNode model("Slice", {x, Longs({-4}), Longs({-10}), Longs({0}), Longs({-1})});
+  ExpectEverywhere(model, Floats({1}, {1}));
+}
+
 // ---- places ----
 
 TEST(OnnxNumbers, ScatteredIndicesCountFromTheEnd) {
