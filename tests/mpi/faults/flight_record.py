@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Does something to one rank of a running job and checks who is blamed for it.
 
-  flight_record.py NPUMESH PROGRAM kill|stop|early|late|count|circle|create [TRIALS]
+  flight_record.py NPUMESH PROGRAM kill|stop|wake|early|late|count|circle|create [TRIALS]
 
 kill:   SIGKILL at a random moment. The others must end and name the rank.
 stop:   SIGSTOP at a random moment. With a soft limit of 1 s the others must say whom they wait for,
         and that its process is stopped.
+wake:   SIGSTOP at a random moment, and SIGCONT after the others have said so. The job ends well, and the
+        record must not call it good.
 early:  the rank ends its work before the others. They must say so.
 late:   SIGSTOP at a random moment, and SIGCONT after the others have given up and left.
 count:  the rank reduces half as many elements.
@@ -116,6 +118,19 @@ def stop(npumesh, program, folder, victim):
     return took, suspect == f"rank {victim}", job.said() + text
 
 
+def wake(npumesh, program, folder, victim):
+    job = Job(program, folder, "4000")
+    job.wait_for_records()
+    process = job.processes()[victim]
+    os.kill(process, signal.SIGSTOP)
+    took = until(lambda: re.search(r"has waited 1 s in .*process \d+ is stopped", job.said()))
+    os.kill(process, signal.SIGCONT)
+    well = job.mpirun.wait() == 0
+    suspect, text = first_suspect(npumesh, job.records)
+    named = f"rank {victim}: its process was stopped while others waited for it" in text
+    return took, well and named and suspect == f"rank {victim}", job.said() + text
+
+
 def late(npumesh, program, folder, victim):
     job = Job(program, folder)
     job.wait_for_records()
@@ -179,7 +194,7 @@ def early(npumesh, program, folder, victim):
 def main():
     npumesh, program, what = sys.argv[1:4]
     trials = int(sys.argv[4]) if len(sys.argv) > 4 else 1
-    trial = {"kill": kill, "stop": stop, "early": early, "late": late, "count": count,
+    trial = {"kill": kill, "stop": stop, "wake": wake, "early": early, "late": late, "count": count,
              "circle": circle, "create": create}[what]
     times = []
     for number in range(trials):
