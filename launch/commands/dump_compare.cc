@@ -138,7 +138,7 @@ Result<Written> WriteResults(const DumpCompareOptions& options, const Compared& 
   return written;
 }
 
-// What to do about the first difference; empty: its cause is known, or there is none.
+// What to do about the first difference; empty: its cause is known, or nothing differs.
 std::string NextOf(const DumpCompareOptions& options, const Compared& compared) {
   if (compared.blamed < 0) return "";
   const RankComparison& one = compared.comparisons[static_cast<size_t>(compared.blamed)];

@@ -29,7 +29,7 @@ TimesByName IdleBefore(const RankProfile& profile);
 TimesByName ComputingIn(const RankProfile& profile);
 
 // The name with the most in `mine` above the median of `others`, and how much that is. An empty
-// name: there is none.
+// name: none has more.
 std::pair<std::string, int64_t> MostAbove(const TimesByName& mine,
                                           const std::vector<const TimesByName*>& others);
 

@@ -135,7 +135,7 @@ class BlameFinder {
     return blame;
   }
 
-  // A notice, and when it was told by the clock of all; null: there is none.
+  // A notice, and when it was told by the clock of all; null: no notice.
   struct Told {
     const WaitNotice* notice = nullptr;
     int64_t time = kNever;

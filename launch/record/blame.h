@@ -13,7 +13,8 @@
 //   6. failed:   a rank whose own call failed, not because of another rank
 //   7. stopped, ended, late: what a wait has warned of, though it ended well; then ranks that came
 //                to a call later than the limit for a warning
-//   8. lost:     a rank whose record just ends, or else the one that gave up first; nobody when the
+//   8. lost:     a rank whose record just ends, or else the one that gave up first; no rank when
+//   the
 //                job was ended from outside
 #ifndef NPUMESH_LAUNCH_RECORD_BLAME_H_
 #define NPUMESH_LAUNCH_RECORD_BLAME_H_
@@ -65,7 +66,7 @@ struct Blame {
   std::string text;        // why, of the ranks as subject: "their count differs ..."
 };
 
-// `records` by rank, `groups` of all of them. `note`: null when there is none.
+// `records` by rank, `groups` of all of them. `note`: may be null.
 Blame FindBlame(const std::vector<RankRecord>& records, const std::vector<JoinedGroup>& groups,
                 const LaunchNote* note);
 

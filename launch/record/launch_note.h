@@ -40,7 +40,7 @@ Status RemoveLaunchNote(const std::string& folder);
 // Errors name the file. A folder that is not there is no error: no rank has made a record.
 Status WriteLaunchNote(const std::string& folder, const LaunchNote& note);
 
-// Nullopt: there is none. Error: kCorrupt for a file that cannot be such a note.
+// Nullopt: no such file. Error: kCorrupt for a file that cannot be such a note.
 Result<std::optional<LaunchNote>> ReadLaunchNote(const std::string& folder);
 
 }  // namespace npumesh

@@ -445,7 +445,7 @@ class Joiner {
   }
 
   const std::vector<RankRecord>& records_;
-  const LaunchNote* const note_;  // null: there is none
+  const LaunchNote* const note_;  // may be null
   Joined joined_;
 };
 
