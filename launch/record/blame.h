@@ -14,8 +14,7 @@
 //   7. stopped, ended, late: what a wait has warned of, though it ended well; then ranks that came
 //                to a call later than the limit for a warning
 //   8. lost:     a rank whose record just ends, or else the one that gave up first; no rank when
-//   the
-//                job was ended from outside
+//                the job was ended from outside
 #ifndef NPUMESH_LAUNCH_RECORD_BLAME_H_
 #define NPUMESH_LAUNCH_RECORD_BLAME_H_
 
