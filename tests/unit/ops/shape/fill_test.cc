@@ -128,7 +128,8 @@ TEST(Range, SpansTheWholeOfInt64) {
             (std::vector<int64_t>{INT64_MIN, -(int64_t{1} << 62), 0, int64_t{1} << 62}));
   EXPECT_EQ(ValuesOf<int64_t>(RunOne(LayoutOps(), ends(INT64_MAX, INT64_MIN, INT64_MIN))),
             (std::vector<int64_t>{INT64_MAX, -1}));
-  ExpectFails(LayoutOps(), ends(INT64_MIN, INT64_MAX, 1), Code::kInvalidArgument, {"no countable range"});
+  ExpectFails(LayoutOps(), ends(INT64_MIN, INT64_MAX, 1), Code::kInvalidArgument,
+              {"no countable range"});
 }
 
 TEST(Range, RefusesEndlessAndUnknown) {
