@@ -5,6 +5,8 @@
 #include <chrono>
 #include <set>
 
+#include "graph/digest/sha256.h"
+#include "graph/export/checksums.h"
 #include "graph/export/cluster_map.h"
 #include "graph/export/collective_match.h"
 #include "graph/export/deployment_config.h"
@@ -55,6 +57,7 @@ class Exporter {
     NPUMESH_RETURN_IF_ERROR(MakeConfigs());
     NPUMESH_RETURN_IF_ERROR(OpenFolder());
     NPUMESH_RETURN_IF_ERROR(gathering_.AgreeOn(Write()));
+    NPUMESH_RETURN_IF_ERROR(WriteChecksums());
     NPUMESH_RETURN_IF_ERROR(Publish());
     return Summary();
   }
@@ -72,6 +75,8 @@ class Exporter {
   Status OpenFolder();
   Status Write();
   Status WriteWeights();
+  Status WriteOne(const std::string& name, std::string_view content);
+  Status WriteChecksums();
   Status Publish();
   std::vector<std::string> Targets() const;
   ExportSummary Summary() const;
@@ -88,6 +93,7 @@ class Exporter {
   std::string relation_config_;
   std::string numa_config_;
   std::unique_ptr<StagedFolder> folder_;
+  Checksums checksums_;  // of what this rank has written
 };
 
 Status Exporter::Prepare(std::vector<ExportWeight> weights) {
@@ -131,7 +137,8 @@ Status Exporter::Prepare(std::vector<ExportWeight> weights) {
 std::vector<std::string> Exporter::Targets() const {
   const int rank = world_.rank();
   const std::string folder = layout_.RankFolder(rank);
-  std::vector<std::string> names = {folder + std::string(kPbtxtName), layout_.AirName(rank)};
+  std::vector<std::string> names = {folder + std::string(kPbtxtName), layout_.AirName(rank),
+                                    std::string(kChecksumsName)};
   if (plan_.external()) {
     for (const PlannedWeight& weight : plan_.weights()) names.push_back(folder + weight.file);
   }
@@ -234,9 +241,13 @@ Status Exporter::WriteWeights() {
   const std::string folder = layout_.RankFolder(world_.rank());
   for (const PlannedWeight& weight : plan_.weights()) {
     NPUMESH_ASSIGN_OR_RETURN(const auto file, folder_->Start(folder + weight.file));
-    NPUMESH_RETURN_IF_ERROR(
-        ReadChecked(weight, [&](std::span<const std::byte> piece) { return file->Append(piece); }));
+    Sha256Sum sum;
+    NPUMESH_RETURN_IF_ERROR(ReadChecked(weight, [&](std::span<const std::byte> piece) {
+      sum.Add(piece);
+      return file->Append(piece);
+    }));
     NPUMESH_RETURN_IF_ERROR(file->Commit());
+    checksums_.emplace(folder + weight.file, sum.Text());
     ++progress.done;
     if (options_.progress) options_.progress(progress);
   }
@@ -247,13 +258,28 @@ Status Exporter::Write() {
   const int rank = world_.rank();
   if (plan_.external()) NPUMESH_RETURN_IF_ERROR(WriteWeights());
   NPUMESH_RETURN_IF_ERROR(
-      folder_->Write(layout_.RankFolder(rank) + std::string(kPbtxtName), ReadableText(model_)));
+      WriteOne(layout_.RankFolder(rank) + std::string(kPbtxtName), ReadableText(model_)));
   NPUMESH_ASSIGN_OR_RETURN(const std::string air, SerializeAir(model_));
-  NPUMESH_RETURN_IF_ERROR(folder_->Write(layout_.AirName(rank), air));
+  NPUMESH_RETURN_IF_ERROR(WriteOne(layout_.AirName(rank), air));
   if (options_.read_only) NPUMESH_RETURN_IF_ERROR(folder_->Protect(layout_.AirName(rank)));
   if (relation_config_.empty()) return Status();
-  NPUMESH_RETURN_IF_ERROR(folder_->Write(std::string(kRelationConfigName), relation_config_));
-  return folder_->Write(std::string(kNumaConfigName), numa_config_);
+  NPUMESH_RETURN_IF_ERROR(WriteOne(std::string(kRelationConfigName), relation_config_));
+  return WriteOne(std::string(kNumaConfigName), numa_config_);
+}
+
+Status Exporter::WriteOne(const std::string& name, std::string_view content) {
+  checksums_.emplace(name, Sha256(content));
+  return folder_->Write(name, content);
+}
+
+// Who owns a folder writes the checksums of all ranks into it. Collective over all ranks.
+Status Exporter::WriteChecksums() {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                           gathering_.Share(ChecksumsText(checksums_)));
+  std::string all;
+  for (const std::string& text : texts) all += text;
+  return gathering_.AgreeOn(folder_->owner() ? folder_->Write(std::string(kChecksumsName), all)
+                                             : Status());
 }
 
 Status Exporter::Publish() {

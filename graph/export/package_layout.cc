@@ -1,6 +1,8 @@
 #include "graph/export/package_layout.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 namespace npumesh {
 namespace {
@@ -20,6 +22,17 @@ Status CheckName(std::string_view name, std::string_view what) {
   return Error(Code::kInvalidArgument,
                "{} \"{}\" is no file name; expected 1 to {} bytes without control characters", what,
                name.substr(0, 80), kLongest);
+}
+
+// The folder that stored paths begin with.
+std::string StoredFolder(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path normal = fs::path(path).lexically_normal();
+  std::error_code error;
+  if (normal.is_absolute() || *normal.begin() != "..") return path;
+  fs::path whole = fs::absolute(path, error).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();
+  return error ? path : "./" + whole.filename().string();
 }
 
 }  // namespace
@@ -54,7 +67,7 @@ std::string PackageLayout::RankFolder(int rank) const {
 }
 
 std::string PackageLayout::StoredPath(int rank, std::string_view file) const {
-  return JoinPath(path, RankFolder(rank).append(file));
+  return JoinPath(StoredFolder(path), RankFolder(rank).append(file));
 }
 
 Result<std::string> WeightFileName(std::string_view parameter) {

@@ -4,6 +4,7 @@
 //   <path>/dynamo.pbtxt              <path>/<name><rank>.air
 //   <path>/<name>.air                <path>/rank_<rank>/dynamo.pbtxt
 //   <path>/<weight files>            <path>/rank_<rank>/<weight files>
+//   <path>/checksums.sha256          <path>/checksums.sha256
 //                                    <path>/model_relation_config.json, numa_config.json
 #ifndef NPUMESH_GRAPH_EXPORT_PACKAGE_LAYOUT_H_
 #define NPUMESH_GRAPH_EXPORT_PACKAGE_LAYOUT_H_
@@ -16,6 +17,7 @@
 namespace npumesh {
 
 inline constexpr std::string_view kPbtxtName = "dynamo.pbtxt";
+inline constexpr std::string_view kChecksumsName = "checksums.sha256";
 inline constexpr std::string_view kRelationConfigName = "model_relation_config.json";
 inline constexpr std::string_view kNumaConfigName = "numa_config.json";
 
@@ -35,6 +37,8 @@ struct PackageLayout {
   // "rank_0/", relative to the package; empty for one card.
   std::string RankFolder(int rank) const;
   // What `file_path` of a FileConstant says: the export path as typed, the rank's folder, the file.
+  // Of a path that climbs ("../mp") the last component ("./mp"), because every relative path means:
+  // run from the folder above the package.
   std::string StoredPath(int rank, std::string_view file) const;
 };
 

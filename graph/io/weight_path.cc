@@ -28,31 +28,36 @@ class Places {
     }
   }
 
-  std::vector<WeightPlace>& all() { return all_; }
+  const std::vector<WeightPlace>& all() const { return all_; }
 
  private:
   fs::path package_;
   std::vector<WeightPlace> all_;
 };
 
-// Places built from a path that climbs out are left out.
-std::vector<WeightPlace> PlacesOf(const fs::path& path, const fs::path& package,
-                                  WeightSearch search) {
+// Those in the package come first, wherever the path leads: a package may have been moved.
+std::vector<WeightPlace> PlacesOf(const fs::path& path, const fs::path& package) {
   Places places(package);
   const fs::path above = package.parent_path();
   const fs::path folder = path.parent_path().filename();
-  const bool climbs = *path.begin() == "..";
-  if (!climbs) places.Add(package / path, package);
-  if (!climbs && IsBelow(above / path, package)) places.Add(above / path, package);
-  if (climbs && IsBelow(AbsolutePath(path), package)) places.Add(path, package);
+  const bool below = path.is_relative() && *path.begin() != "..";
+  if (below) places.Add(package / path, package);
+  if (below && IsBelow(above / path, package)) places.Add(above / path, package);
+  if (!below && IsBelow(AbsolutePath(path), package)) places.Add(path, package);
   if (!folder.empty() && folder != "..") places.Add(package / folder / path.filename(), package);
   places.Add(package / path.filename(), package);
-  if (search == WeightSearch::kPackage) return places.all();
-  if (!climbs) {
+  if (below) {
     places.Add(path, AbsolutePath("."));
     places.Add(above / path, above);
+  } else {
+    places.Add(path, fs::path());
   }
   return places.all();
+}
+
+std::vector<WeightPlace> PlacesOf(const std::string& stored, const std::string& model_path) {
+  const fs::path path = fs::path(stored).lexically_normal();
+  return path.empty() ? std::vector<WeightPlace>() : PlacesOf(path, PackageFolder(model_path));
 }
 
 bool IsFile(const WeightPlace& place) {
@@ -94,24 +99,19 @@ std::optional<fs::path> LinkTargetOutside(const fs::path& file, const fs::path& 
   return target;
 }
 
-Result<WeightPlace> FindWeightFile(const std::string& stored, const std::string& model_path,
-                                   WeightSearch search) {
-  const fs::path path = fs::path(stored).lexically_normal();
-  const fs::path package = PackageFolder(model_path);
-  if (path.is_absolute()) {
-    const bool inside = IsBelow(path, package);
-    return WeightPlace{stored, inside ? package : fs::path(), inside};
-  }
-  if (path.empty() || (*path.begin() == ".." && !IsBelow(AbsolutePath(path), package))) {
-    return Error(Code::kInvalidArgument,
-                 "\"{}\" is neither below the working directory nor below the package {}", stored,
-                 package.string());
-  }
-  const std::vector<WeightPlace> places = PlacesOf(path, package, search);
+Result<WeightPlace> FindWeightFile(const std::string& stored, const std::string& model_path) {
+  const std::vector<WeightPlace> places = PlacesOf(stored, model_path);
   const auto found = std::find_if(places.begin(), places.end(), IsFile);
   if (found != places.end()) return *found;
+  if (fs::path(stored).is_absolute()) return WeightPlace{stored, fs::path(), false};
   return Error(Code::kNotFound, "\"{}\" is in none of: {}", stored,
                fmt::join(FilesOf(places), ", "));
+}
+
+std::vector<std::string> PlacesInPackage(const std::string& stored, const std::string& model_path) {
+  std::vector<WeightPlace> places = PlacesOf(stored, model_path);
+  std::erase_if(places, [](const WeightPlace& place) { return !place.in_package; });
+  return FilesOf(places);
 }
 
 }  // namespace npumesh

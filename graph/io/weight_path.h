@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "graph/io/weights.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -25,16 +25,17 @@ std::optional<std::filesystem::path> LinkTargetOutside(const std::filesystem::pa
 struct WeightPlace {
   std::string file;
   // The folder below which it was looked for, which no link in its way may leave: the package, or
-  // the one that holds a relative path from outside; empty for an absolute path outside.
+  // the one that holds a relative path from outside; empty for a path that names its own place.
   std::filesystem::path folder;
   bool in_package = false;
 };
 
-// The first existing place of `stored`, in the order that LoadWeight documents; an absolute path is
-// its own place, existing or not. Errors: kNotFound lists all places; kInvalidArgument for a
-// relative path that leaves both folders.
-Result<WeightPlace> FindWeightFile(const std::string& stored, const std::string& model_path,
-                                   WeightSearch search);
+// The first existing place of `stored`, in the order that LoadWeight documents; an absolute path
+// that exists nowhere is its own place. Error: kNotFound lists all places.
+Result<WeightPlace> FindWeightFile(const std::string& stored, const std::string& model_path);
+
+// The places of `stored` inside of the package, existing or not, best first.
+std::vector<std::string> PlacesInPackage(const std::string& stored, const std::string& model_path);
 
 }  // namespace npumesh
 

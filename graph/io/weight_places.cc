@@ -1,5 +1,7 @@
 #include "graph/io/weight_places.h"
 
+#include <fmt/ranges.h>
+
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -24,10 +26,22 @@ bool SameContent(const std::string& x, const std::string& y) {
   return (*a)->size() == 0 || std::memcmp((*a)->data(), (*b)->data(), (*a)->size()) == 0;
 }
 
+bool IsFile(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+std::string StoredPathOf(const Node& node) {
+  const std::string location = node.StringAttr("location", "");
+  return location.empty() ? node.StringAttr("file_path", "") : location;
+}
+
 class PlaceCheck {
  public:
   PlaceCheck(const Model& model, const WeightRules& rules)
-      : model_(model), rules_(rules), package_(PackageFolder(model.path)) {}
+      : model_(model),
+        allow_outside_(rules.allow_outside || !IsFile(model.path)),
+        package_(PackageFolder(model.path)) {}
 
   Status Look(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
@@ -38,25 +52,31 @@ class PlaceCheck {
     return Status();
   }
 
-  std::vector<std::string> Notes() && {
+  WeightPlaces Found() && {
     if (outside_.size() > kMostOutside) notes_.push_back(MoreOutsideNote());
     if (elsewhere_ > 0) notes_.push_back(ElsewhereNote());
-    return std::move(notes_);
+    return {std::move(notes_), std::move(lacking_)};
   }
 
  private:
   Status LookAt(const Node& node) {
-    std::string stored = node.StringAttr("location", "");
-    if (stored.empty()) stored = node.StringAttr("file_path", "");
-    const Result<WeightPlace> place = FindWeightFile(stored, model_.path, rules_.search);
-    if (stored.empty() || !place.ok()) return Status();
+    const std::string stored = StoredPathOf(node);
+    if (stored.empty()) return Status();
+    const Result<WeightPlace> place = FindWeightFile(stored, model_.path);
+    if (!place.ok() || (!place->in_package && (!allow_outside_ || !IsFile(place->file)))) {
+      const bool exists = place.ok() && IsFile(place->file);
+      lacking_.push_back({node.name, stored,
+                          fmt::format("{}", fmt::join(PlacesInPackage(stored, model_.path), ", ")),
+                          exists ? place->file : ""});
+      return Status();
+    }
     NPUMESH_RETURN_IF_ERROR(CheckLinks(*place));
     Note(stored, *place);
     return Status();
   }
 
   Status CheckLinks(const WeightPlace& place) const {
-    if (rules_.allow_outside || place.folder.empty()) return Status();
+    if (allow_outside_ || place.folder.empty()) return Status();
     const std::optional<fs::path> target = LinkTargetOutside(place.file, place.folder);
     if (!target) return Status();
     return Error(Code::kInvalidArgument,
@@ -74,7 +94,7 @@ class PlaceCheck {
     }
   }
 
-  // Legal, but a package with hundreds of weights would bury what else there is to say.
+  // Allowed, but a package with hundreds of weights would bury what else there is to say.
   void NoteOutside(const std::string& stored) {
     if (!outside_.insert(stored).second || outside_.size() > kMostOutside) return;
     notes_.push_back(
@@ -84,14 +104,13 @@ class PlaceCheck {
   // Another file where the program that wrote the graph, and ATC, would look.
   void NoteRival(const std::string& stored, const WeightPlace& place) {
     std::error_code error;
-    if (rival_told_ || rules_.search == WeightSearch::kPackage) return;
-    if (!fs::is_regular_file(stored, error) || fs::equivalent(stored, place.file, error)) return;
+    if (rival_told_ || !IsFile(stored) || fs::equivalent(stored, place.file, error)) return;
     if (SameContent(stored, place.file)) return;
     rival_told_ = true;
-    notes_.push_back(
-        fmt::format("weight file {} is taken from the package; \"{}\" below the working directory "
-                    "has the same name and other content",
-                    place.file, stored));
+    notes_.push_back(fmt::format(
+        "weight file {} is taken from the package; \"{}\"{} has the same name and other "
+        "content",
+        place.file, stored, fs::path(stored).is_absolute() ? "" : " below the working directory"));
   }
 
   std::string MoreOutsideNote() const {
@@ -106,9 +125,10 @@ class PlaceCheck {
   }
 
   const Model& model_;
-  const WeightRules& rules_;
+  bool allow_outside_;
   fs::path package_;
   std::vector<std::string> notes_;
+  std::vector<LackingWeight> lacking_;
   std::set<std::string> outside_;  // paths as stored
   size_t elsewhere_ = 0;
   std::string elsewhere_file_;
@@ -117,11 +137,35 @@ class PlaceCheck {
 
 }  // namespace
 
-Result<std::vector<std::string>> CheckWeightPlaces(const Model& model, const WeightRules& rules) {
+Result<WeightPlaces> LookForWeights(const Model& model, const WeightRules& rules) {
   PlaceCheck check(model, rules);
   NPUMESH_RETURN_IF_ERROR(check.Look(model.graph));
   for (const Graph& graph : model.subgraphs) NPUMESH_RETURN_IF_ERROR(check.Look(graph));
-  return std::move(check).Notes();
+  return std::move(check).Found();
+}
+
+std::string LackText(size_t count, const LackingWeight& first, std::string_view whose) {
+  std::string text = fmt::format(
+      "the package lacks {} weight{}{}{}; {}: node \"{}\" (FileConstant), \"{}\", looked for as {}",
+      count, count == 1 ? "" : "s", whose.empty() ? "" : " of ", whose,
+      count == 1 ? "it is" : "the first", first.node, first.stored, first.looked_for);
+  if (first.elsewhere.empty()) return text + "; export again, or copy the files there";
+  return text + fmt::format(
+                    "; {} is outside of the package: copy it there, or take it with "
+                    "--allow-outside",
+                    first.elsewhere);
+}
+
+Result<std::vector<std::string>> CheckWeightPlaces(const Model& model, const WeightRules& rules) {
+  NPUMESH_ASSIGN_OR_RETURN(WeightPlaces places, LookForWeights(model, rules));
+  if (places.lacking.empty()) return std::move(places.notes);
+  return Error(Code::kNotFound, "{}: {}", model.path,
+               LackText(places.lacking.size(), places.lacking.front()));
+}
+
+std::string WeightFileOf(const Node& node, const std::string& model_path) {
+  const Result<WeightPlace> place = FindWeightFile(StoredPathOf(node), model_path);
+  return place.ok() && IsFile(place->file) ? place->file : "";
 }
 
 }  // namespace npumesh

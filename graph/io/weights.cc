@@ -104,13 +104,12 @@ Tensor TensorAt(const TensorType& type, std::shared_ptr<const MappedFile> file, 
   return tensor;
 }
 
-Result<Tensor> LoadFileConstant(const Node& node, const std::string& model_path,
-                                WeightSearch search) {
+Result<Tensor> LoadFileConstant(const Node& node, const std::string& model_path) {
   NPUMESH_ASSIGN_OR_RETURN(const TensorType type, FileConstantType(node));
   NPUMESH_ASSIGN_OR_RETURN(const uint64_t needed, CheckedBytes(type));
   NPUMESH_ASSIGN_OR_RETURN(const FileRange range, RangeOf(node));
   const std::string field = fmt::format("attr \"{}\"", range.field);
-  const Result<WeightPlace> place = FindWeightFile(range.path, model_path, search);
+  const Result<WeightPlace> place = FindWeightFile(range.path, model_path);
   if (!place.ok()) return place.status().WithContext(field);
   auto file = MappedFile::Open(place->file);
   if (!file.ok()) return file.status().WithContext(field);
@@ -121,12 +120,12 @@ Result<Tensor> LoadFileConstant(const Node& node, const std::string& model_path,
 
 }  // namespace
 
-Result<Tensor> LoadWeight(const Node& node, const std::string& model_path, WeightSearch search) {
+Result<Tensor> LoadWeight(const Node& node, const std::string& model_path) {
   const std::string who = fmt::format("{}{}node \"{}\" ({})", model_path,
                                       model_path.empty() ? "" : ": ", node.name, node.type);
   Result<Tensor> tensor = [&]() -> Result<Tensor> {
     if (node.type == "Const" || node.type == "Constant") return LoadConst(node, who);
-    if (IsFileConstant(node)) return LoadFileConstant(node, model_path, search);
+    if (IsFileConstant(node)) return LoadFileConstant(node, model_path);
     return Error(Code::kInvalidArgument, "expected Const, Constant or FileConstant");
   }();
   if (!tensor.ok()) return tensor.status().WithContext(who);

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "graph/digest/sha256.h"
 #include "graph/ops/core/operator.h"
 #include "graph/static_kernel/record/run_package.h"
 #include "graph/static_kernel/source/kernel_text.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/digest/sha256.h"
 #include "graph/static_kernel/record/op_record.h"
 #include "graph/static_kernel/store/kernel_store.h"
 #include "graph/static_kernel/store/store_files.h"

@@ -17,7 +17,7 @@ struct ExportJobOptions {
   // Graph files in rank order, or one export folder, or one file of an export with several.
   std::vector<std::string> paths;
   ExportOptions options;
-  bool allow_outside = false;  // links of weights may lead out of their package
+  bool allow_outside = false;  // weights may lie outside of their package
   bool show_progress = false;
 };
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <system_error>
 
+#include "runtime/base/named_path.h"
 #include "runtime/base/parse.h"
 
 namespace npumesh {
@@ -121,7 +122,7 @@ Result<std::string> ChooseModelFile(const std::string& path, int rank, int size)
   std::error_code error;
   const fs::path given(path);
   const fs::file_status status = fs::status(given, error);
-  if (!fs::exists(status)) return Error(Code::kNotFound, "{}: no such file or folder", path);
+  NPUMESH_RETURN_IF_ERROR(NeedAnything(path));
   const bool is_folder = fs::is_directory(status);
   const fs::path folder = is_folder ? path : FolderOf(path);
   Result<std::vector<std::string>> names = FilesOf(folder);

@@ -45,7 +45,8 @@ std::string CaseText(const JunitCase& test) {
 
 }  // namespace
 
-std::string ToJunit(const std::string& suite, double seconds, const std::vector<JunitCase>& cases) {
+std::string ToJunit(const std::string& suite, double seconds, const std::vector<JunitCase>& cases,
+                    const std::string& printed) {
   const auto count = [&cases](JunitCase::Result result) {
     return std::count_if(cases.begin(), cases.end(),
                          [result](const JunitCase& test) { return test.result == result; });
@@ -58,6 +59,7 @@ std::string ToJunit(const std::string& suite, double seconds, const std::vector<
   text += fmt::format("<testsuites {}>\n  <testsuite name=\"{}\" {}>\n", numbers, Escaped(suite),
                       numbers);
   for (const JunitCase& test : cases) text += CaseText(test);
+  if (!printed.empty()) text += fmt::format("    <system-err>{}</system-err>\n", Escaped(printed));
   return text + "  </testsuite>\n</testsuites>\n";
 }
 

@@ -22,8 +22,10 @@ struct JunitCase {
   std::string detail;   // more lines, or empty
 };
 
-// One suite. Characters that XML does not have become U+FFFD.
-std::string ToJunit(const std::string& suite, double seconds, const std::vector<JunitCase>& cases);
+// One suite; `printed` is what it said beside its cases, on standard error. Characters that XML
+// does not have become U+FFFD.
+std::string ToJunit(const std::string& suite, double seconds, const std::vector<JunitCase>& cases,
+                    const std::string& printed = "");
 
 }  // namespace npumesh
 

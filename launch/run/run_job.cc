@@ -250,7 +250,8 @@ Status RunJob::OpenFolders() {
     source_ = InputsFromFolder(inputs, std::move(folder));
   }
   if (!options_.outputs.empty()) {
-    outputs_ = TensorFolder::ToWrite(options_.outputs, world_.rank(), options_.steps);
+    NPUMESH_ASSIGN_OR_RETURN(
+        outputs_, TensorFolder::ToWrite(options_.outputs, world_.rank(), options_.steps));
   }
   if (!options_.check.empty()) return OpenGoldens();
   const ToleranceOptions& tolerance = options_.tolerance;

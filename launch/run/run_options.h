@@ -74,7 +74,7 @@ struct RunOptions {
   std::vector<std::string> op_libraries;
   LibraryTrust library_trust = LibraryTrust::kOwner;
 
-  // Links of weights may lead out of their package (graph/io/weight_places.h).
+  // Weights may lie outside of their package (graph/io/weight_places.h).
   bool allow_outside = false;
 
   // Rank 0 shows on standard error how weights arrive.

@@ -124,9 +124,10 @@ std::string GoldenWords(const GoldenFinding& golden, const char* between) {
   return fmt::format("{}", fmt::join(golden.verdict, between));
 }
 
-// What differs, in the form of every command.
+// What was warned of and what differs, in the form of every command.
 json FindingsOf(const RunStory& story) {
   CommandReport found;
+  for (const std::string& warning : story.warnings) found.Add(Severity::kWarning, warning);
   for (const OutputCheck& check : story.measured.checks) {
     if (check.ok) continue;
     found.Add(Severity::kError, CheckLine(check), {{"rank", check.rank}, {"output", check.index}});
@@ -260,7 +261,9 @@ std::string ToJunit(const RunStory& story, const RunOptions& options) {
     const std::string group = rank < 0 ? "run" : RankGroup(rank);
     cases.push_back({group, "run", JunitCase::Result::kError, error, ""});
   }
-  return ToJunit("npumesh run " + options.path, SecondsOf(story), cases);
+  std::string printed;
+  for (const std::string& warning : story.warnings) printed += "warning: " + warning + "\n";
+  return ToJunit("npumesh run " + options.path, SecondsOf(story), cases, printed);
 }
 
 Status WriteReports(const RunStory& story, const RunOptions& options, const json& versions) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "launch/ranks/rank_circle.h"
+#include "launch/ranks/warnings.h"
 #include "launch/run/run_options.h"
 #include "launch/run/run_report.h"
 #include "runtime/base/json.h"
@@ -48,6 +49,7 @@ struct RunStory {
   Outcome outcome;
   int culprit = -1;    // the rank whose error it is; -1: not known, or no error
   double seconds = 0;  // since the run began
+  Warnings warnings;   // that were printed, of all ranks
   MeasuredRun measured;
   std::optional<GoldenFinding> golden;
 };
@@ -68,7 +70,8 @@ std::string NextStep(const RunStory& story, const RunOptions& options);
 // `versions`: of this build.
 std::string ToJson(const RunStory& story, const RunOptions& options,
                    const nlohmann::json& versions);
-// A case for each rank and output, one for --golden, and one for an error.
+// A case for each rank and output, one for --golden, and one for an error; warnings as what the
+// suite printed.
 std::string ToJunit(const RunStory& story, const RunOptions& options);
 
 // Writes --report and --junit, where they were asked for. On one rank; ranks that have lost each

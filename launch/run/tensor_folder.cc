@@ -5,6 +5,8 @@
 
 #include "graph/io/npy.h"
 #include "runtime/base/leftovers.h"
+#include "runtime/base/named_path.h"
+#include "runtime/base/secure_file.h"
 
 namespace npumesh {
 namespace {
@@ -18,7 +20,8 @@ bool IsFolder(const fs::path& path) {
 
 }  // namespace
 
-TensorFolder TensorFolder::ToWrite(std::string folder, int rank, uint64_t steps) {
+Result<TensorFolder> TensorFolder::ToWrite(std::string folder, int rank, uint64_t steps) {
+  NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kData));
   TensorFolder result;
   result.folder_ = std::move(folder);
   result.rank_folder_ = fmt::format("rank_{}", rank);
@@ -27,7 +30,7 @@ TensorFolder TensorFolder::ToWrite(std::string folder, int rank, uint64_t steps)
 }
 
 Result<TensorFolder> TensorFolder::ToRead(const std::string& folder, int rank, int size) {
-  if (!IsFolder(folder)) return Error(Code::kNotFound, "{}: no such folder", folder);
+  NPUMESH_RETURN_IF_ERROR(NeedFolder(folder, "name a folder of .npy files"));
   TensorFolder result;
   result.folder_ = folder;
   result.has_steps_ = IsFolder(fs::path(folder) / "step_0");
@@ -70,7 +73,8 @@ Result<Tensor> TensorFolder::Read(uint64_t step, int64_t index) const {
 Status TensorFolder::Write(uint64_t step, int64_t index, const Tensor& tensor) const {
   const std::string file = File(step, index);
   const std::string folder = fs::path(file).parent_path().string();
-  NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kData));
+  const std::string below = fs::path(folder).lexically_relative(folder_).string();
+  NPUMESH_RETURN_IF_ERROR(MakeFoldersBelow(folder_, below, FileKind::kData));
   if (index == 0) ClearLeftoversOf(folder, LeftoverDepth::kFolder);
   return WriteNpy(file, tensor);
 }

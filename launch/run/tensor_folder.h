@@ -21,7 +21,8 @@ namespace npumesh {
 class TensorFolder {
  public:
   // For writing: always rank_<R>; step_<K> above it when there are several steps.
-  static TensorFolder ToWrite(std::string folder, int rank, uint64_t steps);
+  // Makes `folder`. Errors: those of MakeFolders, which refuses a symbolic link.
+  static Result<TensorFolder> ToWrite(std::string folder, int rank, uint64_t steps);
   // For reading: takes the layout that is there. Error: kNotFound names the folder.
   static Result<TensorFolder> ToRead(const std::string& folder, int rank, int size);
 

@@ -22,13 +22,16 @@ class Findings {
     all_.push_back({std::move(file), Severity::kWarning, std::move(text), ""});
   }
   const std::vector<Finding>& all() const { return all_; }
-  size_t errors() const {
+  size_t errors() const { return Count(Severity::kError); }
+  size_t warnings() const { return Count(Severity::kWarning); }
+
+ private:
+  size_t Count(Severity severity) const {
     size_t count = 0;
-    for (const Finding& finding : all_) count += finding.severity == Severity::kError ? 1 : 0;
+    for (const Finding& finding : all_) count += finding.severity == severity ? 1 : 0;
     return count;
   }
 
- private:
   std::vector<Finding> all_;
 };
 

@@ -7,7 +7,6 @@
 
 #include "graph/engine/model_inputs.h"
 #include "graph/io/model_file.h"
-#include "graph/io/weight_places.h"
 #include "graph/io/weights.h"
 #include "graph/passes/analysis/bound_graph.h"
 #include "graph/session/offline_groups.h"
@@ -71,15 +70,22 @@ class WeightCheck {
 
  private:
   void CheckPlaces(bool allow_outside) {
-    const auto notes = CheckWeightPlaces(model_, {allow_outside, WeightSearch::kPackage});
-    if (!notes.ok()) return findings_->Error(air_, WithoutPath(notes.status(), model_.path));
-    for (const std::string& note : *notes) findings_->Warning(air_, note);
+    const Result<WeightPlaces> places = LookForWeights(model_, {allow_outside});
+    if (!places.ok()) return findings_->Error(air_, WithoutPath(places.status(), model_.path));
+    for (const std::string& note : places->notes) findings_->Warning(air_, note);
+    if (places->lacking.empty()) return;
+    weights_->lacking_ranks.push_back(rank_);
+    for (const LackingWeight& weight : places->lacking) {
+      lacking_.insert(weight.node);
+      weights_->lacking.push_back(weight);
+    }
   }
 
   void CheckGraph(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
       if (node.removed || !IsWeightNode(node)) continue;
-      const Result<Tensor> tensor = LoadWeight(node, model_.path, WeightSearch::kPackage);
+      if (lacking_.contains(node.name)) continue;
+      const Result<Tensor> tensor = LoadWeight(node, model_.path);
       if (!tensor.ok()) {
         findings_->Error(air_, WithoutPath(tensor.status(), model_.path));
         continue;
@@ -110,18 +116,20 @@ class WeightCheck {
                                          size, Who(node), air_, needed));
   }
 
-  // ATC looks below the working folder, and nowhere else.
+  // ATC looks where the path leads from the working folder, and nowhere else.
   void CheckWorkingFolder(const Node& node, const std::string& file) {
     const fs::path stored = StoredPath(node);
     std::error_code error;
-    if (weights_->told_relative || stored.is_absolute()) return;
-    if (fs::equivalent(stored, files_.PathOf(file), error)) return;
-    weights_->told_relative = true;
+    if (weights_->told_stored || fs::equivalent(stored, files_.PathOf(file), error)) return;
+    weights_->told_stored = true;
     findings_->Warning(
-        air_,
-        fmt::format("{}: file_path \"{}\" is relative and not below this working folder; run from "
-                    "the folder in which the export ran (npumesh finds it in {}, ATC does not)",
-                    Who(node), stored.string(), files_.folder));
+        air_, fmt::format("{}: file_path \"{}\" is {} (npumesh finds it in {}, ATC does not)",
+                          Who(node), stored.string(),
+                          stored.is_absolute()
+                              ? "absolute and not in this package; export with a relative path"
+                              : "relative and not below this working folder; run from the folder "
+                                "above the package in which the export ran",
+                          files_.folder));
   }
 
   // A graph that reads the folder of another rank has most likely changed places with its graph.
@@ -141,6 +149,7 @@ class WeightCheck {
   WeightSum* weights_;
   Findings* findings_;
   bool told_rank_ = false;
+  std::set<std::string> lacking_;  // names of nodes
 };
 
 void CheckRuns(const PackageFiles& files, int rank, const OpRegistry& registry,

@@ -6,7 +6,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "graph/io/weight_places.h"
 #include "graph/ir/graph.h"
 #include "graph/ops/core/op_registry.h"
 #include "graph/session/session.h"
@@ -18,18 +20,20 @@ namespace npumesh {
 struct WeightSum {
   uint64_t count = 0;
   uint64_t bytes = 0;
-  std::set<std::string> files;  // of the package, relative
-  bool told_relative = false;   // that paths are relative to another folder: one cause, said once
+  std::set<std::string> files;         // of the package, relative
+  bool told_stored = false;            // that stored paths lead elsewhere: one cause, said once
+  std::vector<LackingWeight> lacking;  // of all ranks
+  std::vector<int> lacking_ranks;      // those that lack weights
 };
 
 struct GraphCheckOptions {
   const OpRegistry* registry = nullptr;
-  bool allow_outside = false;  // links of weights may lead out of the package
+  bool allow_outside = false;  // weights may be outside of the package
 };
 
 // The graph of `rank`, or nullopt when it cannot be loaded. What `run` would refuse is an error.
-// `groups` are those of the package. Weights are looked for in the package only, and added to
-// `weights`.
+// `groups` are those of the package. Weights, and those that the package lacks, are added to
+// `weights`; to say the latter is the caller's.
 std::optional<Model> CheckGraph(const PackageFiles& files, int rank,
                                 const GraphCheckOptions& options, const GroupTable& groups,
                                 WeightSum* weights, Findings* findings);

@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "graph/export/collective_match.h"
+#include "graph/export/graph_match.h"
 #include "graph/export/package_layout.h"
 #include "graph/session/group_table.h"
+#include "launch/validate/checksum_check.h"
 #include "launch/validate/config_check.h"
 #include "launch/validate/graph_check.h"
 #include "launch/validate/package_files.h"
 #include "runtime/base/printable.h"
+#include "runtime/base/rank_list.h"
 
 namespace npumesh {
 namespace {
@@ -28,13 +31,20 @@ class PackageCheck {
     report_.ranks = files_.airs.size();
     ReadTable();
     for (size_t rank = 0; rank < files_.airs.size(); ++rank) {
-      if (progress) progress(rank, files_.airs.size());
+      if (progress) progress("rank", rank, files_.airs.size());
       CheckRank(static_cast<int>(rank));
     }
+    CheckLacking();
     CheckUnused();
     MatchRanks();
     CheckConfigs(files_, !used_.empty(), &report_.findings);
     CheckGroups(files_, used_, table_, &report_.findings);
+    CheckChecksums(
+        files_,
+        [&progress](size_t done, size_t files) {
+          if (progress) progress("file", done, files);
+        },
+        &report_.findings);
   }
 
  private:
@@ -70,6 +80,15 @@ class PackageCheck {
     report_.collectives += trace->calls.size();
     for (const auto& [group, ranks] : trace->groups) used_.emplace(group, ranks);
     traces_.push_back(*std::move(trace));
+    portraits_.push_back(PortraitOf(*model, *options_.registry));
+  }
+
+  void CheckLacking() {
+    if (weights_.lacking.empty()) return;
+    const std::vector<int>& ranks = weights_.lacking_ranks;
+    const std::string whose = files_.distributed ? RanksText(ranks) : "";
+    report_.findings.Error(files_.airs[static_cast<size_t>(ranks.front())],
+                           LackText(weights_.lacking.size(), weights_.lacking.front(), whose));
   }
 
   // Weight files that no graph names: left over from an earlier export, or misnamed.
@@ -88,6 +107,10 @@ class PackageCheck {
       report_.findings.Error(files_.airs[static_cast<size_t>(mismatch.rank)],
                              std::move(mismatch.text));
     }
+    for (GraphMismatch& mismatch : MatchGraphs(portraits_, kMostMismatches)) {
+      report_.findings.Warning(files_.airs[static_cast<size_t>(mismatch.rank)],
+                               std::move(mismatch.text));
+    }
   }
 
   const PackageFiles files_;
@@ -97,8 +120,19 @@ class PackageCheck {
   std::map<std::string, std::vector<int>> used_;
   WeightSum weights_;
   std::vector<CollectiveTrace> traces_;
+  std::vector<GraphPortrait> portraits_;
   bool complete_ = true;  // every rank has a graph and a trace
 };
+
+// "valid", "valid, 2 warnings", "1 error".
+std::string VerdictText(const Findings& findings) {
+  const auto count = [](size_t number, const char* word) {
+    return fmt::format("{} {}{}", number, word, number == 1 ? "" : "s");
+  };
+  if (findings.errors() > 0) return count(findings.errors(), "error");
+  if (findings.warnings() == 0) return "valid";
+  return fmt::format("valid, {}", count(findings.warnings(), "warning"));
+}
 
 }  // namespace
 
@@ -117,12 +151,10 @@ std::string ReportText(const PackageReport& report) {
     text += fmt::format("{}: {}: {}\n", Name(finding.severity), Printable(finding.subject),
                         PrintableMessage(finding.text));
   }
-  const size_t errors = report.findings.errors();
-  text += fmt::format(
-      "{} rank{}, {} nodes, {} constants of {} bytes, {} collectives{}: {}\n", report.ranks,
-      report.ranks == 1 ? "" : "s", report.nodes, report.constants, report.constant_bytes,
-      report.collectives, report.matched ? "" : " (not compared)",
-      errors == 0 ? "valid" : fmt::format("{} error{}", errors, errors == 1 ? "" : "s"));
+  text += fmt::format("{} rank{}, {} nodes, {} constants of {} bytes, {} collectives{}: {}\n",
+                      report.ranks, report.ranks == 1 ? "" : "s", report.nodes, report.constants,
+                      report.constant_bytes, report.collectives,
+                      report.matched ? "" : " (not compared)", VerdictText(report.findings));
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/op_registry.h"
@@ -23,13 +24,14 @@ struct PackageReport {
   bool matched = false;  // the collectives of all ranks were compared
 };
 
-// Told before each rank's graph is read: so many of `ranks` are done.
-using PackageProgress = std::function<void(size_t done, size_t ranks)>;
+// Told before each rank's graph, and each file of checksums.sha256, is read: so many of `total`
+// are done. `what` is "rank" or "file".
+using PackageProgress = std::function<void(std::string_view what, size_t done, size_t total)>;
 
-// Checks names, graphs, weights, both JSON files, groups, and the collectives of all ranks against
-// each other, all of them inside `folder`, absolute paths apart; `allow_outside`: links of weights
-// may lead out of it. Reads hostile bytes: every problem is a finding that names its file. Errors:
-// `folder` is no package.
+// Checks names, graphs, weights, checksums, both JSON files, groups, and the collectives of all
+// ranks against each other, all of them inside `folder`; `allow_outside`: weights, and where links
+// lead, may be outside of it. Reads hostile bytes: every problem is a finding that names its file.
+// Errors: `folder` is no package.
 Result<PackageReport> CheckPackage(const std::string& folder,
                                    const OpRegistry& registry = BuiltinOps(),
                                    bool allow_outside = false,

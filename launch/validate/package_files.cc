@@ -10,6 +10,7 @@
 #include "graph/export/package_layout.h"
 #include "graph/export/work_folder.h"
 #include "launch/ranks/model_choice.h"
+#include "runtime/base/named_path.h"
 
 namespace npumesh {
 namespace {
@@ -105,10 +106,7 @@ std::string PackageFiles::TextOf(int rank) const {
 }
 
 Result<PackageFiles> ListPackage(const std::string& folder, Findings* findings) {
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) {
-    return Error(Code::kNotFound, "{}: no such folder; name the folder of a package", folder);
-  }
+  NPUMESH_RETURN_IF_ERROR(NeedFolder(folder, "name the folder of a package"));
   PackageFiles files;
   files.folder = folder;
   while (files.folder.size() > 1 && files.folder.back() == '/') files.folder.pop_back();

@@ -158,6 +158,16 @@ Status MakeFolders(const std::string& path, FileKind kind, FileSystem& fs) {
   return Status();
 }
 
+Status MakeFoldersBelow(const std::string& root, const std::string& below, FileKind kind,
+                        FileSystem& fs) {
+  NPUMESH_RETURN_IF_ERROR(MakeFolders(root, kind, fs));
+  for (size_t end = 0; end < below.size(); ++end) {
+    end = std::min(below.find('/', end), below.size());
+    NPUMESH_RETURN_IF_ERROR(MakeFolders(root + "/" + below.substr(0, end), kind, fs));
+  }
+  return Status();
+}
+
 Result<std::unique_ptr<SecureFile>> SecureFile::Create(const std::string& path, FileKind kind,
                                                        FileSystem& fs) {
   NPUMESH_RETURN_IF_ERROR(CheckTarget(path));

@@ -47,6 +47,11 @@ mode_t FolderMode(FileKind kind);
 // (kInvalidArgument); one among its parents is followed.
 Status MakeFolders(const std::string& path, FileKind kind, FileSystem& fs = RealFileSystem());
 
+// Creates `root` as above, and the folders of the relative path `below` in it. Of these, too, a
+// symbolic link is refused, whichever it is.
+Status MakeFoldersBelow(const std::string& root, const std::string& below, FileKind kind,
+                        FileSystem& fs = RealFileSystem());
+
 // One file on its way. Destroying it before Commit removes what was written aside.
 class SecureFile {
  public:

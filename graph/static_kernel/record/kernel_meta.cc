@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "graph/digest/sha256.h"
 #include "graph/static_kernel/record/op_record.h"
 #include "graph/static_kernel/store/kernel_store.h"
 #include "runtime/base/json_text.h"

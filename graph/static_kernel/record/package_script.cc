@@ -6,6 +6,7 @@
 #include <cassert>
 #include <utility>
 
+#include "graph/digest/sha256.h"
 #include "graph/static_kernel/store/kernel_store.h"
 
 namespace npumesh {

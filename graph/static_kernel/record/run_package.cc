@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/digest/sha256.h"
 #include "graph/static_kernel/record/package_script.h"
 #include "graph/static_kernel/record/tar_archive.h"
 #include "graph/static_kernel/store/kernel_store.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "graph/digest/sha256.h"
 #include "runtime/base/log.h"
 #include "runtime/base/secure_file.h"
 

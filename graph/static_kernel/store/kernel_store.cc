@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <set>
 
+#include "graph/digest/sha256.h"
 #include "graph/static_kernel/store/build_work.h"
 #include "graph/static_kernel/store/store_files.h"
 #include "runtime/base/log.h"

@@ -150,10 +150,6 @@ class KernelStore {
   std::shared_ptr<StoreFiles> files_;
 };
 
-// Lower-case hexadecimal SHA-256 (libcrypto). Of a file: kNotFound, kIo.
-std::string Sha256(std::string_view bytes);
-Result<std::string> Sha256OfFile(const std::string& path);
-
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_STATIC_KERNEL_STORE_KERNEL_STORE_H_

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "graph/digest/sha256.h"
 #include "runtime/base/foreign_json.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/secure_file.h"

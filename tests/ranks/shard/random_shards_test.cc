@@ -7,6 +7,8 @@
 #include <charconv>
 #include <iostream>
 
+#include "graph/export/graph_match.h"
+#include "graph/ir/node_kind.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/session/session.h"
 #include "graph/shard/shard_model.h"
@@ -88,6 +90,49 @@ std::vector<std::vector<Tensor>> StepsOf(const WrittenDecoder& written) {
   return steps;
 }
 
+std::vector<GraphMismatch> MatchModels(const std::vector<Model>& models) {
+  std::vector<GraphPortrait> portraits;
+  for (const Model& model : models) portraits.push_back(PortraitOf(model, BuiltinOps()));
+  return MatchGraphs(portraits);
+}
+
+// An attribute of a rank's graph gets another value; false: no attribute is sure to be told.
+bool Deviate(Node& node) {
+  for (auto& [name, value] : node.attrs) {
+    if (IsBookkeeping(node, name) || IsFurniture(node)) continue;
+    if (auto* const flag = value.get<bool>()) {
+      *flag = !*flag;
+      return true;
+    }
+    if (auto* const number = value.get<float>(); number != nullptr && *number != 0) {
+      *number *= 1.125f;
+      return true;
+    }
+  }
+  return false;
+}
+
+// Ranks of one model say the same, and one value of one rank that deviates is named.
+void CheckAttributes(const std::vector<Model>& models, uint64_t seed) {
+  const std::vector<GraphMismatch> none = MatchModels(models);
+  ASSERT_TRUE(none.empty()) << none.front().text;
+  const size_t odd = seed % models.size();
+  std::vector<Model> deviating = models;
+  Graph& graph = deviating[odd].graph;
+  const size_t nodes = graph.nodes().size();
+  for (size_t i = 0; i < nodes; ++i) {
+    Node& node = graph.node(static_cast<NodeId>((i + seed) % nodes));
+    const Operator* const op = BuiltinOps().Find(node.type);
+    if (node.removed || op == nullptr || op->collective || !Deviate(node)) continue;
+    const std::vector<GraphMismatch> found = MatchModels(deviating);
+    ASSERT_EQ(found.size(), 1u) << node.name;
+    EXPECT_THAT(found[0].text, HasSubstr(fmt::format("node \"{}\" ", node.name)));
+    EXPECT_THAT(found[0].text, HasSubstr(fmt::format(" on rank {}", odd)));
+    EXPECT_TRUE(models.size() == 2 || found[0].rank == static_cast<int>(odd));
+    return;
+  }
+}
+
 void CheckSplit(const DecoderForm& form, const WrittenDecoder& written, int ranks) {
   const auto sharded = ShardModel(written.model, BuiltinOps(), ranks, written.inputs);
   if (!sharded.ok()) {
@@ -96,6 +141,7 @@ void CheckSplit(const DecoderForm& form, const WrittenDecoder& written, int rank
     EXPECT_FALSE(Divides(form, ranks)) << sharded.status().ToString();
     return;
   }
+  CheckAttributes(sharded->models, static_cast<uint64_t>(form.rows + form.ffn + ranks));
   const auto proof =
       ProveShards(written.model, *sharded, BuiltinOps(), TestEnv(), StepsOf(written));
   ASSERT_TRUE(proof.ok()) << proof.status().ToString();

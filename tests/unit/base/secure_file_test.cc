@@ -249,6 +249,24 @@ TEST(MakeFolders, CreatesMissingParents) {
   EXPECT_EQ(MakeFolders("", FileKind::kDebug).code(), Code::kInvalidArgument);
 }
 
+TEST(MakeFolders, RefusesALinkAnywhereBelowTheNamedFolder) {
+  const TemporaryFolder folder;
+  const auto make = [&](const std::string& root, const std::string& below) {
+    return MakeFoldersBelow(folder.Path(root), below, FileKind::kData);
+  };
+  ASSERT_TRUE(make("real", "step_0/rank_0").ok());
+  ASSERT_TRUE(make("real", "step_0/rank_1").ok());
+  EXPECT_TRUE(WriteFile(folder.Path("real/step_0/rank_1/file"), "x", FileKind::kData).ok());
+  ASSERT_EQ(symlink("real", folder.Path("link").c_str()), 0);
+  ASSERT_EQ(symlink("step_0", folder.Path("real/step_1").c_str()), 0);
+  ASSERT_EQ(symlink("rank_0", folder.Path("real/step_0/rank_2").c_str()), 0);
+  for (const Status& status : {make("link", "step_0/rank_0"), make("real", "step_1/rank_0"),
+                               make("real", "step_0/rank_2")}) {
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.ToString();
+    EXPECT_THAT(std::string(status.message()), HasSubstr("it is a symbolic link"));
+  }
+}
+
 TEST(MakeFolders, FailsCleanlyAtEveryCall) {
   for (int fail_at = 1; fail_at <= 3; ++fail_at) {
     const TemporaryFolder folder;

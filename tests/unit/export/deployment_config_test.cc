@@ -143,7 +143,7 @@ TEST(DeploymentConfig, NothingIsWrittenWithoutAGroup) {
            2, [](int) { return SeedAdd(); }, options)) {
     ASSERT_TRUE(status.ok()) << status.message();
   }
-  EXPECT_THAT(FilesOf(folder / "mp"), ElementsAre("export0.air", "export1.air",
+  EXPECT_THAT(FilesOf(folder / "mp"), ElementsAre("checksums.sha256", "export0.air", "export1.air",
                                                   "rank_0/dynamo.pbtxt", "rank_1/dynamo.pbtxt"));
 }
 

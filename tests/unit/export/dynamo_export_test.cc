@@ -35,7 +35,7 @@ mode_t ModeOf(const std::string& path) {
   return info.st_mode & 07777;
 }
 
-// TorchAir's documented example, single card: dynamo.pbtxt, export.air, p1, p2.
+// TorchAir's documented example, single card, and our checksums.
 TEST(DynamoExport, WritesTheTreeAsDocumentedForOneCard) {
   const ExportFolder folder;
   ExportOptions options;
@@ -44,7 +44,8 @@ TEST(DynamoExport, WritesTheTreeAsDocumentedForOneCard) {
   const Status status = ExportAlone(SeedAdd(), options, SeedAddWeights());
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_THAT(FilesOf(folder.path()),
-              ElementsAre("deep/test_export_file_False/dynamo.pbtxt",
+              ElementsAre("deep/test_export_file_False/checksums.sha256",
+                          "deep/test_export_file_False/dynamo.pbtxt",
                           "deep/test_export_file_False/export.air",
                           "deep/test_export_file_False/p1", "deep/test_export_file_False/p2"));
   EXPECT_EQ(ModeOf(options.export_path) & ~0750u, 0u);
@@ -68,9 +69,9 @@ TEST(DynamoExport, WritesTheTreeAsDocumentedForTwoCards) {
     ASSERT_TRUE(status.ok()) << status.message();
   }
   EXPECT_THAT(FilesOf(folder / "mp"),
-              ElementsAre("model_relation_config.json", "mp_rank0.air", "mp_rank1.air",
-                          "numa_config.json", "rank_0/dynamo.pbtxt", "rank_0/p1", "rank_0/p2",
-                          "rank_1/dynamo.pbtxt", "rank_1/p1", "rank_1/p2"));
+              ElementsAre("checksums.sha256", "model_relation_config.json", "mp_rank0.air",
+                          "mp_rank1.air", "numa_config.json", "rank_0/dynamo.pbtxt", "rank_0/p1",
+                          "rank_0/p2", "rank_1/dynamo.pbtxt", "rank_1/p1", "rank_1/p2"));
   const Model model = LoadOrDie(folder / "mp/mp_rank1.air");
   EXPECT_EQ(NodeOf(model, "p1").StringAttr("file_path", ""), folder / "mp/rank_1/p1");
   EXPECT_EQ(NodeOf(model, "x").output_descs[0].shape, Shape({-1, -1}));
@@ -107,7 +108,8 @@ TEST(DynamoExport, ADistributedRunOfOneRankHasTheLayoutOfSeveral) {
   options.export_path = folder / "one";
   options.distributed = true;
   ASSERT_TRUE(ExportAlone(SeedAdd(), options, SeedAddWeights()).ok());
-  EXPECT_THAT(FilesOf(folder / "one"), ElementsAre("export0.air", "rank_0/dynamo.pbtxt"));
+  EXPECT_THAT(FilesOf(folder / "one"),
+              ElementsAre("checksums.sha256", "export0.air", "rank_0/dynamo.pbtxt"));
 }
 
 // TorchAir replaces the Data by a Const or FileConstant of the same name.
@@ -147,7 +149,7 @@ TEST(DynamoExport, TheLimitIsTheLastSizeInside) {
     options.export_path = folder / std::to_string(limit);
     options.weight_limit = limit;
     EXPECT_TRUE(ExportAlone(SeedAdd(), options, SeedAddWeights()).ok());
-    return FilesOf(options.export_path).size() == 4;
+    return FilesOf(options.export_path).size() == 5;
   };
   ASSERT_TRUE(external(low));
   ASSERT_FALSE(external(high));
@@ -195,7 +197,8 @@ TEST(DynamoExport, ConstantsThatDecideShapesStayInside) {
   const Value y = g.Op("Add", {{"x1", x}, {"x2", w}});
   g.Output({g.Op("Reshape", {{"x", y}, {"shape", g.Ints({4, 2}, "shape")}})});
   ASSERT_TRUE(ExportAlone(*g.Build(), options).ok());
-  EXPECT_THAT(FilesOf(folder / "out"), ElementsAre("dynamo.pbtxt", "export.air", "w_bias"));
+  EXPECT_THAT(FilesOf(folder / "out"),
+              ElementsAre("checksums.sha256", "dynamo.pbtxt", "export.air", "w_bias"));
 }
 
 // Inside and outside are two forms of one package.
@@ -209,7 +212,8 @@ TEST(DynamoExport, AnExportCanBeExportedAgain) {
   options.weight_limit = 0;
   options.weight_names = {{"arg0_1", "p1"}, {"arg1_1", "p2"}};
   ASSERT_TRUE(ExportAlone(LoadOrDie(folder / "a/export.air"), options).ok());
-  EXPECT_THAT(FilesOf(folder / "b"), ElementsAre("dynamo.pbtxt", "export.air", "p1", "p2"));
+  EXPECT_THAT(FilesOf(folder / "b"),
+              ElementsAre("checksums.sha256", "dynamo.pbtxt", "export.air", "p1", "p2"));
   options.export_path = folder / "c";
   options.weight_limit = kWeightLimit;
   ASSERT_TRUE(ExportAlone(LoadOrDie(folder / "b/export.air"), options).ok());
@@ -292,7 +296,8 @@ TEST(DynamoExport, WritesOverAFileThatMayNotBeWritten) {
   options.dynamic = true;
   const Status again = ExportAlone(SeedAdd(), options, SeedAddWeights());
   ASSERT_TRUE(again.ok()) << again.message();
-  EXPECT_THAT(FilesOf(folder / "out"), ElementsAre("dynamo.pbtxt", "export.air", "mine.txt"));
+  EXPECT_THAT(FilesOf(folder / "out"),
+              ElementsAre("checksums.sha256", "dynamo.pbtxt", "export.air", "mine.txt"));
   const Model model = LoadOrDie(folder / "out/export.air");
   EXPECT_EQ(NodeOf(model, "arg2_1").output_descs[0].shape, Shape({-1, -1}));
 }

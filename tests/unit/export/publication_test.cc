@@ -94,7 +94,7 @@ TEST_P(Publication, IsWholeOrNothingAtEveryFailure) {
     std::erase_if(after, [](const auto& file) {
       return file.first.find(".npumesh-export") != std::string::npos;
     });
-    const size_t package = ranks == 1 ? 4 : 10;
+    const size_t package = ranks == 1 ? 5 : 11;
     EXPECT_EQ(after.size(), package + (existing ? 1 : 0)) << "call " << at;
     for (const auto& [file, content] : after) {
       if (!file.ends_with(".air")) continue;

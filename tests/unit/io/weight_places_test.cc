@@ -43,9 +43,9 @@ class WeightPlaces : public ::testing::Test {
     EXPECT_TRUE(notes.ok()) << notes.status().ToString();
     return notes.ok() ? *notes : std::vector<std::string>();
   }
-  std::string Refusal(const WeightRules& rules = {}) {
+  std::string Refusal(Code code = Code::kInvalidArgument, const WeightRules& rules = {}) {
     const Status status = CheckWeightPlaces(model_, rules).status();
-    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_EQ(status.code(), code);
     return std::string(status.message());
   }
 
@@ -71,7 +71,6 @@ TEST_F(WeightPlaces, AnotherPackageOfTheSameNameIsToldOnce) {
   EXPECT_THAT(Notes(), ElementsAre(HasSubstr(
                            "mp/rank_0/p2 is taken from the package; \"./good/rank_0/p2\" below the "
                            "working directory has the same name and other content")));
-  EXPECT_THAT(Notes({.search = WeightSearch::kPackage}), IsEmpty());
 }
 
 TEST_F(WeightPlaces, TheSameFileOrTheSameBytesAreNoRival) {
@@ -84,6 +83,39 @@ TEST_F(WeightPlaces, TheSameFileOrTheSameBytesAreNoRival) {
   EXPECT_THAT(Notes(), IsEmpty());
 }
 
+// A package that lacks a weight passed, because another package had it.
+TEST_F(WeightPlaces, WhatThePackageLacksIsAnErrorWhereverItsPathLeads) {
+  PutFile("good/rank_0/p1", "1234");
+  PutFile(folder_.Path("other/p1"), "1234");
+  for (const std::string& stored :
+       {std::string("good/rank_0/p1"), folder_.Path("other/p1"), std::string("../other/p1")}) {
+    model_.graph = Graph();
+    AddWeight(stored);
+    const std::string refusal = Refusal(Code::kNotFound);
+    EXPECT_THAT(refusal, HasSubstr("mp/m0.air: the package lacks 1 weight; it is: node \"w0\" "));
+    EXPECT_THAT(refusal, HasSubstr("\"" + stored + "\", looked for as " + folder_.Path("mp/")));
+    EXPECT_THAT(refusal, HasSubstr("p1 is outside of the package: copy it there, or take it with "
+                                   "--allow-outside"));
+    EXPECT_THAT(Notes({.allow_outside = true}), SizeIs(1)) << stored;
+  }
+}
+
+TEST_F(WeightPlaces, ManyThatAreNowhereAreOneLine) {
+  for (int i = 0; i < 20; ++i) AddWeight(fmt::format("../mp/rank_0/p{}", i));
+  const std::string refusal = Refusal(Code::kNotFound, {.allow_outside = true});
+  EXPECT_THAT(refusal, HasSubstr("the package lacks 20 weights; the first: node \"w0\" "));
+  EXPECT_THAT(refusal, HasSubstr("mp/rank_0/p0, "));
+  EXPECT_THAT(refusal, ::testing::EndsWith("; export again, or copy the files there"));
+  EXPECT_THAT(refusal, ::testing::Not(HasSubstr("p1")));
+}
+
+TEST_F(WeightPlaces, AModelThatIsNoFileHasNoPackage) {
+  PutFile(folder_.Path("other/p1"), "1234");
+  AddWeight(folder_.Path("other/p1"));
+  model_.path = "model";
+  EXPECT_THAT(Notes(), ElementsAre(HasSubstr("other/p1 is outside of the package ")));
+}
+
 TEST_F(WeightPlaces, WhatComesFromOutsideIsTold) {
   PutFile(folder_.Path("other/p1"), "1234");
   PutFile("good/rank_0/p2", "1234");
@@ -92,9 +124,10 @@ TEST_F(WeightPlaces, WhatComesFromOutsideIsTold) {
   AddWeight(folder_.Path("other/p1"));
   AddWeight("good/rank_0/p2");
   AddWeight("good/rank_0/p3");
-  EXPECT_THAT(Notes(), ElementsAre(HasSubstr("other/p1 is outside of the package "),
-                                   HasSubstr("lacks weight files; taken from outside: "
-                                             "good/rank_0/p2 and 1 more")));
+  EXPECT_THAT(Notes({.allow_outside = true}),
+              ElementsAre(HasSubstr("other/p1 is outside of the package "),
+                          HasSubstr("lacks weight files; taken from outside: "
+                                    "good/rank_0/p2 and 1 more")));
 }
 
 TEST_F(WeightPlaces, ManyFilesOutsideAreCounted) {
@@ -104,9 +137,9 @@ TEST_F(WeightPlaces, ManyFilesOutsideAreCounted) {
     AddWeight(path);
   };
   for (int i = 1; i <= 8; ++i) add(i);
-  EXPECT_THAT(Notes(), SizeIs(8));
+  EXPECT_THAT(Notes({.allow_outside = true}), SizeIs(8));
   for (int i = 9; i <= 20; ++i) add(i);
-  const std::vector<std::string> notes = Notes();
+  const std::vector<std::string> notes = Notes({.allow_outside = true});
   ASSERT_THAT(notes, SizeIs(9));
   EXPECT_THAT(notes[7], HasSubstr("other/p8 is outside of the package "));
   EXPECT_THAT(notes[8], HasSubstr("and 12 more weight files are outside of the package "));

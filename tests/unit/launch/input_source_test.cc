@@ -56,7 +56,7 @@ TEST_F(FolderTest, WhatIsWrittenCanBeRead) {
   const Tensor tensor = Tensor::FromVector<float>({DataType::kFloat, {1}}, {8});
   for (const uint64_t steps : {1, 3}) {
     const std::string folder = (folder_ / std::to_string(steps)).string();
-    ASSERT_TRUE(TensorFolder::ToWrite(folder, 0, steps).Write(0, 0, tensor).ok());
+    ASSERT_TRUE(TensorFolder::ToWrite(folder, 0, steps)->Write(0, 0, tensor).ok());
     EXPECT_EQ(Read(*TensorFolder::ToRead(folder, 0, 1), 0), 8);
   }
 }

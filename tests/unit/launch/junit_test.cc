@@ -32,6 +32,11 @@ TEST(Junit, CountsAndShowsEveryKindOfCase) {
                       "  </testsuite>\n</testsuites>\n");
 }
 
+TEST(Junit, WhatTheSuitePrintedStandsAfterItsCases) {
+  EXPECT_THAT(ToJunit("s", 0, {{"g", "n", JunitCase::Result::kPassed, "", ""}}, "warning: <a>\n"),
+              HasSubstr("name=\"n\"/>\n    <system-err>warning: &lt;a&gt;"));
+}
+
 TEST(Junit, HostileBytesAreReplaced) {
   const auto message = [](std::string text) {
     return ToJunit("s", 0, {{"g", "n", JunitCase::Result::kError, std::move(text), ""}});

@@ -94,6 +94,18 @@ TEST(RunStory, ADifferenceNamesTheFirstRank) {
   EXPECT_THAT(junit, HasSubstr("<failure message=\"1 of 4 elements\">rank 1 output 0"));
 }
 
+// A weight from another package passed, and only the terminal said so.
+TEST(RunStory, WarningsAreInBothReports) {
+  RunStory story = Ended({Check(0, true)}, 0);
+  story.warnings = {"the package mp lacks weight files"};
+  const json report = Report(story, Options());
+  EXPECT_EQ(report.at("verdict"), "match");
+  EXPECT_EQ(report.at("findings"), json::array({{{"severity", "warning"},
+                                                 {"text", "the package mp lacks weight files"}}}));
+  EXPECT_THAT(ToJunit(story, Options()),
+              HasSubstr("<system-err>warning: the package mp lacks weight files"));
+}
+
 TEST(RunStory, AGoldenThatDiffersIsTheVerdict) {
   RunOptions options = Options(false);
   options.golden = "whole.air";

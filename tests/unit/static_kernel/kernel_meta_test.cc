@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "graph/digest/sha256.h"
 #include "graph/static_kernel/static_kernels.h"
 #include "graph/static_kernel/store/program_run.h"
 #include "runtime/base/json.h"

@@ -10,6 +10,7 @@
 #include <ctime>
 #include <map>
 
+#include "graph/digest/sha256.h"
 #include "graph/static_kernel/store/kernel_lock.h"
 #include "runtime/base/json.h"
 #include "runtime/base/secure_file.h"

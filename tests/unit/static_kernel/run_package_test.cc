@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/digest/sha256.h"
 #include "graph/static_kernel/record/tar_archive.h"
 #include "graph/static_kernel/store/kernel_store.h"
 #include "graph/static_kernel/store/program_run.h"

@@ -1,3 +1,4 @@
+#include "graph/digest/sha256.h"
 #include "tests/unit/static_kernel/store_fixture.h"
 
 #include <elf.h>

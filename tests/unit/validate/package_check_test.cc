@@ -100,7 +100,17 @@ INSTANTIATE_TEST_SUITE_P(
         Spoil{"short_weight", [](const auto& p) { fs::resize_file(p + "/rank_1/p2", 15); },
               "rank_1/p2: offset 0 and length 16; 16 bytes are needed and the file has 15"},
         Spoil{"no_weight", [](const auto& p) { fs::remove(p + "/rank_0/p1"); },
-              "error: mp_rank0.air: node \"p1\" (FileConstant): attr \"file_path\""},
+              "error: mp_rank0.air: the package lacks 1 weight of rank 0; it is: node \"p1\" "},
+        Spoil{"flipped_bit",
+              [](const auto& p) {
+                std::string bytes = Slurp(p + "/rank_1/p2");
+                bytes[7] = static_cast<char>(bytes[7] ^ 1);
+                Spill(p + "/rank_1/p2", bytes);
+              },
+              "error: rank_1/p2: its content is not what checksums.sha256 says"},
+        Spoil{"broken_checksums",
+              [](const auto& p) { Spill(p + "/checksums.sha256", "abc  p1\n"); },
+              "error: checksums.sha256: line 1 is not a SHA-256 of 64 digits"},
         Spoil{"long_weight", [](const auto& p) { fs::resize_file(p + "/rank_1/p2", 100); },
               "warning: rank_1/p2: has 100 bytes, node \"p2\" (FileConstant) of mp_rank1.air needs "
               "16; the first are taken"},
@@ -205,17 +215,37 @@ TEST(PackageCheck, LooksOnlyIntoThePackageThatWasNamed) {
   fs::remove("bad/rank_1/p2");
   const std::string text = Check("bad");
   fs::current_path(before);
-  EXPECT_THAT(text, HasSubstr("error: mp_rank1.air: node \"p2\" (FileConstant): attr "));
-  EXPECT_THAT(text, HasSubstr("is in none of: "));
+  EXPECT_THAT(text, HasSubstr("error: mp_rank1.air: the package lacks 1 weight of rank 1; it is: "
+                              "node \"p2\" (FileConstant), \"good/rank_1/p2\", looked for as "));
+  EXPECT_THAT(text, HasSubstr("good/rank_1/p2 is outside of the package: copy it there"));
 }
 
-TEST(PackageCheck, AbsolutePathsOutsideAreToldAndLinksFollowedWhenAskedFor) {
+// Eighty errors said that twenty weights of four ranks were not where the paths lead.
+TEST(PackageCheck, WeightsThatAllRanksLackAreOneError) {
+  const ExportFolder folder;
+  ExportSeed(folder / "mp");
+  fs::remove_all(folder / "mp/rank_0");
+  fs::remove_all(folder / "mp/rank_1");
+  const std::string text = Check(folder / "mp");
+  EXPECT_EQ(CountOf(text, "error: "), 1u) << text;
+  EXPECT_THAT(text, HasSubstr("error: mp_rank0.air: the package lacks 4 weights of ranks 0-1; the "
+                              "first: node \"p1\" "));
+}
+
+TEST(PackageCheck, AMovedPackageIsWholeAndLinksAreFollowedWhenAskedFor) {
   const ExportFolder folder;
   ExportSeed(folder / "good");  // an absolute export_path is stored as it is
   fs::copy(folder / "good", folder / "bad", fs::copy_options::recursive);
   const std::string text = Check(folder / "bad");
-  EXPECT_EQ(CountOf(text, " is outside of the package "), 4u) << text;
-  EXPECT_EQ(CountOf(Check(folder / "good"), " is outside of the package "), 0u);
+  EXPECT_EQ(CountOf(text, "is absolute and not in this package; export with a relative path"), 1u)
+      << text;
+  EXPECT_THAT(text, ::testing::EndsWith("2 collectives: valid, 1 warning\n"));
+  EXPECT_THAT(Check(folder / "good"), Not(HasSubstr("is absolute")));
+  fs::remove(folder / "bad/rank_0/p1");
+  EXPECT_THAT(Check(folder / "bad"), HasSubstr("the package lacks 1 weight of rank 0"));
+  const Result<PackageReport> outside = CheckPackage(folder / "bad", BuiltinOps(), true);
+  EXPECT_EQ(outside->findings.errors(), 0u) << ReportText(*outside);
+  EXPECT_THAT(ReportText(*outside), HasSubstr("good/rank_0/p1 is outside of the package "));
   fs::rename(folder / "good/rank_0/p1", folder / "p1");
   fs::create_symlink("../../p1", folder / "good/rank_0/p1");
   EXPECT_EQ(CheckPackage(folder / "good")->findings.errors(), 1u);
