@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/compare/elements.h"
+#include "graph/compare/pattern.h"
 
 namespace npumesh {
 namespace {
@@ -43,7 +44,9 @@ Status AddTensor(const TensorSource& my_source, const TensorSource& golden_sourc
   MeasureRow(row.key, mine, golden, options, tensor);
   if (Differs(tensor)) {
     if (options.detailed > 0) {
-      tensor.difference = DifferenceOf(mine, golden, options.For(row.key, golden));
+      const Allowance allowance = options.For(row.key, golden);
+      tensor.difference = DifferenceOf(mine, golden, allowance);
+      tensor.pattern = ToText(PatternOf(mine, golden, allowance), mine.shape());
     }
     row.standing = Standing::kOrigin;
     if (side == Side::kInput) row.inputs_differ = true;

@@ -26,7 +26,8 @@ struct CompareOptions {
   const OperatorRoundings* roundings = nullptr;
   // Empty: no columns of msaccucmp are measured.
   std::vector<CompareAlgorithm> algorithms;
-  // How many operators that differ, the first ones, get TensorRow::difference.
+  // How many operators that differ, the first ones, get TensorRow::difference and
+  // TensorRow::pattern.
   int detailed = 0;
 
   // For an output of operator `key` (of mine) that should be `golden`.
@@ -46,6 +47,7 @@ struct TensorRow {
   double my_peak = 0;  // largest finite magnitude
   TensorDistance distance;
   TensorDifference difference;            // empty unless CompareOptions::detailed asks for it
+  std::string pattern;                    // so is this: ToText of PatternOf (pattern.h)
   std::vector<Measurement> measurements;  // as CompareOptions::algorithms
 };
 

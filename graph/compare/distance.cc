@@ -186,6 +186,11 @@ void VisitDiffering(const Tensor& x, const Tensor& y, const Allowance& allowance
   Meter(x, y, allowance, visit).Run();
 }
 
+std::string UlpText(uint64_t ulp) {
+  constexpr uint64_t kMost = 65536;
+  return ulp > kMost ? fmt::format("more than {} ULP", kMost) : fmt::format("{} ULP", ulp);
+}
+
 std::string PositionText(int64_t flat, const Shape& shape) {
   std::vector<int64_t> position(static_cast<size_t>(shape.rank()));
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {

@@ -54,6 +54,9 @@ struct DifferingElement {
 void VisitDiffering(const Tensor& x, const Tensor& y, const Allowance& allowance,
                     const std::function<void(const DifferingElement&)>& visit);
 
+// "17 ULP"; of numbers so far apart that counting says nothing "more than 65536 ULP".
+std::string UlpText(uint64_t ulp);
+
 // "[1,0,3]": the element at `flat` in C order.
 std::string PositionText(int64_t flat, const Shape& shape);
 

@@ -56,50 +56,33 @@ var compareView = (() => {
     return among.reduce((best, tensor) => (best === null || weight(tensor) > weight(best) ? tensor : best), null);
   }
 
-  // What of a drawing lies in a view; null: all of it.
-  function visibleBoxes(drawing, view) {
-    return drawing.boxes.filter((box) => view === null || (box.x < view.right && box.x + box.w > view.left &&
-      box.y < view.bottom && box.y + box.h > view.top));
-  }
-  function visibleEdges(drawing, view) {
-    const y = (box) => drawing.boxes[box].y;
-    return drawing.edges.filter((edge) => view === null || (y(edge.from) < view.bottom && y(edge.to) > view.top));
-  }
-
-  const rankName = (rank) => `rank ${rank.rank}${rank.step === null ? "" : `, step ${rank.step}`}`;
-
-  return { cellRange, rangeText, placeText, shareOf, ulpText, shareText, number, rankOrder, worstOf, visibleBoxes, visibleEdges, rankName };
-})();
-if (typeof module !== "undefined") module.exports = compareView;
-
-if (typeof document !== "undefined") (() => {
-  const { element, table, data } = npumesh;
-  const { placeText, shareOf, ulpText, shareText, number, rankOrder, worstOf, rankName, cellRange, rangeText, visibleBoxes, visibleEdges } = compareView;
-  const byId = (id) => document.getElementById(id);
+  // How an operator stands. What it was given may differ although no operator before it does.
   const STANDINGS = {
     origin: "differs although nothing it saw did",
     consequence: "differs after something before it",
     same: "the same",
     unseen: "not compared",
   };
+  function standingText(row) {
+    if (!row.inputs_differ) return STANDINGS[row.standing];
+    if (row.standing === "consequence") return `${STANDINGS.consequence}, and so do its inputs`;
+    return "differs, and so do its inputs, although no operator before it does: a weight or an input of the graph, " +
+      "memory that was overwritten, or an operator that was not dumped";
+  }
+
+  const rankName = (rank) => `rank ${rank.rank}${rank.step === null ? "" : `, step ${rank.step}`}`;
+
+  return { cellRange, rangeText, placeText, shareOf, ulpText, shareText, number, rankOrder, worstOf, STANDINGS, standingText, rankName };
+})();
+if (typeof module !== "undefined") module.exports = compareView;
+
+if (typeof document !== "undefined") (() => {
+  const { element, table, data } = npumesh;
+  const { placeText, shareOf, ulpText, shareText, number, rankOrder, worstOf, rankName, cellRange, rangeText, STANDINGS, standingText } = compareView;
+  const { svg, link, view, nodeLists } = npumeshDrawing;
+  const byId = (id) => document.getElementById(id);
   const start = data.blamed >= 0 ? { rank: data.blamed, row: data.ranks[data.blamed].first } : null;
   let chosen = start;
-  let scale = 1;
-  let shown = null;  // the drawing
-
-  function svg(name, attributes = {}, ...children) {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children);
-    return made;
-  }
-
-  // A text that acts like a link.
-  function link(text, act) {
-    const button = element("button", { type: "button", class: "link" }, text);
-    button.addEventListener("click", act);
-    return button;
-  }
 
   function showOrigin() {
     const parts = [data.command, data.version, data.written].filter((text) => text);
@@ -148,6 +131,7 @@ if (typeof document !== "undefined") (() => {
     const say = (term, text) => facts.append(element("dt", {}, term), element("dd", {}, text));
     say("tensor", name);
     if (tensor.golden !== tensor.type) say("golden", tensor.golden);
+    if (tensor.pattern) say("pattern", tensor.pattern);
     if (tensor.reason) {
       say("differs", tensor.reason);
     } else {
@@ -180,88 +164,35 @@ if (typeof document !== "undefined") (() => {
     const differing = row.tensors.filter((tensor) => tensor.reason || tensor.differing > 0);
     const worst = worstOf(row);
     const parts = [worst, ...differing.filter((tensor) => tensor !== worst)].filter(Boolean).map(tensorPart);
-    const text = `${STANDINGS[row.standing]}${row.inputs_differ ? "; its inputs differ" : ""}`;
-    byId("operator-body").replaceChildren(element("p", {}, element("i", { class: row.standing }), text), parts[0] ?? "");
+    byId("operator-body").replaceChildren(element("p", {}, element("i", { class: row.standing }), standingText(row)), parts[0] ?? "");
     if (parts.length > 1) {
-      byId("operator-body").append(element("details", {}, element("summary", {}, `${parts.length - 1} more tensors of it differ`), ...parts.slice(1)));
+      byId("operator-body").append(element("details", {}, element("summary", {}, `${parts.length - 1} more tensor${parts.length === 2 ? "" : "s"} of it differ${parts.length === 2 ? "s" : ""}`), ...parts.slice(1)));
     }
+    byId("operator-body").append(...graphPart(row));
   }
 
-  function boxOf(box, rank) {
-    const group = svg("g", { class: `${box.kind} ${box.standing}${box.dead ? " dead" : ""}`, "data-row": box.row });
-    const middle = box.x + box.w / 2;
-    group.append(svg("title", {}, `${box.type} ${box.name}\n${STANDINGS[box.standing]}${box.dead ? "\nnothing needs it" : ""}`));
-    group.append(svg("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 5 }));
-    group.append(svg("text", { x: middle, y: box.y + (box.sub ? 16 : 23), class: "type" }, box.type));
-    if (box.sub) group.append(svg("text", { x: middle, y: box.y + 31 }, box.sub));
-    box.out.forEach((line, i) => group.append(svg("text", { x: middle, y: box.y + box.h + 14 + 12 * i, class: "out" }, line)));
-    if (box.row < 0) return group;
-    group.setAttribute("role", "button");
-    group.setAttribute("tabindex", "0");
-    const act = () => choose({ rank, row: box.row }, false);
-    group.addEventListener("click", act);
-    group.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") act();
+  // What the graph says of the operator, where the page has it.
+  function graphPart(row) {
+    const node = data.graph !== null && chosen.rank === data.graph.rank ? data.graph.nodes[row.key] : undefined;
+    return node ? [element("details", { open: "" }, element("summary", {}, "what the graph says of it"), ...nodeLists(node, (name, text) => text))] : [];
+  }
+
+  const drawing = view(byId("graph"),
+    (box) => ({ classes: `${box.kind} ${box.standing}`, title: `${box.type} ${box.name}\n${STANDINGS[box.standing]}`, data: { row: box.row } }),
+    (box, asks) => {
+      if (box.row >= 0 && !asks) choose({ rank: data.graph.rank, row: box.row }, false);
+      return box.row >= 0;
     });
-    return group;
-  }
 
-  function draw(drawing) {
-    shown = drawing;
-    const picture = svg("svg", { viewBox: `0 0 ${drawing.width} ${drawing.height}` });
-    picture.append(svg("defs", {}, svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
-      svg("path", { d: "M0 0L8 4L0 8z", class: "arrow" }))));
-    picture.append(svg("g", { id: "content" }));
-    byId("graph").replaceChildren(picture);
-    resize(1);
-    byId("graph").dataset.drawn = drawing.boxes.length;
-    centre();
-    fill();
-  }
-
-  // Of a large drawing only what can be seen, and some more.
-  const DRAW_ALL = 400, AROUND = 800;
-  function fill() {
-    if (shown === null) return;
-    const frame = byId("graph");
-    const view = shown.boxes.length <= DRAW_ALL ? null : {
-      left: frame.scrollLeft / scale - AROUND, right: (frame.scrollLeft + frame.clientWidth) / scale + AROUND,
-      top: frame.scrollTop / scale - AROUND, bottom: (frame.scrollTop + frame.clientHeight) / scale + AROUND };
-    const edges = visibleEdges(shown, view).map((edge) =>
-      svg("path", { d: edge.d, class: edge.control ? "control" : "data", "marker-end": "url(#arrow)" }, svg("title", {}, edge.label)));
-    const boxes = visibleBoxes(shown, view).map((box) => boxOf(box, data.graph.rank));
-    byId("content").replaceChildren(...edges, ...boxes);
-    mark();
-  }
-
-  function resize(factor) {
-    scale = factor;
-    const picture = byId("graph").firstElementChild;
-    picture.setAttribute("width", shown.width * scale);
-    picture.setAttribute("height", shown.height * scale);
-  }
-
-  // The box of the chosen operator, in the middle of the frame.
-  function centre() {
-    if (shown === null || chosen === null || chosen.rank !== data.graph.rank) return;
-    const box = shown.boxes.find((one) => one.row === chosen.row);
-    if (!box) return;
-    const frame = byId("graph");
-    const left = Math.max(0, (frame.clientWidth - shown.width * scale) / 2);
-    frame.scrollTo(left + (box.x + box.w / 2) * scale - frame.clientWidth / 2, (box.y + box.h / 2) * scale - frame.clientHeight / 2);
-  }
-
+  // The box of the chosen operator, if its rank's graph is the one that is drawn.
   function mark() {
-    for (const one of document.querySelectorAll(".chosen")) one.classList.remove("chosen");
-    if (chosen === null || data.graph === null || chosen.rank !== data.graph.rank) return;
-    byId("graph").querySelector(`g[data-row="${chosen.row}"]`)?.classList.add("chosen");
+    drawing.mark((box) => chosen !== null && data.graph !== null && chosen.rank === data.graph.rank && box.row === chosen.row);
   }
 
   function choose(next, scroll) {
     chosen = next;
     showOperator();
     mark();
-    centre();
     if (!scroll) return;
     byId("operator").scrollIntoView({ block: "start" });
     byId("operator-name").focus({ preventScroll: true });
@@ -328,25 +259,14 @@ if (typeof document !== "undefined") (() => {
     byId("whole").textContent = `whole graph (${whole.boxes.length} operators)`;
     byId("near").hidden = near === null;
     byId("culprit").hidden = start === null;
+    const draw = (one) => {
+      drawing.draw(one);
+      mark();
+    };
     byId("near").addEventListener("click", () => draw(near));
     byId("whole").addEventListener("click", () => draw(whole));
-    const zoom = (factor) => {
-      if (shown === null) return;
-      resize(Math.min(Math.max(scale * factor, 0.1), 4));
-      centre();
-      fill();
-    };
-    let waiting = false;
-    byId("graph").addEventListener("scroll", () => {
-      if (waiting || shown.boxes.length <= DRAW_ALL) return;
-      waiting = true;
-      requestAnimationFrame(() => {
-        waiting = false;
-        fill();
-      });
-    });
-    byId("smaller").addEventListener("click", () => zoom(0.8));
-    byId("larger").addEventListener("click", () => zoom(1.25));
+    byId("smaller").addEventListener("click", () => drawing.zoom(0.8));
+    byId("larger").addEventListener("click", () => drawing.zoom(1.25));
     byId("culprit").addEventListener("click", () => choose(start, false));
     if (near) draw(near);
   }

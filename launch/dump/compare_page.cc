@@ -8,8 +8,9 @@
 #include "launch/dump/page_script.h"
 #include "launch/dump/result_csv.h"
 #include "launch/page/page.h"
-#include "launch/view/graph_picture.h"
+#include "launch/view/drawing_json.h"
 #include "launch/view/layered_layout.h"
+#include "launch/view/node_detail.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {
@@ -19,22 +20,6 @@ using nlohmann::json;
 
 constexpr int kNearLevels = 3;  // above and below the operator to blame
 constexpr size_t kMostNearNodes = 60;
-
-std::string_view KindName(BoxKind kind) {
-  switch (kind) {
-    case BoxKind::kInput:
-      return "input";
-    case BoxKind::kOutput:
-      return "output";
-    case BoxKind::kCollective:
-      return "collective";
-    case BoxKind::kUnknown:
-      return "unknown";
-    case BoxKind::kOperator:
-      break;
-  }
-  return "operator";
-}
 
 std::string NumberText(double value) {
   return fmt::format("{:.9g}", value);
@@ -70,6 +55,7 @@ json TensorJson(const TensorRow& tensor) {
           {"type", tensor.mine.ToString()},
           {"golden", tensor.golden.ToString()},
           {"reason", d.reason},
+          {"pattern", tensor.pattern.empty() ? json() : json(tensor.pattern)},
           {"elements", tensor.mine.shape.elements()},
           {"differing", d.differing},
           {"max_abs", d.max_abs},
@@ -85,6 +71,7 @@ json RowJson(const OperatorRow& row) {
   json tensors = json::array();
   for (const TensorRow& tensor : row.tensors) tensors.push_back(TensorJson(tensor));
   return {{"name", row.name},
+          {"key", row.key},
           {"type", row.type},
           {"standing", Name(row.standing)},
           {"inputs_differ", row.inputs_differ},
@@ -149,21 +136,13 @@ class Standings {
 
   bool IsCompared(const Node& node) const { return rows_.contains(OperatorKey(node.name)); }
 
-  json BoxJson(const Box& box, const Node& node) const {
+  // What a box of the drawing says of the comparison.
+  json Standing(const Node& node) const {
     const auto row = rows_.find(OperatorKey(node.name));
     const bool seen = row != rows_.end();
-    return {{"x", box.x},
-            {"y", box.y},
-            {"w", box.width},
-            {"h", box.height},
-            {"type", box.title},
-            {"name", node.name},
-            {"sub", box.subtitle},
-            {"kind", KindName(box.kind)},
+    return {{"name", node.name},
             {"standing", seen ? row->second.first : "unseen"},
-            {"row", seen ? row->second.second : -1},
-            {"out", box.outputs},
-            {"dead", box.dead}};
+            {"row", seen ? row->second.second : -1}};
   }
 
  private:
@@ -222,22 +201,8 @@ class Neighbourhood {
 };
 
 json DrawingJson(const Drawing& drawing, const Graph& graph, const Standings& standings) {
-  json boxes = json::array();
-  for (const Box& box : drawing.boxes) {
-    boxes.push_back(standings.BoxJson(box, graph.node(box.node)));
-  }
-  json edges = json::array();
-  for (const Edge& edge : drawing.edges) {
-    edges.push_back({{"from", edge.from},
-                     {"to", edge.to},
-                     {"d", PathOf(edge)},
-                     {"control", edge.control},
-                     {"label", edge.label}});
-  }
-  return {{"width", drawing.width},
-          {"height", drawing.height},
-          {"boxes", std::move(boxes)},
-          {"edges", std::move(edges)}};
+  return DrawingJson(drawing,
+                     [&](const Box& box) { return standings.Standing(graph.node(box.node)); });
 }
 
 NodeId NodeOf(const Graph& graph, const std::string& key) {
@@ -245,6 +210,21 @@ NodeId NodeOf(const Graph& graph, const std::string& key) {
     if (!node.removed && OperatorKey(node.name) == key) return node.id;
   }
   return kNoNode;
+}
+
+// What the graph says of the operators that differ, by name.
+json DifferingNodes(const Graph& graph, const OpRegistry& registry, const Comparison& comparison) {
+  const NodeDetails details(graph, registry);
+  std::set<std::string> keys;
+  for (const OperatorRow& row : comparison.rows) {
+    if (row.differs() && keys.size() < kDetailedOperators) keys.insert(row.key);
+  }
+  json nodes = json::object();
+  for (const Node& node : graph.nodes()) {
+    const std::string key = OperatorKey(node.name);
+    if (!node.removed && keys.contains(key)) nodes[key] = ToJsonObject(details.Of(node));
+  }
+  return nodes;
 }
 
 Result<json> GraphJson(const Graph& graph, const OpRegistry& registry, size_t rank,
@@ -255,7 +235,8 @@ Result<json> GraphJson(const Graph& graph, const OpRegistry& registry, size_t ra
   json object = {{"rank", rank},
                  {"name", graph.name()},
                  {"near", json()},
-                 {"whole", DrawingJson(whole, typed, standings)}};
+                 {"whole", DrawingJson(whole, typed, standings)},
+                 {"nodes", DifferingNodes(typed, registry, comparison)}};
   const OperatorRow* const first = comparison.First();
   const NodeId centre = first == nullptr ? kNoNode : NodeOf(typed, first->key);
   if (centre == kNoNode) return object;
@@ -272,6 +253,14 @@ json VerdictJson(const std::vector<RankComparison>& comparisons, int blamed) {
   json verdict = {{"text", DistanceText(*one.comparison.First())}, {"cause", json()}};
   if (one.cause) verdict["cause"] = ToText(*one.cause, one.ranks, one.golden_ranks);
   return verdict;
+}
+
+// "the weight w2 differs" where that is the reason, else "MatMul_3 differs first".
+std::string Culprit(const RankComparison& one) {
+  if (one.cause && one.cause->kind == InputCause::Kind::kWeight) {
+    return fmt::format("the weight {} differs", one.cause->name);
+  }
+  return fmt::format("{} differs first", one.comparison.First()->name);
 }
 
 }  // namespace
@@ -307,14 +296,14 @@ Result<std::string> ComparePage(const std::vector<RankComparison>& comparisons, 
   std::string title = "npumesh dump compare: no operator differs";
   if (blamed >= 0) {
     const RankComparison& one = comparisons[static_cast<size_t>(blamed)];
-    title = fmt::format("npumesh dump compare: rank {} differs at {}", one.rank,
-                        one.comparison.First()->name);
+    title = fmt::format("npumesh dump compare: rank {}: {}", one.rank, Culprit(one));
   }
   return HtmlPage({.title = title,
                    .body = std::string(CompareBody()),
                    .data = data,
                    .style = CompareStyle(),
-                   .script = CompareScript()});
+                   .script = CompareScript(),
+                   .draws = true});
 }
 
 }  // namespace npumesh

@@ -10,18 +10,12 @@
 #include "graph/ir/graph.h"
 #include "graph/ops/core/op_registry.h"
 #include "launch/dump/verdict_text.h"
+#include "launch/page/page.h"
 
 namespace npumesh {
 
 // How many operators of a rank a page shows in detail: CompareOptions::detailed of its comparisons.
 inline constexpr int kDetailedOperators = 32;
-
-// What a page says about itself, so that one on paper tells where it comes from.
-struct PageOrigin {
-  std::string command;  // as typed
-  std::string version;
-  std::string written;  // date and time
-};
 
 // `graph`: of the rank to blame, else of the first; null: the page has tables only. `blamed`: index
 // of the comparison to blame, -1: none differs. Error: kCorrupt for a graph with a cycle.

@@ -39,6 +39,7 @@ json Place(const OperatorRow& row) {
   place["index"] = worst->index;
   place["tensor"] = worst->mine.ToString();
   place.update(DistanceJson(worst->distance, worst->mine.shape));
+  place["pattern"] = worst->pattern.empty() ? json() : json(worst->pattern);
   return place;
 }
 

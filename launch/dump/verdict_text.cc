@@ -10,10 +10,11 @@ namespace {
 std::string Numbers(const TensorDistance& d, const TensorType& type) {
   if (!d.reason.empty()) return d.reason;
   return fmt::format(
-      "{} of {} elements differ, first at {}, max abs {:.6g} at {}, {} ULP, NaN {} against {}, "
+      "{} of {} elements differ, first at {}, max abs {:.6g} at {}, {}, NaN {} against {}, "
       "Inf {} against {}",
       d.differing, type.shape.elements(), PositionText(std::max<int64_t>(d.first, 0), type.shape),
-      d.max_abs, PositionText(d.where, type.shape), d.max_ulp, d.nan_x, d.nan_y, d.inf_x, d.inf_y);
+      d.max_abs, PositionText(d.where, type.shape), UlpText(d.max_ulp), d.nan_x, d.nan_y, d.inf_x,
+      d.inf_y);
 }
 
 size_t Count(const Comparison& comparison, Standing standing) {
@@ -48,9 +49,10 @@ std::string DistanceText(const OperatorRow& row) {
   if (worst == nullptr) {
     return fmt::format("{} ({}): the same", Printable(row.name), Printable(row.type));
   }
-  return fmt::format("{} ({}) {} {} {}: {}", Printable(row.name), Printable(row.type),
+  return fmt::format("{} ({}) {} {} {}: {}{}{}", Printable(row.name), Printable(row.type),
                      Name(worst->side), worst->index, worst->mine.ToString(),
-                     Numbers(worst->distance, worst->mine));
+                     Numbers(worst->distance, worst->mine), worst->pattern.empty() ? "" : "; ",
+                     worst->pattern);
 }
 
 std::string VerdictText(const std::vector<RankComparison>& comparisons, int blamed) {
@@ -76,9 +78,9 @@ std::string LawsText(const LawReport& report) {
                       first->undecided ? fmt::format(" or rank {}", first->witness) : "",
                       ToText(*first->law), first->law->key, first->law->type, first->law->output,
                       first->distance.reason.empty()
-                          ? fmt::format("{} elements differ from rank {}, max abs {:.6g}, {} ULP",
+                          ? fmt::format("{} elements differ from rank {}, max abs {:.6g}, {}",
                                         first->distance.differing, first->witness,
-                                        first->distance.max_abs, first->distance.max_ulp)
+                                        first->distance.max_abs, UlpText(first->distance.max_ulp))
                           : first->distance.reason);
   if (first->undecided) {
     text +=

@@ -43,7 +43,8 @@ std::string HtmlPage(const PageParts& parts) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<title>{}</title>\n<style>\n{}{}</style></head>\n",
-      kPolicy, title, PageStyle(), parts.style);
+      kPolicy, title, fmt::format("{}{}", PageStyle(), parts.draws ? DrawingStyle() : std::string_view()),
+      parts.style);
   page += fmt::format(
       "<body>\n<header><h1>{}</h1>"
       "<button type=\"button\" id=\"theme\" title=\"light or dark\">dark</button></header>\n"
@@ -56,6 +57,7 @@ std::string HtmlPage(const PageParts& parts) {
   page += "</script>\n<script>\n";
   page += PageScript();
   page += "</script>\n<script>\n";
+  if (parts.draws) page += DrawingScript();
   page += parts.script;
   page += "</script>\n</body></html>\n";
   return page;

@@ -14,12 +14,20 @@
 
 namespace npumesh {
 
+// What a page says about itself, so that one on paper tells where it comes from.
+struct PageOrigin {
+  std::string command;  // as typed
+  std::string version;
+  std::string written;  // date and time
+};
+
 struct PageParts {
   std::string title;         // plain text; also the heading
   std::string body;          // HTML below the heading
   std::string data;          // one JSON value
   std::string_view style{};  // CSS, after that of all pages
   std::string_view script;   // JavaScript, after that of all pages
+  bool draws = false;        // the script uses drawing.js, which shows a drawing of a graph
 };
 
 // The whole file. REQUIRES: body, style and script are texts of npumesh, not of a user; names that

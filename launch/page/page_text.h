@@ -1,4 +1,5 @@
-// The texts that all pages share: page.css and page.js, embedded when npumesh is built.
+// The texts that all pages share: page.css and page.js, and of those that show a
+// drawing of a graph, drawing.css and drawing.js; embedded when npumesh is built.
 #ifndef NPUMESH_LAUNCH_PAGE_PAGE_TEXT_H_
 #define NPUMESH_LAUNCH_PAGE_PAGE_TEXT_H_
 
@@ -8,6 +9,8 @@ namespace npumesh {
 
 std::string_view PageStyle();
 std::string_view PageScript();
+std::string_view DrawingStyle();
+std::string_view DrawingScript();
 
 }  // namespace npumesh
 

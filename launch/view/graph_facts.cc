@@ -192,4 +192,53 @@ std::string ToText(const GraphFacts& facts) {
   return text;
 }
 
+namespace {
+
+nlohmann::json PortsJson(const std::vector<PortFacts>& ports) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const PortFacts& port : ports) {
+    list.push_back({{"index", port.index},
+                    {"name", port.name},
+                    {"type", port.type.ToString()},
+                    {"updated", port.ref}});
+  }
+  return list;
+}
+
+}  // namespace
+
+nlohmann::json ToJsonObject(const GraphFacts& facts) {
+  using nlohmann::json;
+  json operators = json::array();
+  for (const auto& [type, count] : facts.operators) {
+    const bool known =
+        std::find(facts.unknown.begin(), facts.unknown.end(), type) == facts.unknown.end();
+    operators.push_back({{"type", type}, {"count", count}, {"known", known}});
+  }
+  json collectives = json::array();
+  for (const auto& [group, types] : facts.collectives) {
+    for (const auto& [type, calls] : types) {
+      collectives.push_back({{"group", group},
+                             {"type", type},
+                             {"count", calls.count},
+                             {"bytes", calls.bytes},
+                             {"of_unknown_size", calls.unknown}});
+    }
+  }
+  json subgraphs = json::array();
+  for (const auto& [name, nodes] : facts.subgraphs) {
+    subgraphs.push_back({{"name", name}, {"nodes", nodes}});
+  }
+  return {{"graph", facts.name},
+          {"edges", facts.edges},
+          {"inputs", PortsJson(facts.inputs)},
+          {"outputs", PortsJson(facts.outputs)},
+          {"operators", std::move(operators)},
+          {"parameters", facts.parameters},
+          {"parameter_bytes", facts.parameter_bytes},
+          {"weight_files", facts.files},
+          {"collectives", std::move(collectives)},
+          {"subgraphs", std::move(subgraphs)}};
+}
+
 }  // namespace npumesh

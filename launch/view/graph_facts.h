@@ -10,6 +10,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ops/core/op_registry.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 
@@ -50,6 +51,7 @@ GraphFacts Examine(const Model& model, const OpRegistry& registry,
                    const std::map<NodeId, TensorType>& collective_inputs = {});
 
 std::string ToText(const GraphFacts& facts);
+nlohmann::json ToJsonObject(const GraphFacts& facts);
 
 // "1.5 KiB", "3 B"
 std::string HumanBytes(uint64_t bytes);

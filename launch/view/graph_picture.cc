@@ -13,17 +13,17 @@ namespace {
 
 struct Style {
   BoxKind kind;
-  std::string_view name;
   std::string_view fill;
   std::string_view line;
 };
 
-constexpr std::array<Style, 5> kStyles = {{
-    {BoxKind::kInput, "input", "#e3f0fb", "#3a78b5"},
-    {BoxKind::kOutput, "output", "#e6f4e6", "#3d8b40"},
-    {BoxKind::kOperator, "operator", "#f7f7f7", "#777777"},
-    {BoxKind::kCollective, "collective", "#fdebd0", "#c2740c"},
-    {BoxKind::kUnknown, "unknown", "#fbe0e0", "#b53a3a"},
+constexpr std::array<Style, 6> kStyles = {{
+    {BoxKind::kInput, "#e3f0fb", "#3a78b5"},
+    {BoxKind::kOutput, "#e6f4e6", "#3d8b40"},
+    {BoxKind::kOperator, "#f7f7f7", "#777777"},
+    {BoxKind::kCollective, "#fdebd0", "#c2740c"},
+    {BoxKind::kUnknown, "#fbe0e0", "#b53a3a"},
+    {BoxKind::kFolded, "#ece6f6", "#6f52a8"},
 }};
 
 const Style& StyleOf(BoxKind kind) {
@@ -59,7 +59,7 @@ std::string SvgBox(const Box& box) {
   std::string svg = fmt::format(
       "<g class=\"{}{}{}\"><title>{} {}{}{}</title>"
       "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"5\"/>",
-      StyleOf(box.kind).name, box.mark.empty() ? "" : " " + box.mark, box.dead ? " dead" : "",
+      Name(box.kind), box.mark.empty() ? "" : " " + box.mark, box.dead ? " dead" : "",
       XmlText(box.title), XmlText(box.subtitle), box.dead ? "&#10;nothing needs it" : "",
       box.note.empty() ? "" : "&#10;" + XmlText(box.note), box.x, box.y, box.width, box.height);
   svg += SvgText(middle, box.y + (box.subtitle.empty() ? 23 : 16), "type", box.title);
@@ -76,14 +76,14 @@ std::string StyleSheet() {
   std::string css =
       "text{font:11px monospace;text-anchor:middle;fill:#222}"
       ".type{font-weight:bold}"
-      ".out{font-size:10px;fill:#555;stroke:#fff;stroke-width:3px;paint-order:stroke}"
+      ".out{font-size:10px;fill:#555;stroke:#fff;stroke-width:5px;paint-order:stroke}"
       ".legend,.title{text-anchor:start}.title{font-weight:bold;font-size:13px}"
       ".edge{fill:none;stroke:#888;marker-end:url(#arrow)}"
       ".legendline{fill:none;stroke:#888}"
       ".control{stroke-dasharray:4 3}"
       ".dead{opacity:0.35}";
   for (const Style& style : kStyles) {
-    css += fmt::format(".{} rect{{fill:{};stroke:{}}}", style.name, style.fill, style.line);
+    css += fmt::format(".{} rect{{fill:{};stroke:{}}}", Name(style.kind), style.fill, style.line);
   }
   return css;
 }
@@ -104,6 +104,8 @@ std::string_view Meaning(BoxKind kind) {
       return "collective";
     case BoxKind::kUnknown:
       return "npumesh cannot run it";
+    case BoxKind::kFolded:
+      return "layers that repeat";
     case BoxKind::kOperator:
       break;
   }
@@ -115,7 +117,7 @@ class Legend {
  public:
   explicit Legend(const std::vector<Drawing>& drawings) {
     for (const Style& style : kStyles) {
-      if (HasKind(drawings, style.kind)) AddBox(style.name, Meaning(style.kind));
+      if (HasKind(drawings, style.kind)) AddBox(Name(style.kind), Meaning(style.kind));
     }
     bool dead = false, control = false;
     for (const Drawing& drawing : drawings) {

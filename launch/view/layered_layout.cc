@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "graph/passes/analysis/reachability.h"
+#include "launch/view/fold_repeats.h"
 
 namespace npumesh {
 namespace {
@@ -22,8 +23,11 @@ constexpr int kSweeps = 6;
 constexpr size_t kMostSubtitle = 36;
 // Edges of more layers together run along the side of the drawing instead.
 constexpr size_t kMostBends = 60'000;
+// How much more a spot of the main chain stays where it is than one beside it.
+constexpr double kChainWeight = 1e9;
 
 BoxKind KindOf(const Node& node, const OpRegistry& registry) {
+  if (node.type == kFoldedType) return BoxKind::kFolded;
   if (IsInputNode(node)) return BoxKind::kInput;
   if (IsNetOutput(node)) return BoxKind::kOutput;
   const Operator* op = registry.Find(node.type);
@@ -41,6 +45,14 @@ std::string Subtitle(const Graph& graph, const Node& node) {
   if (weights == 0) return text;
   return text +
          fmt::format("{}+{} weight{}", text.empty() ? "" : " ", weights, weights == 1 ? "" : "s");
+}
+
+// "layers 1 .. 23: 38 operators each, as above" fills both lines.
+void NameFolded(const std::string& name, Box* box) {
+  const size_t colon = name.find(": ");
+  box->title = name.substr(0, colon);
+  box->subtitle = colon == name.npos ? "" : name.substr(colon + 2);
+  box->outputs.clear();
 }
 
 std::vector<std::string> OutputLines(const Node& node) {
@@ -101,6 +113,7 @@ class Layout {
     AssignLayers();
     PullWeightsDown();
     AddSpots();
+    FindChain();
     for (int sweep = 0; sweep < kSweeps; ++sweep) Sort(sweep % 2 == 0);
     Place();
     for (Edge& edge : drawing_.edges) Route(edge);
@@ -116,6 +129,8 @@ class Layout {
     double width = 0;
     double x = 0;  // of its middle
     std::vector<size_t> above, below;
+    size_t chain_above = kNone;  // its neighbours in the main chain
+    size_t chain_below = kNone;
   };
 
   void AddBoxes(const std::vector<NodeId>& order) {
@@ -125,6 +140,7 @@ class Layout {
       const Node& node = graph_.node(id);
       if (node.removed || IsWeightNode(node) || (shown_ && !shown_(id))) continue;
       Box box{id, KindOf(node, registry_), node.type, Subtitle(graph_, node), OutputLines(node)};
+      if (box.kind == BoxKind::kFolded) NameFolded(node.name, &box);
       box.dead = !needed[static_cast<size_t>(id)] && !IsInputNode(node);
       box.width = WidthFor(box);
       box.height = kBoxHeight;
@@ -227,6 +243,25 @@ class Layout {
     }
   }
 
+  // A longest path, from the last layer up. It becomes one straight column, or each layer of a
+  // model would stand a little farther to the side than the one before.
+  void FindChain() {
+    if (layers_.empty()) return;
+    size_t spot = layers_.back().front();
+    for (const size_t each : layers_.back()) {
+      if (spots_[each].above.size() > spots_[spot].above.size()) spot = each;
+    }
+    while (!spots_[spot].above.empty()) {
+      const std::vector<size_t>& above = spots_[spot].above;
+      const auto box = std::find_if(above.begin(), above.end(),
+                                    [&](size_t each) { return spots_[each].box != kNone; });
+      const size_t next = box != above.end() ? *box : above.front();
+      spots_[spot].chain_above = next;
+      spots_[next].chain_below = spot;
+      spot = next;
+    }
+  }
+
   void Join(size_t above, size_t below) {
     spots_[above].below.push_back(below);
     spots_[below].above.push_back(above);
@@ -272,10 +307,16 @@ class Layout {
     for (size_t i = 0; i < layer.size(); ++i) {
       const Spot& spot = spots_[layer[i]];
       const std::vector<size_t>& neighbours = down ? spot.above : spot.below;
+      distance.push_back(i == 0 ? 0 : DistanceOf(spots_[layer[i - 1]], spot));
+      if (spot.chain_above != kNone || spot.chain_below != kNone) {
+        const size_t next = down ? spot.chain_above : spot.chain_below;
+        wanted.push_back(next == kNone ? spot.x : spots_[next].x);
+        weight.push_back(kChainWeight);
+        continue;
+      }
       double sum = neighbours.empty() ? spot.x : 0;
       for (const size_t each : neighbours) sum += spots_[each].x;
       wanted.push_back(sum / static_cast<double>(std::max<size_t>(neighbours.size(), 1)));
-      distance.push_back(i == 0 ? 0 : DistanceOf(spots_[layer[i - 1]], spot));
       // Bends keep long edges straight.
       weight.push_back(neighbours.empty() ? 0.1 : spot.box == kNone ? 4 : 1);
     }
@@ -378,8 +419,25 @@ Result<Drawing> LayOut(const Graph& graph, const OpRegistry& registry,
   return Layout(graph, registry, shown).Run();
 }
 
-Result<std::vector<Drawing>> LayOutModel(const Model& model, const OpRegistry& registry) {
-  NPUMESH_ASSIGN_OR_RETURN(Drawing main, LayOut(model.graph, registry));
+std::string_view Name(BoxKind kind) {
+  constexpr std::string_view kNames[] = {"input",   "output",   "collective",
+                                         "unknown", "operator", "folded"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+namespace {
+
+Result<Drawing> LayOutFolded(const Graph& graph, const OpRegistry& registry, bool fold) {
+  if (!fold) return LayOut(graph, registry);
+  NPUMESH_ASSIGN_OR_RETURN(const FoldedGraph folded, FoldRepeats(graph));
+  return LayOut(folded.graph, registry);
+}
+
+}  // namespace
+
+Result<std::vector<Drawing>> LayOutModel(const Model& model, const OpRegistry& registry,
+                                         bool fold) {
+  NPUMESH_ASSIGN_OR_RETURN(Drawing main, LayOutFolded(model.graph, registry, fold));
   std::vector<Drawing> drawings;
   drawings.push_back(std::move(main));
   std::vector<const Graph*> graphs = {&model.graph};
@@ -390,7 +448,7 @@ Result<std::vector<Drawing>> LayOutModel(const Model& model, const OpRegistry& r
       for (const std::string& name : node.subgraphs) {
         const Graph* const body = model.FindSubgraph(name);
         if (body == nullptr) continue;
-        NPUMESH_ASSIGN_OR_RETURN(Drawing drawing, LayOut(*body, registry));
+        NPUMESH_ASSIGN_OR_RETURN(Drawing drawing, LayOutFolded(*body, registry, fold));
         drawing.title = fmt::format("{}, a body of {} ({})", name, node.name, node.type);
         drawings.push_back(std::move(drawing));
       }

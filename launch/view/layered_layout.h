@@ -1,11 +1,12 @@
 // A drawing of a graph in layers: every edge points down, no edge runs behind a box, and few edges
 // cross (Sugiyama, Tagawa, Toda 1981: longest-path layers, one bend for each layer that an edge
-// passes, barycenter sweeps).
+// passes, barycenter sweeps). A longest path is one straight column.
 #ifndef NPUMESH_LAUNCH_VIEW_LAYERED_LAYOUT_H_
 #define NPUMESH_LAUNCH_VIEW_LAYERED_LAYOUT_H_
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/ir/graph.h"
@@ -13,7 +14,7 @@
 
 namespace npumesh {
 
-enum class BoxKind { kInput, kOutput, kCollective, kUnknown, kOperator };
+enum class BoxKind { kInput, kOutput, kCollective, kUnknown, kOperator, kFolded };
 
 // One drawn node. Lengths in pixels, y grows downwards, (x, y) is the upper left corner.
 struct Box {
@@ -61,14 +62,19 @@ struct Drawing {
   double height = 0;
 };
 
+// "operator", "folded": the style class of a kind of box.
+std::string_view Name(BoxKind kind);
+
 // Draws all nodes that `shown` holds for (null: all) except weights, which would hide the flow.
 // What only weights feed stands near its reader. Error: kCorrupt for a cycle.
 Result<Drawing> LayOut(const Graph& graph, const OpRegistry& registry,
                        const std::function<bool(NodeId)>& shown = nullptr);
 
 // The main graph, then each subgraph that a node has as its body, with that node's name as title.
-// Error: kCorrupt for a cycle.
-Result<std::vector<Drawing>> LayOutModel(const Model& model, const OpRegistry& registry);
+// `fold`: repeated stretches of operators are one box each (fold_repeats.h). Error: kCorrupt for a
+// cycle.
+Result<std::vector<Drawing>> LayOutModel(const Model& model, const OpRegistry& registry,
+                                         bool fold = true);
 
 // The width that a box needs for its texts.
 double WidthFor(const Box& box);

@@ -13,11 +13,12 @@ namespace {
 
 constexpr double kLeft = 96;  // room for addresses and the names of lanes
 constexpr double kRight = 24;
-constexpr double kLanes = 64;  // y of the first lane
+constexpr double kLanes = 78;  // y of the first lane
 constexpr double kLane = 30;
-constexpr double kArena = 150;  // y of the end of the arena
+constexpr double kArena = 164;  // y of the end of the arena
 constexpr double kArenaHeight = 420;
-constexpr double kCharacter = 6.2;  // width in the font of labels
+constexpr double kCharacter = 6.2;    // width in the font of labels
+constexpr double kWideCharacter = 9;  // in that of the title
 
 class Painter {
  public:
@@ -27,13 +28,13 @@ class Painter {
         column_(std::clamp(2000 / steps_, 6.0, 72.0)) {}
 
   std::string Run() const {
-    const double width = kLeft + steps_ * column_ + kRight;
+    double width = std::max(kLeft + steps_ * column_ + kRight, 960.0);
+    width = std::max(width, 24 + kWideCharacter * static_cast<double>(Title().size()));
     std::string svg = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n<title>{2}</title>\n<style>{3}</style>\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        std::max(width, 960.0), kArena + kArenaHeight + 44, XmlText("plan of " + plan_.graph),
-        StyleSheet());
+        width, kArena + kArenaHeight + 44, XmlText(Title()), StyleSheet());
     svg += Header() + Lanes() + Scale();
     for (const PlannedTensor& tensor : plan_.tensors) svg += Life(tensor);
     return svg + "</svg>\n";
@@ -56,20 +57,24 @@ class Painter {
     return kArena + kArenaHeight * (1 - share);
   }
 
+  std::string Title() const { return "plan of " + plan_.graph; }
+
   std::string Header() const {
     return fmt::format(
         "<text class=\"head\" x=\"12\" y=\"24\">{}</text>\n"
-        "<text x=\"12\" y=\"44\">peak {} = arena {} + scratch {} + inputs {} + constants {}, in "
-        "blocks of the device; {} of the arena in use at once</text>\n",
-        XmlText("plan of " + plan_.graph), HumanBytes(plan_.peak_bytes),
-        HumanBytes(plan_.arena_bytes), HumanBytes(plan_.scratch_bytes),
-        HumanBytes(plan_.input_bytes), HumanBytes(plan_.constant_bytes),
-        HumanBytes(plan_.live_bytes));
+        "<text x=\"12\" y=\"44\">peak {} = arena {} + scratch {} + inputs {} + constants "
+        "{}</text>\n"
+        "<text x=\"12\" y=\"60\">in blocks of the device; {} of the arena in use at once</text>\n",
+        XmlText(Title()), HumanBytes(plan_.peak_bytes), HumanBytes(plan_.arena_bytes),
+        HumanBytes(plan_.scratch_bytes), HumanBytes(plan_.input_bytes),
+        HumanBytes(plan_.constant_bytes), HumanBytes(plan_.live_bytes));
   }
 
   std::string Lanes() const {
     std::string svg;
-    for (const int lane : {0, 1}) {
+    const bool communicates = std::any_of(plan_.steps.begin(), plan_.steps.end(),
+                                          [](const PlanStepView& step) { return step.beside; });
+    for (int lane = 0; lane <= (communicates ? 1 : 0); ++lane) {
       svg += fmt::format("<text class=\"axis\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", kLeft - 8,
                          kLanes + lane * kLane + 17, lane == 0 ? "compute" : "communicate");
     }
@@ -98,12 +103,13 @@ class Painter {
     return svg;
   }
 
-  // As much of a text as fits; nothing when that is less than three characters.
+  // As much of a text as fits, with dots for the rest; nothing when that is less than three
+  // characters.
   static std::string Label(const std::string& text, double x, double y, double width) {
     const auto room = static_cast<size_t>(std::max(0.0, (width - 6) / kCharacter));
     if (room < 3) return "";
-    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", x + 3, y,
-                       XmlText(text.substr(0, room)));
+    const std::string shown = text.size() <= room ? text : text.substr(0, room - 2) + "..";
+    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", x + 3, y, XmlText(shown));
   }
 
   std::string Scale() const {

@@ -121,8 +121,6 @@ std::string StageLines(const PlanView& plan) {
   return text;
 }
 
-json ToJsonObject(const PlanView& plan);
-
 json LaterStages(const PlanView& plan) {
   json stages = json::array();
   for (const LaterStage& stage : plan.later) {
@@ -271,8 +269,6 @@ std::string ToJson(const PlanView& plan) {
   return JsonText(ToJsonObject(plan));
 }
 
-namespace {
-
 json ToJsonObject(const PlanView& plan) {
   json steps = json::array();
   for (const PlanStepView& step : plan.steps) {
@@ -308,7 +304,5 @@ json ToJsonObject(const PlanView& plan) {
           {"parts", Parts(plan)},      {"late", LateOperators(plan)},
           {"later", LaterStages(plan)}};
 }
-
-}  // namespace
 
 }  // namespace npumesh

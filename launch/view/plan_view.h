@@ -9,6 +9,7 @@
 
 #include "graph/engine/compiled_model.h"
 #include "launch/view/stage_outline.h"
+#include "runtime/base/json.h"
 
 namespace npumesh {
 
@@ -72,6 +73,7 @@ std::string ToText(const PlanView& plan);
 // `pruned`, `precision`, `parts`, `late` and `later`. Bytes of names that are not UTF-8 are
 // replaced.
 std::string ToJson(const PlanView& plan);
+nlohmann::json ToJsonObject(const PlanView& plan);
 
 // An SVG that any browser shows: steps from left to right in two lanes, one for each stream; below
 // them a rectangle for the life of each tensor, at its addresses. Every mark has a tooltip, and

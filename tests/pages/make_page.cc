@@ -1,5 +1,6 @@
 // Writes pages for the tests that open them: make_page profile <file> <ranks> <spans> of a made-up
-// run, make_page compare <file> <operators> of a made-up comparison.
+// run, make_page compare <file> <operators> of a made-up comparison, make_page graph <file>
+// <layers> of a made-up model.
 #include <cstdio>
 #include <optional>
 
@@ -7,8 +8,11 @@
 #include "graph/ops/builtin_ops.h"
 #include "launch/dump/compare_page.h"
 #include "launch/profile/profile_page.h"
+#include "launch/view/graph_page.h"
+#include "launch/view/value_types.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
+#include "tests/unit/launch/layered_model.h"
 #include "tests/unit/profile_view/profiles.h"
 
 namespace npumesh::testing {
@@ -69,6 +73,17 @@ Status MakeComparePage(const std::string& path, std::string_view operators) {
   return WriteFile(path, page, FileKind::kData);
 }
 
+Status MakeGraphPage(const std::string& path, std::string_view layers) {
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t count, ParseInt(layers, 1, 10'000, "layers"));
+  Model model = LayeredModel(static_cast<int>(count));
+  NPUMESH_RETURN_IF_ERROR(model.graph.Rename(model.graph.Find("head"), "<b>head</b></script>"));
+  InferTypes(BuiltinOps(), nullptr, model);
+  NPUMESH_ASSIGN_OR_RETURN(
+      const std::string page,
+      GraphPage(model, BuiltinOps(), {"npumesh graph layered.air", "npumesh 0", "today"}));
+  return WriteFile(path, page, FileKind::kData);
+}
+
 Status MakePage(const std::vector<std::string>& arguments) {
   if (arguments.size() == 4 && arguments[0] == "profile") {
     return MakeProfilePage(arguments[1], arguments[2], arguments[3]);
@@ -76,8 +91,13 @@ Status MakePage(const std::vector<std::string>& arguments) {
   if (arguments.size() == 3 && arguments[0] == "compare") {
     return MakeComparePage(arguments[1], arguments[2]);
   }
-  return Error(Code::kInvalidArgument,
-               "usage: make_page profile <file> <ranks> <spans> | compare <file> <operators>");
+  if (arguments.size() == 3 && arguments[0] == "graph") {
+    return MakeGraphPage(arguments[1], arguments[2]);
+  }
+  return Error(
+      Code::kInvalidArgument,
+      "usage: make_page profile <file> <ranks> <spans> | compare <file> <operators> | graph "
+      "<file> <layers>");
 }
 
 }  // namespace

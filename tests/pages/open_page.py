@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens the pages of a profile and of a comparison in a browser without a window, and looks at them.
+"""Opens the pages of a profile, of a comparison and of a graph in a browser without a window, and looks at them.
 
   open_page.py <make_page> [--chromium FILE] [--pictures FOLDER] [--spans N]
 
@@ -315,6 +315,49 @@ def look_at_comparison(browser, path, width, theme, pictures):
     print(f"ok comparison, {width} pixels, {theme}")
 
 
+def look_at_graph(browser, path, width, theme, pictures):
+    browser.open(path, width, theme, COMPARISON_DRAWN)
+    text = lambda name: browser.value(f"document.getElementById('{name}').innerText")
+    boxes = lambda: browser.value("document.querySelectorAll('#graph g[data-node]').length")
+    expect("npumesh graph layered.air" in text("origin"), "the page does not say where it comes from")
+    folded = boxes()
+    expect(browser.value("document.querySelector('#graph .folded').textContent").endswith(
+        "layers 1 .. 238 operators each, as above"), "the layers are not folded")
+    # A search by an attribute, and all that the node says.
+    browser.press("/")
+    expect(browser.value("document.activeElement.id") == "search", "/ does not search")
+    browser.call("Input.insertText", text="layers.0.norm axes=[-1]")
+    expect(text("found-count").startswith("1 of "), f"the search finds {text('found')!r}")
+    browser.press("Enter")
+    expect(text("node-name") == "model.layers.0.norm (SoftmaxV2)", f"the node is {text('node-name')!r}")
+    for words in ("axes", "[-1] (default)", "embed:0", "model.layers.0.left.x1", "float32[4,4]"):
+        expect(words in text("node-body"), f"{words!r} is not in {text('node-body')!r}")
+    expect(browser.value("document.querySelector('#graph .chosen').dataset.node") == "model.layers.0.norm", "not marked")
+    # A link leads to a weight, which is not drawn, and a search to a layer that is folded away.
+    browser.value("[...document.querySelectorAll('#node-body button')].find((b) => b.textContent.includes('left')).click()")
+    browser.value("[...document.querySelectorAll('#node-body button')].find((b) => b.textContent === 'l0:0').click()")
+    expect("float32[4,4] 0.5, 0.5" in text("node-body"), f"the weight says {text('node-body')!r}")
+    browser.value("(() => { const s = document.getElementById('search'); s.value = 'layers.2.gate';"
+                  " s.dispatchEvent(new Event('input')); })()")
+    browser.value("document.querySelector('#found button').click()")
+    expect(boxes() > folded, "a folded layer is not unfolded")
+    expect(browser.value("document.querySelector('#graph .chosen').dataset.node") == "model.layers.2.gate", "not marked")
+    browser.value("document.getElementById('fold').click()")
+    expect(boxes() == folded, "the layers are not folded again")
+    cut = browser.value(CUT_TEXTS)
+    expect(not cut, f"cut: {cut}")
+    if pictures:
+        browser.picture(os.path.join(pictures, f"graph_{width}_{theme}.png"))
+    browser.value("document.querySelector('#graph .folded').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    expect(boxes() > folded, "a click does not unfold")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    paper = browser.value("getComputedStyle(document.body).backgroundColor")
+    expect(paper == "rgb(255, 255, 255)", f"prints on {paper}")
+    browser.call("Emulation.setEmulatedMedia", media="")
+    expect(not browser.problems(), f"problems: {browser.problems()}")
+    print(f"ok graph, {width} pixels, {theme}")
+
+
 def open_large_comparison(browser, path):
     took = browser.open(path, 1400, "light", COMPARISON_DRAWN)
     begin = time.monotonic()
@@ -347,12 +390,15 @@ def main():
         compared, many = os.path.join(folder, "compared.html"), os.path.join(folder, "many.html")
         subprocess.run([options.make_page, "compare", compared, "40"], check=True)
         subprocess.run([options.make_page, "compare", many, "5000"], check=True)
+        graph = os.path.join(folder, "graph.html")
+        subprocess.run([options.make_page, "graph", graph, "24"], check=True)
         browser = Browser(options.chromium, os.path.join(folder, "user"))
         try:
             for width in (1400, 390):
                 for theme in ("dark", "light"):
                     look_at(browser, small, width, theme, options.pictures)
                     look_at_comparison(browser, compared, width, theme, options.pictures)
+                    look_at_graph(browser, graph, width, theme, options.pictures)
             open_large_comparison(browser, many)
             took = min(browser.open(large, 1400, "light") for _ in range(3))
             print(f"{options.spans} spans open in {took:.2f} s")

@@ -15,7 +15,8 @@ def main():
     if node is None:
         print("skipped: node is not installed")
         return SKIPPED
-    for script in ("launch/page/page.js", "launch/profile/profile.js", "launch/dump/compare.js"):
+    for script in ("launch/page/page.js", "launch/profile/profile.js", "launch/dump/compare.js",
+                   "launch/page/drawing.js", "launch/view/graph.js"):
         subprocess.run([node, "--check", os.path.join(root, script)], check=True)
         print(f"ok {script} is a script")
     test = os.path.join(root, "tests/pages/page_scripts_test.js")

@@ -6,6 +6,8 @@ const root = process.argv[2];
 const npumesh = require(path.join(root, "launch/page/page.js"));
 const view = require(path.join(root, "launch/profile/profile.js"));
 const compare = require(path.join(root, "launch/dump/compare.js"));
+const drawing = require(path.join(root, "launch/page/drawing.js"));
+const graph = require(path.join(root, "launch/view/graph.js"));
 
 const tests = {
   // Against the cell of each index by itself.
@@ -37,6 +39,20 @@ const tests = {
     assert.strictEqual(compare.shareOf(difference, 1, 0), 0.5);
   },
 
+  aSearchFindsNamesTypesAndAttributes() {
+    const nodes = [
+      { name: "layers.1.scale", type: "Muls", attributes: [{ name: "value", value: "0.4", source: "node" }] },
+      { name: "layers.0.scale", type: "Muls", attributes: [{ name: "value", value: "0.35", source: "node" }] },
+      { name: "soft", type: "SoftmaxV2", attributes: [{ name: "axes", value: "[-1]", source: "default" }] }];
+    const found = (text) => graph.search(nodes, text).map((node) => node.name);
+    assert.deepStrictEqual(found("MULS"), ["layers.1.scale", "layers.0.scale"]);
+    assert.deepStrictEqual(found("scale value=0.4"), ["layers.1.scale"]);
+    assert.deepStrictEqual(found("axes"), ["soft"]);
+    assert.deepStrictEqual(found("layers.0"), ["layers.0.scale"]);
+    assert.deepStrictEqual(found("nothing"), []);
+    assert.deepStrictEqual(found("  "), []);
+  },
+
   ranksBeginWithTheBlamed() {
     const ranks = [{ first: -1 }, { first: 0 }, { first: 0 }, { first: -1 }];
     assert.deepStrictEqual(compare.rankOrder(ranks, 2), [2, 1, 0, 3]);
@@ -57,10 +73,10 @@ const tests = {
     const boxes = [0, 100, 200, 300].map((y) => ({ x: 0, y, w: 50, h: 38 }));
     const edges = [{ from: 0, to: 1 }, { from: 0, to: 3 }, { from: 2, to: 3 }];
     const view = { left: 10, right: 90, top: 90, bottom: 150 };
-    assert.deepStrictEqual(compare.visibleBoxes({ boxes, edges }, view), [boxes[1]]);
-    assert.deepStrictEqual(compare.visibleEdges({ boxes, edges }, view), [edges[0], edges[1]]);
-    assert.strictEqual(compare.visibleBoxes({ boxes, edges }, { ...view, left: 60 }).length, 0);
-    assert.strictEqual(compare.visibleEdges({ boxes, edges }, null).length, 3);
+    assert.deepStrictEqual(drawing.visibleBoxes({ boxes, edges }, view), [boxes[1]]);
+    assert.deepStrictEqual(drawing.visibleEdges({ boxes, edges }, view), [edges[0], edges[1]]);
+    assert.strictEqual(drawing.visibleBoxes({ boxes, edges }, { ...view, left: 60 }).length, 0);
+    assert.strictEqual(drawing.visibleEdges({ boxes, edges }, null).length, 3);
   },
 
   numbersOfTheComparison() {
