@@ -89,9 +89,8 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS python3-numpy)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/packages/python/prerm)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
-# Only packages have the pages: `cmake --install` has the tree beside it.
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/npumesh
-        COMPONENT doc EXCLUDE_FROM_ALL)
-install(DIRECTORY docs DESTINATION share/doc/npumesh COMPONENT doc EXCLUDE_FROM_ALL)
+# Messages name pages ("see docs/config.md"), so they lie beside the program wherever it is installed.
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/npumesh COMPONENT doc)
+install(DIRECTORY docs DESTINATION share/doc/npumesh COMPONENT doc)
 
 include(CPack)

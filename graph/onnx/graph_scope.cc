@@ -4,6 +4,7 @@
 
 #include "graph/onnx/node_form.h"
 #include "graph/onnx/op_table.h"
+#include "graph/onnx/own_operator.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {
@@ -168,7 +169,8 @@ void GraphScope::WalkNode(const OnnxNode& node) {
   const auto opset = opsets_->find(node.domain);
   const int64_t version = opset == opsets_->end() ? 0 : opset->second;
   const OnnxOp* const op = FindOnnxOp(node.domain, node.op, version);
-  if (op == nullptr) {
+  const Operator* const own = op == nullptr ? OwnOperatorOf(node, registry_) : nullptr;
+  if (op == nullptr && own == nullptr) {
     emitter_->Fail(Error(Code::kUnsupported, "{}: npumesh has no translation of it", node.Who()));
     return;
   }
@@ -180,7 +182,11 @@ void GraphScope::WalkNode(const OnnxNode& node) {
   const Status fits = CheckForm(node, op->form, version, dtypes);
   if (!fits.ok()) return emitter_->Fail(fits.WithContext(node.Who()));
   Lowering lowering(node, version, *emitter_, std::move(operands), this);
-  op->lower(lowering);
+  if (own != nullptr) {
+    LowerOwnOperator(*own, lowering);
+  } else {
+    op->lower(lowering);
+  }
   if (!emitter_->ok()) return emitter_->AddContext(node.Who());
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty() || !lowering.results()[i]) continue;

@@ -7,6 +7,7 @@
 
 #include "graph/onnx/graph_scope.h"
 #include "graph/onnx/op_table.h"
+#include "graph/onnx/own_operator.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {
@@ -15,7 +16,8 @@ namespace {
 // Nodes whose operators have no row, by operator.
 class MissingOps {
  public:
-  explicit MissingOps(const OnnxModel& model) : model_(model) {
+  MissingOps(const OnnxModel& model, const OpRegistry& registry)
+      : model_(model), registry_(registry) {
     Look(model.graph.nodes, model.opsets);
     for (const OnnxFunction& function : model.functions) Look(function.nodes, function.opsets);
   }
@@ -26,9 +28,11 @@ class MissingOps {
     for (const auto& [op, nodes] : nodes_) {
       lines.push_back(fmt::format("{} ({})", op, fmt::join(nodes, ", ")));
     }
-    return Error(Code::kUnsupported,
-                 "{} operator{} without a translation: {}; npumesh import --ops has those with one",
-                 lines.size(), lines.size() == 1 ? "" : "s", fmt::join(lines, "; "));
+    return Error(
+        Code::kUnsupported,
+        "{} operator{} without a translation: {}; npumesh import --ops has those with one, and an "
+        "operator of another domain may come from --op-library",
+        lines.size(), lines.size() == 1 ? "" : "s", fmt::join(lines, "; "));
   }
 
  private:
@@ -40,6 +44,7 @@ class MissingOps {
       const auto opset = opsets.find(node.domain);
       const int64_t version = opset == opsets.end() ? 0 : opset->second;
       if (IsFunction(node) || FindOnnxOp(node.domain, node.op, version) != nullptr) continue;
+      if (OwnOperatorOf(node, registry_) != nullptr) continue;
       const std::string domain = node.domain.empty() ? "" : node.domain + ".";
       nodes_[fmt::format("{}{} of version {}", Quotable(domain), Quotable(node.op), version)]
           .push_back(node.Who());
@@ -54,6 +59,7 @@ class MissingOps {
   }
 
   const OnnxModel& model_;
+  const OpRegistry& registry_;
   std::map<std::string, std::vector<std::string>> nodes_;
 };
 
@@ -149,7 +155,7 @@ class ModelImport {
 Result<Model> ImportOnnx(const OnnxModel& model, const OpRegistry& registry,
                          const OnnxImportOptions& options) {
   Status missing = CheckVersions(model);
-  if (missing.ok()) missing = MissingOps(model).status();
+  if (missing.ok()) missing = MissingOps(model, registry).status();
   if (missing.ok()) {
     Result<Model> imported = ModelImport(model, registry, options).Run();
     if (imported.ok()) {

@@ -272,7 +272,8 @@ void AddFooter(CLI::App& command, std::string_view one,
 
 void AddAllowOutsideOption(CLI::App& app, bool& allow_outside) {
   app.add_flag("--allow-outside", allow_outside,
-               "Follow links of weight files that lead out of the package");
+               "Take weights that the package lacks from where their paths lead, and follow links "
+               "that lead out of it");
 }
 
 void Print(std::string_view text) {

@@ -54,7 +54,7 @@ void AddFooter(CLI::App& command, std::string_view one,
 // Adds --config and -o, which fill `source`.
 void AddConfigOptions(CLI::App& app, ConfigSource& source);
 
-// Adds --allow-outside: links of weights may lead out of their package.
+// Adds --allow-outside: weights, and where links lead, may be outside of their package.
 void AddAllowOutsideOption(CLI::App& app, bool& allow_outside);
 
 // Adds --op-library and --allow-writable-library: what OperatorsWith takes.

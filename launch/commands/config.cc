@@ -14,15 +14,27 @@ const char* Variable(const char* name) {
   return std::getenv(name);
 }
 
-// Reads and validates; prints what has no effect.
-int CheckSource(const ConfigSource& source) {
-  const Result<Configuration> read = LoadConfiguration(source);
-  if (!read.ok()) return Fail("config", read.status());
-  for (const auto& notices : {NoticesOf(read->compiler), NoticesOf(read->session)}) {
-    for (const std::string& notice : notices) Show(notice + "\n");
+// Reads and validates; tells what has no effect.
+Result<Answer> CheckSource(const ConfigSource& source) {
+  NPUMESH_ASSIGN_OR_RETURN(const Configuration read, LoadConfiguration(source));
+  Answer answer;
+  answer.report.verdict = "valid";
+  for (const auto& notices : {NoticesOf(read.compiler), NoticesOf(read.session)}) {
+    for (const std::string& notice : notices) {
+      answer.text += notice + "\n";
+      answer.report.Add(Severity::kWarning, notice);
+    }
   }
-  Show("valid\n");
-  return 0;
+  answer.text += "valid\n";
+  return answer;
+}
+
+// Every option, as docs/config.md has them.
+Answer ListOptions() {
+  Answer answer{0, ConfigAsMarkdown(), {}};
+  answer.report.verdict = "ok";
+  answer.report.details["markdown"] = answer.text;
+  return answer;
 }
 
 }  // namespace
@@ -30,6 +42,7 @@ int CheckSource(const ConfigSource& source) {
 void AddConfig(CLI::App& app, Action& action) {
   struct Options {
     bool markdown = false;
+    bool as_json = false;
     ConfigSource source;
   };
   auto options = std::make_shared<Options>();
@@ -39,11 +52,16 @@ void AddConfig(CLI::App& app, Action& action) {
              "npumesh config --markdown > docs/config.md"});
   AddConfigOptions(*config, options->source);
   config->add_flag("--markdown", options->markdown, "List all options, as docs/config.md");
+  AddJsonFlag(*config, options->as_json);
   config->callback([options, &action] {
     action = [options] {
-      if (!options->markdown) return CheckSource(options->source);
-      Print(ConfigAsMarkdown());
-      return 0;
+      const bool lists = options->markdown || options->source.empty();
+      if (lists && !options->as_json) {
+        Print(ConfigAsMarkdown());
+        return 0;
+      }
+      return Tell("config", options->as_json,
+                  lists ? Result<Answer>(ListOptions()) : CheckSource(options->source));
     };
   });
 }

@@ -88,20 +88,6 @@ std::string CommandText(const DumpCompareOptions& options) {
   return text;
 }
 
-std::string VersionText() {
-  const nlohmann::json versions = VersionsAsJson();
-  return fmt::format("npumesh {}", versions.value("version", ""));
-}
-
-// Of now, local time.
-std::string DateText() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  char text[32];
-  return {text, std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &local)};
-}
-
 // What was written, and where.
 struct Written {
   std::string page;
@@ -129,7 +115,7 @@ Result<Written> WriteResults(const DumpCompareOptions& options, const Compared& 
   }
   NPUMESH_ASSIGN_OR_RETURN(const std::string page,
                            ComparePage(compared.comparisons, compared.blamed, graph, BuiltinOps(),
-                                       {CommandText(options), VersionText(), DateText()}));
+                                       OriginOf(CommandText(options))));
   written.page =
       options.page.empty()
           ? (std::filesystem::path(options.out) / fmt::format("compare_{}.html", time)).string()

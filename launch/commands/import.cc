@@ -5,7 +5,7 @@
 #include "graph/io/model_file.h"
 #include "graph/onnx/onnx_file.h"
 #include "graph/ops/builtin_ops.h"
-#include "launch/commands/command.h"
+#include "launch/commands/answer.h"
 #include "launch/commands/shard_words.h"
 #include "launch/pages/onnx_table.h"
 #include "runtime/base/parse.h"
@@ -21,6 +21,7 @@ struct ImportWords {
   LibraryTrust library_trust = LibraryTrust::kOwner;
   bool ops = false;
   bool markdown = false;
+  bool as_json = false;
   ShardJobOptions shard;
 };
 
@@ -40,7 +41,7 @@ Result<OnnxImportOptions> OptionsFrom(const std::vector<std::string>& texts) {
   return options;
 }
 
-Status ImportFile(const ImportWords& words) {
+Result<Answer> ImportFile(const ImportWords& words) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(words.op_libraries, words.library_trust));
   NPUMESH_ASSIGN_OR_RETURN(const OnnxImportOptions options, OptionsFrom(words.sequences));
@@ -48,11 +49,21 @@ Status ImportFile(const ImportWords& words) {
   const NodeId sink = model.graph.NetOutput();
   const size_t outputs = sink == kNoNode ? 0 : model.graph.node(sink).inputs.size();
   if (!words.output.empty()) NPUMESH_RETURN_IF_ERROR(SaveAir(model, words.output));
-  Show(fmt::format("{}: graph \"{}\", {} nodes, {} inputs, {} outputs, {} subgraphs\n",
-                   words.output.empty() ? words.file : words.output, model.graph.name(),
-                   model.graph.nodes().size(), model.graph.DataNodes().size(), outputs,
-                   model.subgraphs.size()));
-  return Status();
+  Answer answer;
+  answer.text = fmt::format("{}: graph \"{}\", {} nodes, {} inputs, {} outputs, {} subgraphs\n",
+                            words.output.empty() ? words.file : words.output, model.graph.name(),
+                            model.graph.nodes().size(), model.graph.DataNodes().size(), outputs,
+                            model.subgraphs.size());
+  answer.report.verdict = "ok";
+  answer.report.details = {
+      {"file", words.file},
+      {"written", words.output.empty() ? nlohmann::json() : nlohmann::json(words.output)},
+      {"graph", model.graph.name()},
+      {"nodes", model.graph.nodes().size()},
+      {"inputs", model.graph.DataNodes().size()},
+      {"outputs", outputs},
+      {"subgraphs", model.subgraphs.size()}};
+  return answer;
 }
 
 // A package of several ranks in the folder that -o names.
@@ -99,6 +110,7 @@ void AddImport(CLI::App& app, Action& action) {
       command->add_flag("--ops", words->ops, "List the operators that have a translation");
   ops->excludes(file)->excludes(output)->excludes(sequence);
   command->add_flag("--markdown", words->markdown, "As the table of docs/onnx.md")->needs(ops);
+  AddJsonFlag(*command, words->as_json)->excludes(ops)->excludes(command->get_option("--tp"));
   command->callback([words, &action] {
     if (words->file.empty() && !words->ops) {
       throw CLI::RequiredError("file");
@@ -109,8 +121,7 @@ void AddImport(CLI::App& app, Action& action) {
         return 0;
       }
       if (words->shard.ranks > 0) return ImportSharded(*words);
-      const Status status = ImportFile(*words);
-      return status.ok() ? 0 : Fail("import", status);
+      return Tell("import", words->as_json, ImportFile(*words));
     };
   });
 }

@@ -19,6 +19,8 @@
 #include "launch/run/run_story.h"
 #include "launch/screen/progress_line.h"
 #include "launch/screen/screen.h"
+#include "launch/pages/variable_notices.h"
+#include "launch/ranks/warnings.h"
 #include "runtime/base/log.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/secure_file.h"
@@ -317,6 +319,8 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   NPUMESH_ASSIGN_OR_RETURN(const Spread spread, SpreadRanks(hosts, options.ranks, place.cores));
   NPUMESH_RETURN_IF_ERROR(CheckProgram(options, place, hosts.empty()));
   NPUMESH_RETURN_IF_ERROR(RaiseOpenFiles(spread.per_host));
+  // `run` says it itself, also without this command.
+  if (options.command[0] != "run") PrintWarnings("launch", VariableNotices());
   const std::unique_ptr<SegmentFolder> segments = PrepareSegments(options, spread, place.launcher);
   if (segments != nullptr) place.segments = segments->path();
   ChildCare care = CareFor(options, place);

@@ -12,6 +12,7 @@
 #include "launch/commands/validators.h"
 #include "launch/commands/versions.h"
 #include "launch/pages/environment.h"
+#include "launch/pages/variable_notices.h"
 #include "launch/ranks/agreement.h"
 #include "launch/run/crash_line.h"
 #include "launch/run/dim_bindings.h"
@@ -143,23 +144,25 @@ int FailBefore(const RunOptions& options, const Outcome& mine) {
   return FailTogether("run", mine);
 }
 
-// What the ranks have to say of what was named, told by rank 0. Collective over all ranks, also
-// when some of them failed.
-Status TellWarnings(RankCircle& circle, const RunJob& job) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                           circle.Share(PackWarnings(job.warnings())));
-  if (circle.rank() == 0) PrintWarnings("run", MergeWarnings(all));
+// What the ranks have to say of what was named and of what is set, told by rank 0 and kept for the reports. Collective
+// over all ranks, also when some of them failed.
+Status TellWarnings(RankCircle& circle, const RunJob& job, RunStory& story) {
+  Warnings mine = VariableNotices();
+  mine.insert(mine.end(), job.warnings().begin(), job.warnings().end());
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> all, circle.Share(PackWarnings(mine)));
+  story.warnings = MergeWarnings(all);
+  if (circle.rank() == 0) PrintWarnings("run", story.warnings);
   return Status();
 }
 
 // Until the first step. Collective over all ranks.
 bool Begin(RankCircle& circle, RunJob& job, const RunOptions& options, Agreement& agreement,
-           const RunStory& story) {
+           RunStory& story) {
   const Status begun =
       circle.rank() == 0 ? WriteReports(story, options, VersionsAsJson()) : Status();
   if (!agreement.Reached(begun)) return false;
   const Status prepared = job.Prepare();
-  const Status told = TellWarnings(circle, job);
+  const Status told = TellWarnings(circle, job, story);
   if (!agreement.Reached(prepared.ok() ? told : prepared)) return false;
   const bool checks =
       circle.rank() == 0 && !options.golden.empty() && options.golden != kFloat64Golden;

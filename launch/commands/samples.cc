@@ -1,7 +1,7 @@
 // `npumesh samples`: packages with inputs and goldens to start from.
 #include <filesystem>
 
-#include "launch/commands/command.h"
+#include "launch/commands/answer.h"
 #include "launch/pages/environment.h"
 #include "launch/samples/samples.h"
 
@@ -11,24 +11,43 @@ namespace {
 struct SamplesWords {
   std::vector<std::string> names;  // none: all
   std::string folder;              // empty: nothing is written
+  bool as_json = false;
 };
 
-Status ListSamples(const SamplesWords& words) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<const Sample*> samples, SamplesNamed(words.names));
-  Show(SamplesAsText(samples));
-  return Status();
+// `folder`: in which the samples lie, or would.
+Answer AnswerOf(const std::vector<const Sample*>& samples, const std::string& folder,
+                std::string text) {
+  Answer answer{0, std::move(text), {}};
+  answer.report.verdict = "ok";
+  nlohmann::json& list = answer.report.details["samples"] = nlohmann::json::array();
+  for (const Sample* sample : samples) {
+    const std::string place = (std::filesystem::path(folder) / sample->name / "").string();
+    list.push_back({{"name", sample->name},
+                    {"ranks", sample->ranks},
+                    {"steps", sample->steps},
+                    {"model", sample->model},
+                    {"summary", sample->summary},
+                    {"run", RunCommand(*sample, place)}});
+  }
+  return answer;
 }
 
-Status WriteSamples(const SamplesWords& words) {
+Result<Answer> ListSamples(const SamplesWords& words) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<const Sample*> samples, SamplesNamed(words.names));
+  return AnswerOf(samples, "", SamplesAsText(samples));
+}
+
+Result<Answer> WriteSamples(const SamplesWords& words) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<const Sample*> samples, SamplesNamed(words.names));
   NPUMESH_ASSIGN_OR_RETURN(const Env env, ReadEnvironment());
   const std::filesystem::path folder = words.folder;
   for (const Sample* sample : samples) {
     const std::string place = folder / sample->name;
     NPUMESH_RETURN_IF_ERROR(WriteSample(*sample, env, place));
-    Print(RunCommand(*sample, place + "/") + "\n");
+    // What is written is told at once, also when a later sample fails.
+    if (!words.as_json) Print(RunCommand(*sample, place + "/") + "\n");
   }
-  return Status();
+  return AnswerOf(samples, words.folder, "");
 }
 
 }  // namespace
@@ -46,10 +65,11 @@ void AddSamples(CLI::App& app, Action& action) {
                    "Write each to FOLDER/NAME, which must not exist, with a README.md, and print "
                    "the command that runs and checks it")
       ->type_name("FOLDER");
+  AddJsonFlag(*command, words->as_json);
   command->callback([words, &action] {
     action = [words] {
-      const Status status = words->folder.empty() ? ListSamples(*words) : WriteSamples(*words);
-      return status.ok() ? 0 : Fail("samples", status);
+      return Tell("samples", words->as_json,
+                  words->folder.empty() ? ListSamples(*words) : WriteSamples(*words));
     };
   });
 }

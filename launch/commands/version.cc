@@ -2,10 +2,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <ctime>
 #include <utility>
 
+#include "launch/commands/answer.h"
 #include "launch/commands/build_facts.h"
-#include "launch/commands/command.h"
 #include "launch/commands/versions.h"
 
 namespace npumesh {
@@ -22,9 +23,11 @@ constexpr std::array<std::pair<const char*, const char*>, 7> kLibraries = {{
     {"compiler", NPUMESH_COMPILER},
 }};
 
-int PrintVersions(bool as_json) {
-  Print(as_json ? VersionsAsJson().dump(2) + "\n" : VersionsAsText());
-  return 0;
+Answer Versions() {
+  Answer answer{0, VersionsAsText(), {}};
+  answer.report.verdict = "ok";
+  answer.report.details = VersionsAsJson();
+  return answer;
 }
 
 }  // namespace
@@ -46,8 +49,19 @@ void AddVersion(CLI::App& app, Action& action) {
   auto as_json = std::make_shared<bool>(false);
   CLI::App* version = app.add_subcommand("version", "Versions of npumesh and of its libraries");
   AddFooter(*version, "", {"npumesh version --json"});
-  version->add_flag("--json", *as_json, "Machine-readable");
-  version->callback([as_json, &action] { action = [as_json] { return PrintVersions(*as_json); }; });
+  AddJsonFlag(*version, *as_json);
+  version->callback(
+      [as_json, &action] { action = [as_json] { return Tell("version", *as_json, Versions()); }; });
+}
+
+PageOrigin OriginOf(std::string command) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char text[32];
+  const size_t size = std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &local);
+  return {std::move(command), fmt::format("npumesh {}", VersionsAsJson().value("version", "")),
+          std::string(text, size)};
 }
 
 }  // namespace npumesh

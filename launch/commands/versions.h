@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "launch/page/page.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {
@@ -13,6 +14,9 @@ std::string VersionsAsText();
 
 // {"version": "0.1.0", "source": "...", "Open MPI": "4.1.4", ...}
 nlohmann::json VersionsAsJson();
+
+// Of a page that this build writes now.
+PageOrigin OriginOf(std::string command);
 
 }  // namespace npumesh
 

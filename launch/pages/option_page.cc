@@ -6,6 +6,7 @@
 
 #include "graph/config/option_tables.h"
 #include "launch/pages/environment.h"
+#include "runtime/base/ascend_env.h"
 #include "runtime/base/hccl_env.h"
 #include "runtime/base/secure_file.h"
 
@@ -118,6 +119,10 @@ std::string EnvAsMarkdown() {
       "\n## HCCL\n\n"
       "Read when a communicator is made. All are checked; what has no effect says so.\n\n";
   AppendVariables(HcclEnvTable(), text);
+  text +=
+      "\n## Other variables of the vendor\n\n"
+      "`npumesh run` names once those that are set and have no effect.\n\n";
+  AppendVariables(AscendEnvTable(), text);
   return text;
 }
 
@@ -125,6 +130,7 @@ std::string EnvAsText(const std::function<const char*(const char*)>& get) {
   std::string text;
   std::vector<EnvVariable> variables = AllVariables();
   variables.insert(variables.end(), HcclEnvTable().begin(), HcclEnvTable().end());
+  variables.insert(variables.end(), AscendEnvTable().begin(), AscendEnvTable().end());
   for (const EnvVariable& variable : variables) {
     const char* value = get(variable.name.data());
     text += value != nullptr

@@ -3,6 +3,7 @@
 #include "graph/ops/core/signature.h"
 #include "launch/pages/environment.h"
 #include "launch/pages/op_table.h"
+#include "runtime/base/ascend_env.h"
 #include "runtime/base/hccl_env.h"
 
 namespace npumesh {
@@ -77,6 +78,7 @@ CommandReport EnvReport(const std::function<const char*(const char*)>& get) {
   json& variables = report.details["variables"] = json::array();
   AddVariables("npumesh", AllVariables(), get, variables);
   AddVariables("hccl", HcclEnvTable(), get, variables);
+  AddVariables("ascend", AscendEnvTable(), get, variables);
   return report;
 }
 

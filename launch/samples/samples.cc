@@ -39,6 +39,17 @@ const Sample kSamples[] = {
      .computed = kInPlainLoops,
      .more = "npumesh run package/ --dim x=5\n",
      .make = MakeDynamic},
+    {.name = "decoder",
+     .model = kPackage,
+     .summary = "a Llama-style decoder, whole",
+     .story = "Two layers with RMSNorm, rotary embedding, attention of 4 heads and a SwiGLU MLP. "
+              "decoder_2 and\n"
+              "decoder_4 are this model on 2 and 4 ranks.",
+     .computed = kInPlainLoops,
+     .more = "npumesh graph package/export.air --html graph.html\n"
+             "npumesh export package/export.air --tp 4 --path split --name rank\n"
+             "npumesh launch -n 4 -- run split/ --inputs inputs/ --golden package/\n",
+     .make = [] { return MakeDecoder(1); }},
     {.name = "decoder_2",
      .ranks = 2,
      .model = kPackage,
@@ -55,7 +66,9 @@ const Sample kSamples[] = {
      .summary = "the same decoder on 4 ranks",
      .story = "The decoder of decoder_2 with one head for each rank. Its goldens are the same.",
      .computed = kInPlainLoops,
-     .more = "npumesh launch -n 4 -- run package/ --inputs inputs/ --golden float64\n"
+     .more = "npumesh samples decoder --write whole/\n"
+             "npumesh launch -n 4 -- run package/ --inputs inputs/ --golden whole/decoder/package/\n"
+             "npumesh launch -n 4 -- run package/ --inputs inputs/ --golden float64\n"
              "npumesh launch -n 4 -- run package/ --inputs inputs/ --profile prof/\n",
      .make = [] { return MakeDecoder(4); }},
     {.name = "experts",

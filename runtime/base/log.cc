@@ -15,6 +15,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "runtime/base/ascend_env.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/printable.h"
 
@@ -148,6 +149,7 @@ size_t PieceLength(std::string_view line) {
 
 LogLevel StartLevel() {
   const char* text = std::getenv("TNG_LOG_LEVEL");
+  if (text == nullptr) text = std::getenv(kAscendLogLevel);
   if (text == nullptr) return LogLevel::kError;
   const auto level = ParseInt(text, 0, 4, "TNG_LOG_LEVEL");  // Env says what is wrong with it
   return level.ok() ? static_cast<LogLevel>(*level) : LogLevel::kError;

@@ -117,12 +117,25 @@ bool SameValue(const AttrValue& value, const AttrValue& fallback) {
          (list->i == known->i && list->f == known->f && list->s == known->s && list->b == known->b);
 }
 
-Status CheckAttr(const Node& node, const AttrSpec& spec) {
+// "; it has "coeficients", which is none of its attributes": a name that was probably meant.
+std::string MisspeltFor(const Node& node, const OpSchema& schema, std::string_view wanted) {
+  std::vector<std::string_view> strange;
+  for (const auto& [name, value] : node.attrs) {
+    const auto listed = std::ranges::find(schema.attrs, name, &AttrSpec::name);
+    if (listed == schema.attrs.end() && !IsBookkeeping(node, name)) strange.push_back(name);
+  }
+  const std::vector<std::string> nearest = NearestNames(wanted, strange, 1);
+  if (nearest.empty()) return "";
+  return fmt::format("; the node has \"{}\", which {} does not know: did you mean that?",
+                     nearest[0], schema.type);
+}
+
+Status CheckAttr(const Node& node, const OpSchema& schema, const AttrSpec& spec) {
   const AttrValue* value = node.FindAttr(spec.name);
   if (value == nullptr || IsUnset(*value)) {
     if (spec.fallback) return Status();
-    return Error(Code::kCorrupt, "{}: required attribute \"{}\" is missing", WhoIs(node),
-                 spec.name);
+    return Error(Code::kCorrupt, "{}: required attribute \"{}\" is missing{}", WhoIs(node),
+                 spec.name, MisspeltFor(node, schema, spec.name));
   }
   if (!Fits(*value, spec.pattern)) {
     return Error(Code::kCorrupt, "{}: attribute \"{}\" is of kind {}, expected {}", WhoIs(node),
@@ -268,7 +281,7 @@ Result<OpContext> OpContext::Bind(const Node& node, const OpSchema& schema) {
     context.port_count_.push_back(static_cast<int>(fed));
     context.slot_inputs_.insert(context.slot_inputs_.end(), indexes.begin(), indexes.end());
   }
-  for (const AttrSpec& spec : schema.attrs) NPUMESH_RETURN_IF_ERROR(CheckAttr(node, spec));
+  for (const AttrSpec& spec : schema.attrs) NPUMESH_RETURN_IF_ERROR(CheckAttr(node, schema, spec));
   NPUMESH_RETURN_IF_ERROR(CheckUnlisted(node, schema));
   context.slot_types_.resize(context.slot_inputs_.size());
   context.slot_values_.resize(context.slot_inputs_.size(), nullptr);

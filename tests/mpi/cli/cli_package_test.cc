@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "tests/mpi/cli/run_command.h"
 
@@ -9,8 +11,14 @@ namespace npumesh {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
+
+std::string PackageReportText(const std::string& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
 
 // Tests run in the folder that paths are recorded relative to.
 class CliPackage : public testing::Test {
@@ -55,10 +63,36 @@ TEST_F(CliPackage, AMissingWeightIsNotHiddenByAnotherPackage) {
   fs::remove("bad/w");
   const CommandRun valid = RunAlone({"validate", "bad"});
   EXPECT_EQ(valid.code, 1) << valid.out;
-  EXPECT_THAT(valid.out, HasSubstr("is in none of: "));
-  const CommandRun run = RunPackage("bad");
+  EXPECT_THAT(valid.out, HasSubstr("the package lacks 1 weight"));
+  const CommandRun refused = RunPackage("bad", {"--check", "out"});
+  EXPECT_EQ(refused.code, 3) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("bad/export.air: the package lacks 1 weight; it is: node "));
+  const CommandRun run =
+      RunPackage("bad", {"--allow-outside", "--report", "r.json", "--junit", "r.xml"});
   EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("bad lacks weight files; taken from outside: "));
+  const std::string warning = "bad lacks weight files; taken from outside: good/w";
+  EXPECT_THAT(run.err, HasSubstr(warning));
+  EXPECT_THAT(PackageReportText("r.json"), HasSubstr(warning));
+  EXPECT_THAT(PackageReportText("r.xml"), ContainsRegex("<system-err>warning: .*" + warning));
+}
+
+// Weights stood at "../out/..", which led nowhere from any other folder.
+TEST_F(CliPackage, AnExportToAPathThatClimbsWorksFromEverywhere) {
+  folder_.PutPackage("one", "./one/w", 10);
+  fs::create_directories("work");
+  fs::current_path("work");
+  const CommandRun written =
+      RunAlone({"export", "../one", "--path", "../out", "--weight-limit", "0"});
+  ASSERT_EQ(written.code, 0) << written.err;
+  fs::current_path("..");
+  EXPECT_EQ(RunAlone({"validate", "out"}).out.find("warning"), std::string::npos);
+  fs::create_directories("deep/er");
+  fs::rename("out", "deep/er/renamed");
+  const CommandRun run = RunPackage("deep/er/renamed");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.err, "");
+  EXPECT_THAT(run.out, HasSubstr("min 11 max 11"));
+  EXPECT_EQ(RunAlone({"validate", "deep/er/renamed"}).code, 0);
 }
 
 TEST_F(CliPackage, AbsolutePathsOutsideArePrintedByEveryCommandThatReads) {
@@ -66,14 +100,66 @@ TEST_F(CliPackage, AbsolutePathsOutsideArePrintedByEveryCommandThatReads) {
   folder_.PutPackage("mp", folder_ / "other/w", 20);
   const std::string warning =
       "weight file " + (folder_ / "other/w") + " is outside of the package ";
-  const CommandRun run = RunPackage("mp");
+  // The package's own weight comes first.
+  EXPECT_THAT(RunPackage("mp").out, HasSubstr("min 21 max 21"));
+  EXPECT_THAT(RunPackage("mp").err, HasSubstr("other/w\" has the same name and other content"));
+  fs::remove("mp/w");
+  EXPECT_EQ(RunPackage("mp").code, 3);
+  const CommandRun run = RunPackage("mp", {"--allow-outside"});
   EXPECT_THAT(run.out, HasSubstr("min 31 max 31"));
   EXPECT_THAT(run.err, HasSubstr("npumesh run: warning: " + warning));
-  EXPECT_THAT(RunAlone({"graph", "mp/export.air"}).err,
+  EXPECT_THAT(RunAlone({"graph", "mp/export.air", "--allow-outside"}).err,
               HasSubstr("npumesh graph: warning: " + warning));
-  EXPECT_THAT(RunAlone({"validate", "mp"}).out, HasSubstr("warning: export.air: " + warning));
-  EXPECT_THAT(RunAlone({"export", "mp", "--path", "copy"}).err,
+  EXPECT_THAT(RunAlone({"validate", "mp", "--allow-outside"}).out,
+              HasSubstr("warning: export.air: " + warning));
+  EXPECT_THAT(RunAlone({"export", "mp", "--path", "copy", "--allow-outside"}).err,
               HasSubstr("npumesh export: warning: " + warning));
+}
+
+// Files appeared where the link leads.
+TEST_F(CliPackage, OutputsAreNotWrittenThroughALink) {
+  folder_.PutPackage("mp", "mp/w", 20);
+  fs::create_directories("target/rank_0");
+  fs::create_directory_symlink("target", "link");
+  for (const char* outputs : {"link", "link/"}) {
+    const CommandRun run = RunPackage("mp", {"--outputs", outputs});
+    EXPECT_EQ(run.code, 3) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("refusing to write through folder link: it is a symbolic link"));
+  }
+  EXPECT_TRUE(fs::is_empty("target/rank_0"));
+}
+
+TEST_F(CliPackage, AGraphIsLookedInto) {
+  folder_.PutPackage("a", "./a/w", 10);
+  folder_.PutPackage("b", "./b/w", 20);
+  const CommandRun node = RunAlone({"graph", "a/export.air", "--node", "w"});
+  EXPECT_EQ(node.code, 0) << node.err;
+  EXPECT_THAT(node.out, HasSubstr("weight file \"./a/w\": a/w\n"));
+  EXPECT_THAT(node.out, HasSubstr("read by Add.x2"));
+  const CommandRun none = RunAlone({"graph", "a/export.air", "--node", "ww"});
+  EXPECT_EQ(none.code, 3);
+  EXPECT_THAT(none.err, HasSubstr("a/export.air: no node is called \"ww\"; did you mean w"));
+  const CommandRun diff = RunAlone({"graph", "a/export.air", "--diff", "b/export.air"});
+  EXPECT_EQ(diff.code, 1) << diff.err;
+  EXPECT_THAT(diff.out, HasSubstr("node \"w\" (FileConstant): 4 of 4 elements differ, first 0: 10, "
+                                  "there 20\n1 node differs\n"));
+  EXPECT_EQ(RunAlone({"graph", "a/export.air", "--diff", "a/export.air"}).code, 0);
+  const CommandRun json = RunAlone({"graph", "a/export.air", "--json", "--html", "page.html"});
+  EXPECT_EQ(json.code, 0) << json.err;
+  EXPECT_THAT(json.out, HasSubstr("\"command\": \"graph\""));
+  EXPECT_THAT(json.out, HasSubstr("\"file\": \"./a/w\""));
+  EXPECT_THAT(PackageReportText("page.html"), HasSubstr("npumesh graph a/export.air"));
+  const CommandRun folder = RunAlone({"graph", "a"});
+  EXPECT_EQ(folder.code, 3);
+  EXPECT_THAT(folder.err, HasSubstr("a is a folder; name one graph, such as a/export.air"));
+}
+
+TEST_F(CliPackage, AFileWhereAFolderIsMeantIsToldAsSuch) {
+  folder_.PutPackage("mp", "mp/w", 20);
+  EXPECT_THAT(RunPackage("mp/export.air", {"--check", "mp/w"}).err,
+              HasSubstr("mp/w is a file, not a folder; name a folder of .npy files"));
+  EXPECT_THAT(RunAlone({"validate", "mp/export.air"}).err,
+              HasSubstr("mp/export.air is a file, not a folder; name the folder of a package"));
 }
 
 TEST_F(CliPackage, LinksThatLeadOutNeedAWord) {

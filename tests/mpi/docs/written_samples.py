@@ -21,6 +21,7 @@ import typed_commands
 FAULTS = {
     "one_card": "sum",
     "dynamic": "layer1.product",
+    "decoder": "MatMul_3",
     "decoder_2": "MatMul_3",
     "decoder_4": "RmsNorm_1",
     "experts": "weighted",
@@ -65,7 +66,7 @@ def check_sample(reader, name, ranks):
     for command in commands[1:]:
         reader.type(command, folder, said=r"\S")
     if os.path.isdir(os.path.join(reader.home, folder, "package")):
-        reader.type("npumesh validate package/", folder, said=": valid")
+        reader.type("npumesh validate package/", folder, said=": valid\n$")
     fault = f" --inject corrupt:rank={ranks - 1},op={FAULTS[name]}"
     reader.type(check + fault, folder, code=1, said=rf"\nrank {ranks - 1} output .* DIFFERS")
 
