@@ -77,8 +77,9 @@ Status WriteFiles(const GraphOptions& options, const ShownGraph& shown) {
   }
   NPUMESH_RETURN_IF_ERROR(WritePictures(options, shown));
   if (options.html.empty()) return Status();
-  NPUMESH_ASSIGN_OR_RETURN(const std::string page,
-                           GraphPage(shown.model, *shown.registry, OriginOf("npumesh graph " + options.file)));
+  NPUMESH_ASSIGN_OR_RETURN(
+      const std::string page,
+      GraphPage(shown.model, *shown.registry, OriginOf("npumesh graph " + options.file)));
   return WriteFile(options.html, page, FileKind::kData);
 }
 

@@ -144,8 +144,8 @@ int FailBefore(const RunOptions& options, const Outcome& mine) {
   return FailTogether("run", mine);
 }
 
-// What the ranks have to say of what was named and of what is set, told by rank 0 and kept for the reports. Collective
-// over all ranks, also when some of them failed.
+// What the ranks have to say of what was named and of what is set, told by rank 0 and kept for the
+// reports. Collective over all ranks, also when some of them failed.
 Status TellWarnings(RankCircle& circle, const RunJob& job, RunStory& story) {
   Warnings mine = VariableNotices();
   mine.insert(mine.end(), job.warnings().begin(), job.warnings().end());

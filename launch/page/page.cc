@@ -43,7 +43,8 @@ std::string HtmlPage(const PageParts& parts) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<title>{}</title>\n<style>\n{}{}</style></head>\n",
-      kPolicy, title, fmt::format("{}{}", PageStyle(), parts.draws ? DrawingStyle() : std::string_view()),
+      kPolicy, title,
+      fmt::format("{}{}", PageStyle(), parts.draws ? DrawingStyle() : std::string_view()),
       parts.style);
   page += fmt::format(
       "<body>\n<header><h1>{}</h1>"

@@ -66,10 +66,11 @@ const Sample kSamples[] = {
      .summary = "the same decoder on 4 ranks",
      .story = "The decoder of decoder_2 with one head for each rank. Its goldens are the same.",
      .computed = kInPlainLoops,
-     .more = "npumesh samples decoder --write whole/\n"
-             "npumesh launch -n 4 -- run package/ --inputs inputs/ --golden whole/decoder/package/\n"
-             "npumesh launch -n 4 -- run package/ --inputs inputs/ --golden float64\n"
-             "npumesh launch -n 4 -- run package/ --inputs inputs/ --profile prof/\n",
+     .more =
+         "npumesh samples decoder --write whole/\n"
+         "npumesh launch -n 4 -- run package/ --inputs inputs/ --golden whole/decoder/package/\n"
+         "npumesh launch -n 4 -- run package/ --inputs inputs/ --golden float64\n"
+         "npumesh launch -n 4 -- run package/ --inputs inputs/ --profile prof/\n",
      .make = [] { return MakeDecoder(4); }},
     {.name = "experts",
      .ranks = 2,

@@ -117,7 +117,7 @@ bool SameValue(const AttrValue& value, const AttrValue& fallback) {
          (list->i == known->i && list->f == known->f && list->s == known->s && list->b == known->b);
 }
 
-// "; it has "coeficients", which is none of its attributes": a name that was probably meant.
+// "; it has "coeficients", which it does not know": a name that was probably meant.
 std::string MisspeltFor(const Node& node, const OpSchema& schema, std::string_view wanted) {
   std::vector<std::string_view> strange;
   for (const auto& [name, value] : node.attrs) {

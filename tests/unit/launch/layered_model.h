@@ -12,7 +12,7 @@ namespace npumesh {
 inline constexpr size_t kLayerOperators = 8;
 
 // `named`: nodes are called "model.layers.<i>.<part>", else as their types. Each layer gives one
-// output of its own, as caches are.
+// separate output, as caches are.
 inline Model LayeredModel(int layers, bool named = true) {
   GraphBuilder g("layered");
   const TensorType type{DataType::kFloat, {4, 4}};

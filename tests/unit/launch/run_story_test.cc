@@ -100,8 +100,9 @@ TEST(RunStory, WarningsAreInBothReports) {
   story.warnings = {"the package mp lacks weight files"};
   const json report = Report(story, Options());
   EXPECT_EQ(report.at("verdict"), "match");
-  EXPECT_EQ(report.at("findings"), json::array({{{"severity", "warning"},
-                                                 {"text", "the package mp lacks weight files"}}}));
+  EXPECT_EQ(
+      report.at("findings"),
+      json::array({{{"severity", "warning"}, {"text", "the package mp lacks weight files"}}}));
   EXPECT_THAT(ToJunit(story, Options()),
               HasSubstr("<system-err>warning: the package mp lacks weight files"));
 }

@@ -1,5 +1,5 @@
-#include "graph/digest/sha256.h"
 #include "tests/unit/static_kernel/store_fixture.h"
+#include "graph/digest/sha256.h"
 
 #include <elf.h>
 #include <fmt/format.h>
