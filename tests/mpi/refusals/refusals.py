@@ -17,7 +17,7 @@ import tempfile
 RUN_TIME = 4
 # Of a process that a refusal may end: well, or with the code of a run-time error.
 GOOD = (0, RUN_TIME)
-LIMIT_SECONDS = 100
+HANG_SECONDS = 600  # after this a command hangs, however busy the machine is
 
 
 class Scene:
@@ -55,7 +55,7 @@ class Scene:
         if os.path.exists(count):
             os.remove(count)
         done = subprocess.run(self.commands[name], cwd=self.folder, env=environment,
-                              capture_output=True, text=True, errors="replace", timeout=LIMIT_SECONDS)
+                              capture_output=True, text=True, errors="replace", timeout=HANG_SECONDS)
         requests = 0
         if os.path.exists(count):
             with open(count, encoding="utf-8") as file:
