@@ -63,10 +63,6 @@ constexpr ShorterType kShorterTypes[] = {
     {DataType::kBfloat16, 8, 1.1754943508222875e-38, 3.3895313892515355e+38},
 };
 
-bool FitsInto(double value, const ShorterType& type) {
-  return value == 0 || (std::abs(value) >= type.smallest && std::abs(value) <= type.largest);
-}
-
 class Recogniser {
  public:
   Recogniser(std::vector<double> mine, std::vector<double> golden, Shape my_shape,
@@ -185,9 +181,17 @@ class Recogniser {
   static bool IsCut(const std::vector<double>& shorter, const std::vector<double>& longer,
                     const ShorterType& type) {
     for (size_t i = 0; i < shorter.size(); ++i) {
-      if (!FitsInto(longer[i], type)) return false;
+      const double size = std::abs(longer[i]);
+      if (size > type.largest) return false;
+      // Below the normal numbers all steps are equal.
+      if (size < type.smallest) {
+        if (std::abs(shorter[i] - longer[i]) > std::ldexp(type.smallest, 1 - type.bits)) {
+          return false;
+        }
+        continue;
+      }
       const double rounded = Rounded(longer[i], type.bits);
-      const double step = std::abs(longer[i]) * std::ldexp(1.0, 1 - type.bits);
+      const double step = size * std::ldexp(1.0, 1 - type.bits);
       const bool fits = shorter[i] == Rounded(shorter[i], type.bits);
       if (shorter[i] != rounded && !(fits && std::abs(shorter[i] - longer[i]) <= step)) {
         return false;
