@@ -18,11 +18,15 @@ An error of the import is one of REFUSALS, or a failure; so is every crash. Exit
 
 import argparse
 import collections
+import os
 import random
 import re
 import struct
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from in_venv import run_in_venv
 
 try:
     import numpy
@@ -31,7 +35,8 @@ try:
     from onnx import helper, numpy_helper
     from onnx.reference import ReferenceEvaluator
 except ImportError as missing:
-    print(f"skipped: {missing}")
+    run_in_venv()
+    print(f"skipped: {missing}; launch/install_deps --torch installs what is needed")
     sys.exit(77)
 
 from sweep_operators import TABLE, Dice

@@ -11,19 +11,8 @@ try:
 except ImportError:
     numpy = None
 
-# The Python that `launch/install_deps --torch` makes.
-VENV_PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "venv", "bin",
-                           "python")
-
-
-def run_in_venv():
-    """Starts the script again with build/venv's Python, for what this one lacks; nothing where there is
-    no such venv, or this is it."""
-    of_venv = os.path.dirname(os.path.dirname(VENV_PYTHON))
-    if os.path.exists(VENV_PYTHON) and os.path.realpath(sys.prefix) != os.path.realpath(of_venv):
-        sys.stdout.flush()
-        os.execv(VENV_PYTHON, [VENV_PYTHON, *sys.argv])
-
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from in_venv import run_in_venv  # noqa: F401
 
 SMALL = {"NPUMESH_HBM_SIZE": "64M"}
 

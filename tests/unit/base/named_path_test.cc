@@ -8,7 +8,7 @@
 
 #include "tests/unit/base/temporary_folder.h"
 
-namespace npumesh::testing {
+namespace npumesh {
 namespace {
 
 TEST(NamedPath, SaysWhatIsThere) {
@@ -51,4 +51,4 @@ TEST(NamedPath, SaysThatAFolderCannotBeEntered) {
 }
 
 }  // namespace
-}  // namespace npumesh::testing
+}  // namespace npumesh
