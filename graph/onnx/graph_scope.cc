@@ -160,6 +160,16 @@ const OnnxFunction* GraphScope::FunctionOf(const OnnxNode& node) const {
   return found == model_.functions.end() ? nullptr : &*found;
 }
 
+std::vector<DataType> GraphScope::DtypesOf(
+    const std::vector<std::optional<OnnxValue>>& operands) const {
+  std::vector<DataType> dtypes;
+  for (const std::optional<OnnxValue>& operand : operands) {
+    const bool tensor = operand && operand->kind == OnnxKind::kTensor && !operand->items.empty();
+    dtypes.push_back(tensor ? emitter_->type(operand->items[0]).dtype : DataType::kUndefined);
+  }
+  return dtypes;
+}
+
 void GraphScope::WalkNode(const OnnxNode& node) {
   std::vector<std::optional<OnnxValue>> operands = OperandsOf(node);
   if (!emitter_->ok()) return;
@@ -174,13 +184,10 @@ void GraphScope::WalkNode(const OnnxNode& node) {
     emitter_->Fail(Error(Code::kUnsupported, "{}: npumesh has no translation of it", node.Who()));
     return;
   }
-  std::vector<DataType> dtypes;
-  for (const std::optional<OnnxValue>& operand : operands) {
-    const bool tensor = operand && operand->kind == OnnxKind::kTensor && !operand->items.empty();
-    dtypes.push_back(tensor ? emitter_->type(operand->items[0]).dtype : DataType::kUndefined);
+  if (op != nullptr) {
+    const Status fits = CheckForm(node, op->form, version, DtypesOf(operands));
+    if (!fits.ok()) return emitter_->Fail(fits.WithContext(node.Who()));
   }
-  const Status fits = CheckForm(node, op->form, version, dtypes);
-  if (!fits.ok()) return emitter_->Fail(fits.WithContext(node.Who()));
   Lowering lowering(node, version, *emitter_, std::move(operands), this);
   if (own != nullptr) {
     LowerOwnOperator(*own, lowering);

@@ -68,6 +68,8 @@ class GraphScope {
             std::vector<std::optional<OnnxValue>> operands);
   const OnnxFunction* FunctionOf(const OnnxNode& node) const;
   std::vector<std::optional<OnnxValue>> OperandsOf(const OnnxNode& node);
+  // The element type of each operand that is a tensor of known type; kUndefined otherwise.
+  std::vector<DataType> DtypesOf(const std::vector<std::optional<OnnxValue>>& operands) const;
   void TakeHints(const OnnxGraph& graph);
   void HintType(const std::string& name);
 

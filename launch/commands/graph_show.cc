@@ -103,10 +103,10 @@ Result<ShownGraph> LoadShown(const GraphOptions& options, const std::string& fil
 Result<Answer> ShowGraph(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(ShownGraph shown, LoadShown(options, options.file));
   const Status runnable = options.types ? CheckRuns(shown) : Status();
-  const GraphFacts facts =
-      Examine(shown.model, *shown.registry,
-              CollectiveInputs(shown.model, *shown.registry, shown.groups, shown.place.world_size));
+  const std::map<NodeId, TensorType> collectives =
+      CollectiveInputs(shown.model, *shown.registry, shown.groups, shown.place.world_size);
   const ValueTypes types = Infer(shown);
+  const GraphFacts facts = Examine(shown.model, *shown.registry, collectives);
   Answer answer{0, ToText(facts), {}};
   if (types.open_inputs || options.types) answer.text += ToText(types);
   NPUMESH_RETURN_IF_ERROR(WriteFiles(options, shown));

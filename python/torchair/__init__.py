@@ -85,11 +85,11 @@ def _beside(name):
 def _install(name):
     """What a file beside this one changes in TorchAir. A warning where this TorchAir is another one
     than the file knows."""
-    module = _beside(name)
     try:
-        module.install()
+        _beside(name).install()
     except (ImportError, AttributeError) as error:
-        warnings.warn(f"npumesh leaves this TorchAir without {module.__file__}: {error}", stacklevel=2)
+        place = os.path.join(_HERE, name + ".py")
+        warnings.warn(f"npumesh leaves this TorchAir without {place}: {error}", stacklevel=2)
 
 
 def _enter():

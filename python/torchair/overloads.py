@@ -4,7 +4,10 @@ while it is imported, and would lose the others of the same file."""
 import contextlib
 import functools
 
-import torch
+try:
+    import torch
+except ImportError:  # TorchAir itself says what it needs
+    torch = None
 
 
 class _Missing:
@@ -23,6 +26,9 @@ class _Missing:
 @contextlib.contextmanager
 def missing_ones():
     """Inside, `torch.ops.aten.full.names` is something also where torch has no such overload."""
+    if torch is None:
+        yield
+        return
     packet = torch._ops.OpOverloadPacket
     of_torch = packet.__getattr__
 

@@ -14,14 +14,15 @@ uint64_t EventState::Announce() {
 
 // Keeps the last record, whose fate a later wait asks for.
 void EventState::Forget() {
-  while (first < recorded && fates.front().reached && fates.front().waits == 0) {
-    fates.pop_front();
-    ++first;
-  }
+  while (first < recorded && FateOf(first).reached && FateOf(first).waits == 0) ++first;
+  const uint64_t gone = first - kept;
+  if (2 * gone < fates.size()) return;
+  fates.erase(fates.begin(), fates.begin() + static_cast<std::ptrdiff_t>(gone));
+  kept = first;
 }
 
 bool EventState::Reached(uint64_t ticket) const {
-  return ticket < first || fates[ticket - first].reached;
+  return ticket < first || fates[ticket - kept].reached;
 }
 
 void EventState::TakeDown(RecordedPoint point) {

@@ -12,11 +12,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "runtime/device/recording.h"
 #include "runtime/device/stream.h"
@@ -44,7 +44,8 @@ struct RecordFate {
 };
 
 struct EventState {
-  explicit EventState(Event::Kind kind) : kind(kind) {}
+  // Room for the last record and one before, so that most events never allocate again.
+  explicit EventState(Event::Kind kind) : kind(kind) { fates.reserve(2); }
 
   // A record was enqueued: its ticket.
   uint64_t Announce();
@@ -91,14 +92,17 @@ struct EventState {
   RecordedPoint recorded_point;
 
  private:
-  RecordFate& FateOf(uint64_t ticket) { return fates[ticket - first]; }
+  RecordFate& FateOf(uint64_t ticket) { return fates[ticket - kept]; }
   bool MayPass(uint64_t ticket) const {
     return Reached(ticket) && (kind == Event::Kind::kPoint || set);
   }
   void Forget();
 
-  // Of tickets `first` to `recorded`. Those before are reached, and no stream waits for them.
-  std::deque<RecordFate> fates;
+  // Of tickets `kept` to `recorded`. Those before `first` are reached, and no stream waits for
+  // them; they are given up in lots, so that an event that is recorded again and again allocates
+  // nothing.
+  std::vector<RecordFate> fates;
+  uint64_t kept = 1;
   uint64_t first = 1;
   uint64_t highest_reached = 0;
 };

@@ -49,6 +49,8 @@ HELP_MAY_FAIL = {
     r"npumesh launch .* -- doctor": "says what is wrong with this machine",
     r"npumesh dump (compare|laws) ": "the dumps of the example differ",
     r"npumesh replay ": "may find a difference",
+    r"npumesh graph .*--diff ": "the graphs of the example differ",
+    r"npumesh validate .*--strict": "the package of the example lacks what ATC needs",
     r"npumesh (launch .* -- )?run .*--golden .*--inject": "finds the fault that it makes",
 }
 # A block of output that follows a block of commands.

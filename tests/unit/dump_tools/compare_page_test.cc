@@ -151,7 +151,7 @@ TEST(ComparePage, IsSelfContainedAndEscaped) {
   EXPECT_THAT(page, Not(HasSubstr("src=")));
   EXPECT_THAT(page, Not(HasSubstr("<link")));
   EXPECT_THAT(page, Not(HasSubstr("second<")));
-  EXPECT_THAT(page, HasSubstr("rank 3 differs at second&lt;script&gt;"));
+  EXPECT_THAT(page, HasSubstr("rank 3: second&lt;script&gt; differs first"));
 }
 
 TEST(ComparePage, WithoutAGraphThereAreTables) {

@@ -241,7 +241,7 @@ TEST_F(Collective, ReceivesATensorWithoutElements) {
                                  {"dtype", AttrValue::Type(DataType::kFloat)}},
                        .groups = &ranks_};
   EXPECT_TRUE(SameBytes(RunOne(Registry(), receive), FromDoubles(DataType::kFloat, {2, 0}, {})));
-  EXPECT_EQ(ranks_.calls().back(), "Recv count=0 float from=1 node=node_under_test");
+  EXPECT_EQ(ranks_.calls().back(), "Recv count=0 float32 from=1 node=node_under_test");
 }
 
 // ---- errors ----

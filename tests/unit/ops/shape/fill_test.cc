@@ -24,7 +24,8 @@ TEST(Fill, RepeatsTheValue) {
 
 TEST(Fill, RefusesWhatIsNoShapeOrNoElement) {
   const Tensor value = FromDoubles(DataType::kFloat, {}, {1});
-  ExpectFails(LayoutOps(), Fill(MakeInts({2, -1}), value), Code::kInvalidArgument, {"[2,-1]"});
+  ExpectFails(LayoutOps(), Fill(MakeInts({2, -1}), value), Code::kInvalidArgument,
+              {"\"dims\" holds -1 at position 1, expected 0 or more"});
   ExpectFails(LayoutOps(), Fill(MakeInts({INT64_MAX, 2}), value), Code::kInvalidArgument,
               {"63 bits"});
   ExpectFails(LayoutOps(), Fill(MakeInts({2}), Pattern(DataType::kFloat, {2})),
