@@ -134,7 +134,8 @@ TEST_F(CliPackage, AGraphIsLookedInto) {
   folder_.PutPackage("b", "./b/w", 20);
   const CommandRun node = RunAlone({"graph", "a/export.air", "--node", "w"});
   EXPECT_EQ(node.code, 0) << node.err;
-  EXPECT_THAT(node.out, HasSubstr("weight file \"./a/w\": " + (folder_ / "a/w") + "\n"));
+  EXPECT_THAT(node.out, HasSubstr("weight file \"./a/w\": /"));
+  EXPECT_THAT(node.out, testing::EndsWith("/a/w\n"));
   EXPECT_THAT(node.out, HasSubstr("read by Add.x2"));
   const CommandRun none = RunAlone({"graph", "a/export.air", "--node", "ww"});
   EXPECT_EQ(none.code, 3);
