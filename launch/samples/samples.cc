@@ -48,7 +48,7 @@ const Sample kSamples[] = {
      .computed = kInPlainLoops,
      .more = "npumesh graph package/export.air --html graph.html\n"
              "npumesh export package/export.air --tp 4 --path split --name rank\n"
-             "npumesh launch -n 4 -- run split/ --inputs inputs/ --golden package/\n",
+             "npumesh launch -n 4 -- run split/ --golden package/\n",
      .make = [] { return MakeDecoder(1); }},
     {.name = "decoder_2",
      .ranks = 2,
