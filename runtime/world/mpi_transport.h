@@ -21,9 +21,10 @@ namespace npumesh {
 // running.
 bool StartedByLauncher();
 
-// Collective over all processes of the job. Starts MPI unless it is running; MPI that it has started
-// ends with the process, so a process may have one world after the other. `connect_timeout`: how long ranks of a node wait for each other to share memory;
-// `soft_timeout`: after which a wait for a rank of this node that is stopped says so.
+// Collective over all processes of the job. Starts MPI unless it is running; MPI that it has
+// started ends with the process, so a process may have one world after the other.
+// `connect_timeout`: how long ranks of a node wait for each other to share memory; `soft_timeout`:
+// after which a wait for a rank of this node that is stopped says so.
 Result<std::unique_ptr<Transport>> MakeMpiTransport(std::chrono::seconds connect_timeout,
                                                     std::chrono::seconds soft_timeout);
 

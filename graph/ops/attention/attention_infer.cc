@@ -28,8 +28,8 @@ int64_t AttrOr(const OpContext& op, std::string_view name, int64_t otherwise) {
   return HasAttr(op, name) ? op.attr_int(name) : otherwise;
 }
 
-// Only the first interface has these. Its key_rope_antiquant_scale is reserved: it has no effect, on
-// a device either.
+// Only the first interface has these. Its key_rope_antiquant_scale is reserved: it has no effect,
+// on a device either.
 void RefuseUnsupported(const OpContext& op, Check& check) {
   if (!HasPort(op, "dequant_scale_query")) return;
   check.NotFed({"dequant_scale_query"});

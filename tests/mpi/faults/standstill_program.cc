@@ -4,8 +4,8 @@
 //   standstill_program seeming SEED                       a race without one
 //   standstill_program loop                               work without an end
 //
-// With a further word, own-mpi, the program starts MPI itself, as the vendor's tests do. It does not
-// finish it: after a deadlock the ranks would not meet there.
+// With a further word, own-mpi, the program starts MPI itself, as the vendor's tests do. It does
+// not finish it: after a deadlock the ranks would not meet there.
 //
 // Ends with code 5 when a stream has failed, 1 when something else is wrong.
 #include <mpi.h>

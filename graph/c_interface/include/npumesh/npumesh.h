@@ -92,8 +92,9 @@ typedef struct npumesh_world npumesh_world;
 
 /* Collective over all processes that mpirun or `npumesh launch` started: this process becomes a
  * rank with a simulated device. A process that was not started so is a world of one rank. MPI that
- * the program has initialised is used and not finalised; MPI that this call has initialised ends with
- * the process, so another world may follow. At most one world at a time in a process that MPI started.
+ * the program has initialised is used and not finalised; MPI that this call has initialised ends
+ * with the process, so another world may follow. At most one world at a time in a process that MPI
+ * started.
  *
  * Keys:
  *   NPUMESH_*, HCCL_*, TNG_LOG_LEVEL   in place of the environment variable (docs/env.md); among

@@ -107,7 +107,7 @@ void NormGradient(const NormView& view, const NormGradientInputs& in, Reals* dx,
 struct NormPlan : Planned {
   NormView view;
   double epsilon = 0;
-  bool gives_rstd = false;  // output 2 is rstd, not the variance
+  bool gives_rstd = false;      // output 2 is rstd, not the variance
   std::optional<double> swish;  // y becomes y * sigmoid(swish * y)
 };
 
