@@ -1,8 +1,14 @@
 # npumesh_embed(<target> <file> <function> <header>)
 # Compiles a text file into a library: `function` of npumesh, which `header` declares, returns it as a
-# std::string_view. Run as a script (cmake -P) with FILE, FUNCTION, HEADER and OUT it writes the .cc.
+# std::string_view. Lines that include a file of the project, by its path from the root, become that file.
+# Run as a script (cmake -P) with FILE, ROOT, FUNCTION, HEADER and OUT it writes the .cc.
 if(CMAKE_SCRIPT_MODE_FILE)
   file(READ ${FILE} text)
+  while("${text}" MATCHES "#include \"([^\"\n]+)\"\n")
+    set(line "${CMAKE_MATCH_0}")
+    file(READ ${ROOT}/${CMAKE_MATCH_1} included)
+    string(REPLACE "${line}" "${included}" text "${text}")
+  endwhile()
   string(FIND "${text}" ")npumesh\"" end)
   if(NOT end EQUAL -1)
     message(FATAL_ERROR "${FILE}: a text that is embedded cannot have )npumesh\"")
@@ -19,13 +25,15 @@ endif()
 set(NPUMESH_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 
 function(npumesh_embed target file function header)
-  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  get_filename_component(source ${file} ABSOLUTE)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/${function}.cc)
+  file(STRINGS ${source} included REGEX "^#include \"")
+  list(TRANSFORM included REPLACE "^#include \"(.*)\"$" "${PROJECT_SOURCE_DIR}/\\1")
   add_custom_command(
     OUTPUT ${out}
-    COMMAND ${CMAKE_COMMAND} -D FILE=${source} -D FUNCTION=${function} -D HEADER=${header}
-            -D OUT=${out} -P ${NPUMESH_EMBED_SCRIPT}
-    DEPENDS ${source} ${NPUMESH_EMBED_SCRIPT}
+    COMMAND ${CMAKE_COMMAND} -D FILE=${source} -D ROOT=${PROJECT_SOURCE_DIR} -D FUNCTION=${function}
+            -D HEADER=${header} -D OUT=${out} -P ${NPUMESH_EMBED_SCRIPT}
+    DEPENDS ${source} ${included} ${NPUMESH_EMBED_SCRIPT}
     COMMENT "Embedding ${file}"
     VERBATIM)
   target_sources(${target} PRIVATE ${out})

@@ -181,10 +181,10 @@ std::string DefinedType(const std::string& line) {
   return {};
 }
 
-// Headers whose types are in namespace npumesh: not those for C, nor those that Highway compiles
-// once for each target.
+// Headers whose types are in namespace npumesh: not those for C, nor those that are compiled once
+// for each instruction set.
 bool DefinesTypes(const std::string& file) {
-  return file.ends_with(".h") && !file.ends_with("-inl.h") &&
+  return file.ends_with(".h") && !file.ends_with("-inl.h") && !file.ends_with(".lanes.h") &&
          file.find("/include/") == std::string::npos;
 }
 

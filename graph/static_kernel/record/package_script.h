@@ -19,6 +19,10 @@ struct PackageFacts {
   std::string archive_sha256;
 };
 
+// What the script does: package_body.sh, in which words between "@" stand for the facts. All is
+// functions, and the last line starts them, so nothing happens before the whole script is read.
+std::string_view PackageBody();
+
 // The script; the archive follows its last byte.
 std::string PackageScript(const PackageFacts& facts);
 
