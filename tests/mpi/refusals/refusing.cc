@@ -9,6 +9,7 @@
 //   REFUSE_COUNT=FILE     at the end the number of requests is written there
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,23 +49,28 @@ int RunMain(int argc, char** argv, char** environment) {
   return code;
 }
 
-// The program itself is no library.
+// The program itself has an empty name. dladdr would look for a symbol, too, which takes 20 us.
 bool IsOurs(void* caller) {
-  Dl_info info{};
-  if (dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return false;
-  return strstr(info.dli_fname, ".so") == nullptr || strstr(info.dli_fname, "/libacl_rt.so") ||
-         strstr(info.dli_fname, "/libhccl.so");
+  dl_find_object place{};
+  if (_dl_find_object(caller, &place) != 0) return false;
+  const char* const name = place.dlfo_link_map->l_name;
+  return *name == '\0' || strstr(name, "/libacl_rt.so") || strstr(name, "/libhccl.so");
+}
+
+bool Refuses(const char* what) {
+  const Plan& plan = ThePlan();
+  return plan.what != nullptr && strcmp(plan.what, what) == 0;
 }
 
 bool Refused(const char* what) {
   const Plan& plan = ThePlan();
-  if (plan.what == nullptr || strcmp(plan.what, what) != 0) return false;
+  if (!Refuses(what)) return false;
   const unsigned long number = ++requests;
   return plan.at != 0 && (number == plan.at || (plan.rest && number > plan.at));
 }
 
 void* Give(size_t bytes, void* caller) {
-  const bool refused = in_main && IsOurs(caller) && Refused("memory");
+  const bool refused = in_main && Refuses("memory") && IsOurs(caller) && Refused("memory");
   void* const memory = refused ? nullptr : malloc(bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
