@@ -34,11 +34,13 @@ bool FinishTranspose(NodeDraft& draft) {
   return perm.has_value();
 }
 
-// A 0 is a size of 0 where x has no elements, and else copies one of x.
+// Without allowzero a 0 is a size of 0 where x has no elements, and else copies one of x.
 bool FinishReshape(NodeDraft& draft) {
   const TensorDesc& x = draft.from().input_descs[0];
   const std::optional<Shape>& shape = x.shape;
-  if (shape && shape->is_static() && shape->elements() == 0) draft.Int("allowzero", 1);
+  const bool empty = shape && shape->is_static() && shape->elements() == 0;
+  const int64_t allow = draft.from().IntAttr("allowzero", empty ? 1 : 0);
+  if (allow == 1 || (allow == -1 && empty)) draft.Int("allowzero", 1);
   return true;
 }
 

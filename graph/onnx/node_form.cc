@@ -20,7 +20,12 @@ std::string_view NameOfKind(OnnxAttribute::Kind kind) {
 }
 
 FormOperand OperandFrom(std::string_view word) {
-  return {word[0], word.ends_with('?'), word.ends_with("...")};
+  constexpr std::string_view kSameType = "TUVW_";
+  const size_t end = std::min(word.find_first_of("?."), word.size());
+  const std::string_view letters = word.substr(0, end);
+  const bool named = letters.size() == 1 && kSameType.find(letters[0]) == std::string_view::npos;
+  return {letters[0], named ? letters : letters.substr(std::min<size_t>(letters.size(), 2)),
+          word.ends_with('?'), word.ends_with("...")};
 }
 
 // The number behind `mark`, which is cut off; `fallback` where there is none.
@@ -87,38 +92,89 @@ Status CheckCount(const OnnxNode& node, const std::vector<FormOperand>& operands
   return Status();
 }
 
-// The types that a letter names; empty: it names none.
-std::vector<DataType> TypesOfLetter(char letter) {
+bool IsOfClass(DataType dtype, char letter) {
+  const bool whole = IsInteger(dtype), bare = IsUnsignedInteger(dtype);
+  const int64_t bits = BitsOf(dtype);
   switch (letter) {
+    case 'A':
+      return bare;
     case 'B':
-      return {DataType::kBool};
+      return dtype == DataType::kBool;
     case 'F':
-      return {DataType::kFloat};
+      return dtype == DataType::kFloat;
     case 'I':
-      return {DataType::kInt32, DataType::kInt64};
+      return whole && !bare && bits >= 32;
+    case 'J':
+      return dtype == DataType::kInt32;
+    case 'K':
+      return bare && bits >= 32;
     case 'L':
-      return {DataType::kInt64};
+      return dtype == DataType::kInt64;
+    case 'N':
+      return whole || IsFloating(dtype);
+    case 'Q':
+      return whole && bits <= 16;
     case 'R':
-      return {DataType::kFloat, DataType::kFloat16, DataType::kDouble, DataType::kBfloat16};
+      return IsFloating(dtype);
+    case 'S':
+      return whole && !bare;
+    case 'Y':
+      return whole && bits == 8;
+    case 'Z':
+      return whole;
     default:
-      return {};
+      return false;
   }
+}
+
+// What a class is called in messages.
+std::string_view NameOfClass(char letter) {
+  switch (letter) {
+    case 'A':
+      return "an unsigned integer";
+    case 'B':
+      return "bool";
+    case 'F':
+      return "float32";
+    case 'I':
+      return "int32 or int64";
+    case 'J':
+      return "int32";
+    case 'K':
+      return "uint32 or uint64";
+    case 'L':
+      return "int64";
+    case 'N':
+      return "a number";
+    case 'Q':
+      return "an integer of 8 or 16 bits";
+    case 'R':
+      return "float32, float16, float64 or bfloat16";
+    case 'S':
+      return "a signed integer";
+    case 'Y':
+      return "int8 or uint8";
+    default:
+      return "an integer";
+  }
+}
+
+Status CheckClass(const FormOperand& operand, DataType dtype, size_t input) {
+  if (Takes(operand, dtype)) return Status();
+  std::vector<std::string_view> names;
+  for (const char letter : operand.classes) names.push_back(NameOfClass(letter));
+  return Error(Code::kCorrupt, "input {} is {}; expected {}", input, Name(dtype),
+               fmt::join(names, ", or "));
 }
 
 Status CheckTypes(const std::vector<FormOperand>& operands, const std::vector<DataType>& dtypes) {
   std::map<char, size_t> first;  // operand of each letter whose type is known
   for (size_t i = 0; i < dtypes.size() && !operands.empty(); ++i) {
-    const char letter = operands[std::min(i, operands.size() - 1)].type;
-    if (letter == '_' || dtypes[i] == DataType::kUndefined) continue;
-    const std::vector<DataType> named = TypesOfLetter(letter);
-    if (std::find(named.begin(), named.end(), dtypes[i]) != named.end()) continue;
-    if (!named.empty()) {
-      std::vector<std::string_view> names;
-      for (const DataType dtype : named) names.push_back(Name(dtype));
-      return Error(Code::kCorrupt, "input {} is {}; expected {}", i, Name(dtypes[i]),
-                   fmt::join(names, " or "));
-    }
-    const size_t other = first.emplace(letter, i).first->second;
+    const FormOperand& operand = operands[std::min(i, operands.size() - 1)];
+    if (dtypes[i] == DataType::kUndefined) continue;
+    NPUMESH_RETURN_IF_ERROR(CheckClass(operand, dtypes[i], i));
+    if (operand.type < 'T' || operand.type > 'W') continue;
+    const size_t other = first.emplace(operand.type, i).first->second;
     if (dtypes[other] == dtypes[i]) continue;
     return Error(Code::kCorrupt, "input {} is {} and input {} is {}; expected one type for both",
                  other, Name(dtypes[other]), i, Name(dtypes[i]));
@@ -127,6 +183,12 @@ Status CheckTypes(const std::vector<FormOperand>& operands, const std::vector<Da
 }
 
 }  // namespace
+
+bool Takes(const FormOperand& operand, DataType dtype) {
+  const std::string_view classes = operand.classes;
+  return classes.empty() || std::any_of(classes.begin(), classes.end(),
+                                        [&](char letter) { return IsOfClass(dtype, letter); });
+}
 
 NodeForm ParseForm(std::string_view form) {
   NodeForm parsed;

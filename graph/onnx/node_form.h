@@ -1,9 +1,13 @@
 // What a node of ONNX may look like: the operands and attributes of its operator. Internal to
 // graph/onnx.
 //
-// A form is one line of words. First the operands, by position: those with one letter from T on
-// have the same type, "_" has any, and B is bool, F float32, L int64, I int32 or int64, R
-// real; a "?" behind it says that it may be left out, "..." that there may be several. Then the
+// A form is one line of words. First the operands, by position. A letter says what an operand may
+// be: those with one letter from T to W have the same type, "_" has any; of the other letters each
+// is a class of types: B bool, F float32, R real, N number, Z integer, S and A integers with and
+// without a sign, I int32 or int64, J int32, K uint32 or uint64, L int64, Q integers of 8 or 16
+// bits, Y bytes. "=" and some of these behind a T or "_" name its classes; a class has the types
+// of the newest version. A "?" behind an operand says that it may be left out, "..." that there may
+// be several: "T=RI T? L". Then the
 // attributes, as name:kind, with "!" behind it where the node has to have it, and with the versions
 // of the operator set that know it: "axes:ints<18", "noop_with_empty_axes:int@18".
 //
@@ -21,6 +25,7 @@ namespace npumesh {
 
 struct FormOperand {
   char type = '_';
+  std::string_view classes;  // empty: of any type
   bool optional = false;
   bool several = false;
 };
@@ -42,9 +47,13 @@ struct NodeForm {
 // The views are into `form`.
 NodeForm ParseForm(std::string_view form);
 
+// Whether an operand may be of this type, as far as its classes say.
+bool Takes(const FormOperand& operand, DataType dtype);
+
 // Errors (kCorrupt): the node has an attribute that its operator has not in this version, lacks
-// one, or has one of another kind; it has more or fewer operands; operands that have one type have
-// several. `dtypes` by operand, kUndefined where nothing is known.
+// one, or has one of another kind; it has more or fewer operands; an operand has a type of none of
+// its classes; operands that have one type have several. `dtypes` by operand, kUndefined where
+// nothing is known.
 Status CheckForm(const OnnxNode& node, std::string_view form, int64_t version,
                  const std::vector<DataType>& dtypes);
 

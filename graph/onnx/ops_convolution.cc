@@ -232,15 +232,17 @@ void LowerQLinearConv(Lowering& at) {
 void AddConvolutionRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"Conv", 1, LowerConv, "Conv2D, Conv3D",
-       "T T T? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints strides:ints"},
+       "T=R T T? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints "
+       "strides:ints"},
       {"ConvInteger", 10, LowerConvInteger, "Conv2D, Cast",
-       "T U T? U? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints "
+       "T=Y U=Y T? U? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints "
        "strides:ints"},
       {"ConvTranspose", 1, LowerConvTranspose, "Conv2DTranspose, Conv3DTranspose",
-       "T T T? auto_pad:string dilations:ints group:int kernel_shape:ints output_padding:ints "
+       "T=R T T? auto_pad:string dilations:ints group:int kernel_shape:ints output_padding:ints "
        "output_shape:ints pads:ints strides:ints"},
       {"QLinearConv", 10, LowerQLinearConv, "Conv2D, Rint, Cast",
-       "T F T U F U F _ _? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints "
+       "T=Y F T U=Y F U F Y J? auto_pad:string dilations:ints group:int kernel_shape:ints "
+       "pads:ints "
        "strides:ints"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));

@@ -1,5 +1,6 @@
 // Resizing and sampling of images.
 #include <cmath>
+#include <limits>
 
 #include "graph/onnx/op_table.h"
 #include "graph/onnx/rewrites.h"
@@ -25,6 +26,7 @@ struct ResizeRule {
   std::string mode, coordinates, nearest;
   double cubic = -0.75;
   bool exclude_outside = false;
+  bool antialias = false;
   double outside = 0;  // extrapolation_value
 };
 
@@ -36,6 +38,7 @@ ResizeRule RuleOf(Lowering& at) {
   rule.nearest = at.Text("nearest_mode", at.version() < 11 ? "floor" : "round_prefer_floor");
   rule.cubic = at.Float("cubic_coeff_a", -0.75F);
   rule.exclude_outside = at.Int("exclude_outside", 0) != 0;
+  rule.antialias = at.Int("antialias", 0) != 0;
   rule.outside = at.Float("extrapolation_value", 0);
   return rule;
 }
@@ -125,6 +128,44 @@ Value CubicWeights(Lowering& at, const ResizeRule& rule, const ResizedAxis& axis
   return at.Div(weights, at.Reduce("ReduceSum", weights, {1}, true));
 }
 
+// The kernel of linear or cubic interpolation at a distance (not negative).
+Value KernelAt(Lowering& at, const ResizeRule& rule, Value distance) {
+  const Value zero = Real(at, 0);
+  if (rule.mode != "cubic") return at.Max(at.Sub(Real(at, 1), distance), zero);
+  const Value near = CubicKernel(at, rule.cubic, distance);
+  return at.Select(at.Binary("Less", distance, Real(at, 2)), near, zero);
+}
+
+// Weights of a kernel that is stretched where y is smaller than x, so that each element of x
+// counts; places outside count for the edge, or not at all.
+Value AntialiasWeights(Lowering& at, const ResizeRule& rule, const ResizedAxis& axis, Value x) {
+  const Value one = Real(at, 1), zero = Real(at, 0);
+  const Value squeeze = at.Min(axis.scale, one), column = at.Unsqueeze(x, {1});
+  const auto weights_of = [&](Value places) {
+    return KernelAt(at, rule, at.Mul(at.Unary("Abs", at.Sub(column, places)), squeeze));
+  };
+  const Value places = CountTo(at, at.Cast(axis.in, DataType::kInt64), kReal);
+  Value weights = weights_of(places);
+  if (!rule.exclude_outside) {
+    // So many places beyond each edge may be reached.
+    const Value reach = at.Add(at.Unary("Ceil", at.Div(Real(at, 2), squeeze)), Real(at, 2));
+    const Value beyond = CountTo(at, at.Cast(reach, DataType::kInt64), kReal);
+    const auto add = [&](Value outside, Value edge) {
+      const Value sum = at.Reduce("ReduceSum", weights_of(outside), {1}, true);
+      weights = at.Add(weights, at.Select(at.Binary("Equal", places, edge), sum, zero));
+    };
+    add(at.Sub(Real(at, -1), beyond), zero);
+    add(at.Add(axis.in, beyond), at.Sub(axis.in, one));
+  }
+  return at.Div(weights, at.Reduce("ReduceSum", weights, {1}, true));
+}
+
+Value WeightsOf(Lowering& at, const ResizeRule& rule, const ResizedAxis& axis, Value x) {
+  if (rule.antialias) return AntialiasWeights(at, rule, axis, x);
+  if (rule.mode == "cubic") return CubicWeights(at, rule, axis, x);
+  return LinearWeights(at, axis, x);
+}
+
 // y[.., o, ..] = sum over i of weights[o, i] * x[.., i, ..]. REQUIRES: x is float32 or double.
 Value Weighted(Lowering& at, Value x, int axis, Value weights) {
   const int last = at.Rank(x) - 1;
@@ -141,14 +182,27 @@ Value ResizedAlong(Lowering& at, const ResizeRule& rule, const ResizedAxis& axis
     const Value nearest = Within(at, NearestPlaces(at, rule, places), last);
     y = at.Gather(x, at.Cast(nearest, DataType::kInt64), axis.axis);
   } else {
-    const Value weights = rule.mode == "cubic" ? CubicWeights(at, rule, axis, places)
-                                               : LinearWeights(at, axis, places);
-    y = Weighted(at, x, axis.axis, weights);
+    y = Weighted(at, x, axis.axis, WeightsOf(at, rule, axis, places));
   }
   if (rule.coordinates != "tf_crop_and_resize") return y;
   const Value outside = at.Binary("LogicalOr", at.Binary("Less", places, Real(at, 0)),
                                   at.Binary("Greater", places, last));
   return at.Select(at.Along(outside, axis.axis, at.Rank(x)), at.Like(rule.outside, y), y);
+}
+
+// The one scale with which no axis becomes larger, or none smaller, than its entry of `sizes`; null
+// where each axis has a scale for itself.
+std::optional<Value> CommonScale(Lowering& at, Value x, std::optional<Value> sizes,
+                                 const std::vector<int64_t>& axes) {
+  const std::string policy = at.Text("keep_aspect_ratio_policy", "stretch");
+  if (policy == "stretch") return std::nullopt;
+  if (policy != "not_larger" && policy != "not_smaller") {
+    at.Refuse("has no keep_aspect_ratio_policy \"{}\"", policy);
+  }
+  if (!sizes || axes.empty() || !at.ok()) return std::nullopt;  // scales say it all
+  const Value lengths = at.Gather(at.ShapeOf(x), at.Ints(axes), 0);
+  const Value scales = at.Div(at.Cast(*sizes, kReal), at.Cast(lengths, kReal));
+  return at.Reduce(policy == "not_larger" ? "ReduceMin" : "ReduceMax", scales, {0}, false);
 }
 
 // `scales` or `sizes` (one of them), a region or none; entry i of each is for axis axes[i].
@@ -181,6 +235,7 @@ void ResizeBy(Lowering& at, const ResizeRule& rule, std::optional<Value> scales,
   const auto entry = [&](Value list, int64_t i) {
     return at.Cast(at.Reshape(at.Slice(list, 0, i, i + 1), {}), kReal);
   };
+  const std::optional<Value> common = CommonScale(at, x, sizes, axes);
   for (int64_t i = 0; i < count && at.ok(); ++i) {
     const bool region_here = rule.coordinates == "tf_crop_and_resize";
     if (known && (*known)[static_cast<size_t>(i)] == 1 && !region_here) continue;
@@ -192,6 +247,10 @@ void ResizeBy(Lowering& at, const ResizeRule& rule, std::optional<Value> scales,
       // The product is rounded to float32, as shape inference of ONNX does: 10 * 0.7 is 7.
       axis.exact = at.Cast(at.Cast(at.Mul(axis.in, axis.scale), DataType::kFloat), kReal);
       axis.out = at.Unary("Floor", axis.exact);
+    } else if (common) {
+      axis.scale = *common;
+      axis.exact = at.Mul(axis.in, axis.scale);
+      axis.out = at.Unary("Floor", at.Add(axis.exact, Real(at, 0.5)));
     } else {
       axis.out = axis.exact = entry(*sizes, i);
       axis.scale = at.Div(axis.out, axis.in);
@@ -220,15 +279,14 @@ void LowerResize(Lowering& at) {
   if (first && at.dtype(at.in(1)) != DataType::kFloat) {
     return at.Fail(Code::kCorrupt, "scales of {}; expected float32", Name(at.dtype(at.in(1))));
   }
-  if (at.Int("antialias", 0) != 0) return at.Refuse("antialias is not translated");
-  if (at.Text("keep_aspect_ratio_policy", "stretch") != "stretch") {
-    return at.Refuse("keep_aspect_ratio_policy other than stretch is not translated");
+  if (at.Int("antialias", 0) != 0 && at.Text("mode", "nearest") == "nearest") {
+    return at.Fail(Code::kCorrupt, "antialias beside mode nearest; expected linear or cubic");
   }
   std::vector<int64_t> axes = at.IntList("axes");
   for (int d = 0; !at.has_attr("axes") && d < at.Rank(x); ++d) axes.push_back(d);
   for (int64_t& axis : axes) axis = at.Axis(axis, at.Rank(x));
-  const std::optional<Value> scales = filled(first ? 1 : 2),
-                             sizes = first ? std::nullopt : filled(3);
+  std::optional<Value> scales = filled(first ? 1 : 2), sizes = first ? std::nullopt : filled(3);
+  if (sizes && scales && !at.shape(*scales).is_static()) scales.reset();  // one of them is empty
   if (!scales && !sizes) return at.Fail(Code::kCorrupt, "has neither scales nor sizes");
   if (at.ok()) ResizeBy(at, RuleOf(at), scales, sizes, first ? std::nullopt : filled(1), axes);
 }
@@ -266,69 +324,167 @@ struct RegionSpans {
   Value begin, span;  // kReal, [regions]
 };
 
-// How much each place of an axis with `size` (kReal) places counts for each box of each region:
-// [regions, boxes, size]. A box has `ratio` samples, evenly spaced, or (ratio 0) one for each place
-// that it reaches over.
-Value RegionWeights(Lowering& at, const RegionSpans& regions, int64_t boxes, int64_t ratio,
-                    Value size) {
-  const Value step = at.Div(regions.span, Real(at, static_cast<double>(boxes)));
-  const Value one = Real(at, 1), zero = Real(at, 0);
-  const Value wanted = ratio > 0 ? Real(at, static_cast<double>(ratio)) : at.Unary("Ceil", step);
-  const Value samples = at.Max(wanted, one);  // [regions], or a scalar
-  const Value most = ratio > 0 ? at.IntScalar(ratio)
-                               : at.Cast(at.Max(at.Reduce("ReduceMax", samples, {}, false), one),
-                                         DataType::kInt64);
-  // Place of sample s of box b: begin + (b + (s + 0.5) / samples) * step.
-  const auto of_region = [&](Value x) { return at.Rank(x) == 0 ? x : at.Unsqueeze(x, {1, 2}); };
-  const Value box = at.Unsqueeze(CountTo(at, at.IntScalar(boxes), kReal), {1});
-  const Value sample = CountTo(at, most, kReal);
-  const Value inside = at.Div(at.Add(sample, Real(at, 0.5)), of_region(samples));
-  const Value places =
-      at.Add(of_region(regions.begin), at.Mul(at.Add(box, inside), of_region(step)));
-  const Value last = at.Sub(size, one);
-  const Value outside = at.Binary("LogicalOr", at.Binary("Less", places, Real(at, -1)),
-                                  at.Binary("Greater", places, size));
-  const Value missing = at.Binary("GreaterEqual", sample, of_region(wanted));
-  const Value unread = at.Unsqueeze(at.Binary("LogicalOr", outside, missing), {3});
-  const Value columns = CountTo(at, at.Cast(size, DataType::kInt64), kReal);
-  const Value distance = at.Sub(at.Unsqueeze(Within(at, places, last), {3}), columns);
-  const Value hat = at.Max(at.Sub(one, at.Unary("Abs", distance)), zero);
-  const Value sum = at.Reduce("ReduceSum", at.Select(unread, zero, hat), {2}, false);
-  return at.Div(sum, of_region(samples));
+// Along one axis of an image, the samples of each box of each region.
+struct RegionSamples {
+  Value places;   // kReal, [regions, boxes, samples]
+  Value outside;  // bool, [regions, boxes, samples]: beyond the image by more than a place
+  Value missing;  // bool, broadcasts: a region with fewer samples has none here
+  Value count;    // kReal, [regions] or a scalar: samples of a box, 1 or more
+};
+
+// What a box of RoiAlign is made of.
+struct RegionRule {
+  int64_t height = 1, width = 1;  // boxes
+  int64_t ratio = 0;  // samples of a box along an axis; 0: one for each place it reaches
+  Value scale;        // kReal: from regions to places
+  bool half = false;  // places are the middles of pixels
+};
+
+Value OfRegion(Lowering& at, Value x) {
+  return at.Rank(x) == 0 ? x : at.Unsqueeze(x, {1, 2});
 }
 
-// Each region [x1, y1, x2, y2] of image batch[i] becomes height x width boxes, whose samples are
-// averaged.
+// `size` (kReal): places of the axis.
+RegionSamples SamplesOf(Lowering& at, const RegionSpans& regions, int64_t boxes, int64_t ratio,
+                        Value size) {
+  const Value step = at.Div(regions.span, Real(at, static_cast<double>(boxes)));
+  const Value one = Real(at, 1);
+  const Value wanted = ratio > 0 ? Real(at, static_cast<double>(ratio)) : at.Unary("Ceil", step);
+  RegionSamples samples;
+  samples.count = at.Max(wanted, one);
+  const Value most = ratio > 0
+                         ? at.IntScalar(ratio)
+                         : at.Cast(at.Max(at.Reduce("ReduceMax", samples.count, {}, false), one),
+                                   DataType::kInt64);
+  // Place of sample s of box b: begin + (b + (s + 0.5) / samples) * step.
+  const Value box = at.Unsqueeze(CountTo(at, at.IntScalar(boxes), kReal), {1});
+  const Value sample = CountTo(at, most, kReal);
+  const Value inside = at.Div(at.Add(sample, Real(at, 0.5)), OfRegion(at, samples.count));
+  samples.places =
+      at.Add(OfRegion(at, regions.begin), at.Mul(at.Add(box, inside), OfRegion(at, step)));
+  samples.outside = at.Binary("LogicalOr", at.Binary("Less", samples.places, Real(at, -1)),
+                              at.Binary("Greater", samples.places, size));
+  samples.missing = at.Binary("GreaterEqual", sample, OfRegion(at, wanted));
+  return samples;
+}
+
+// How much each place counts for the mean of each box: [regions, boxes, size].
+Value RegionWeights(Lowering& at, const RegionSamples& samples, Value size) {
+  const Value zero = Real(at, 0), last = at.Sub(size, Real(at, 1));
+  const Value unread = at.Unsqueeze(at.Binary("LogicalOr", samples.outside, samples.missing), {3});
+  const Value columns = CountTo(at, at.Cast(size, DataType::kInt64), kReal);
+  const Value distance = at.Sub(at.Unsqueeze(Within(at, samples.places, last), {3}), columns);
+  const Value hat = at.Max(at.Sub(Real(at, 1), at.Unary("Abs", distance)), zero);
+  const Value sum = at.Reduce("ReduceSum", at.Select(unread, zero, hat), {2}, false);
+  return at.Div(sum, OfRegion(at, samples.count));
+}
+
+// The two neighbours of each sample, [regions, boxes * samples * 2], as places and their weights.
+struct RegionNeighbours {
+  Value places, weights;  // int64, kReal
+  Value missing;          // bool
+};
+
+RegionNeighbours NeighboursOf(Lowering& at, const RegionSamples& samples, Value regions,
+                              Value size) {
+  const Value zero = Real(at, 0), last = at.Sub(size, Real(at, 1));
+  const Value place = Within(at, samples.places, last), low = at.Unary("Floor", place);
+  const Value high = at.Min(at.Add(low, Real(at, 1)), last), share = at.Sub(place, low);
+  const Value boxes = at.DimOf(place, 1), samples_each = at.DimOf(place, 2);
+  const Value count = at.Mul(at.Mul(boxes, samples_each), at.Ints({2}));
+  const auto both = [&](Value a, Value b) {
+    const Value pair = at.Concat({at.Unsqueeze(a, {3}), at.Unsqueeze(b, {3})}, 3);
+    return at.ReshapeTo(pair, at.Concat({regions, count}, 0), 2);
+  };
+  const auto read = [&](Value weight) { return at.Select(samples.outside, zero, weight); };
+  const Value missing = at.Cast(at.Broadcast(samples.missing, at.ShapeOf(place)), kReal);
+  return {at.Cast(both(low, high), DataType::kInt64),
+          both(read(at.Sub(Real(at, 1), share)), read(share)),
+          at.Binary("Greater", both(missing, missing), zero)};
+}
+
+// x[region, channel, .., place, ..] at the places of each region, along `axis` (2 or 3).
+Value TakenAlong(Lowering& at, Value x, Value places, int64_t axis) {
+  const Value here =
+      at.Unsqueeze(places, axis == 2 ? std::vector<int64_t>{1, 3} : std::vector<int64_t>{1, 2});
+  const int other = axis == 2 ? 3 : 2;
+  const Value count = at.DimOf(places, 1);
+  std::vector<Value> dims = {at.DimOf(x, 0), at.DimOf(x, 1), at.DimOf(x, other)};
+  dims.insert(dims.begin() + axis, count);
+  return at.Op("GatherElements", {{"x", x}, {"index", at.Broadcast(here, at.Concat(dims, 0))}},
+               {{"dim", AttrValue::Int(axis)}});
+}
+
+// The largest product of a neighbour and its weight among the samples of each box, as ONNX Runtime
+// and the reference of ONNX have it; 0 for a box without samples.
+Value RegionMaxima(Lowering& at, const RegionRule& rule, Value images, const RegionSamples& rows,
+                   const RegionSamples& columns) {
+  const Value regions = at.DimOf(images, 0);
+  const auto size = [&](int axis) {
+    return at.Cast(at.Reshape(at.DimOf(images, axis), {}), kReal);
+  };
+  const RegionNeighbours down = NeighboursOf(at, rows, regions, size(2));
+  const RegionNeighbours along = NeighboursOf(at, columns, regions, size(3));
+  const DataType dtype = at.dtype(images);
+  const Value read = TakenAlong(at, TakenAlong(at, images, down.places, 2), along.places, 3);
+  const Value weight = at.Mul(at.Unsqueeze(at.Cast(down.weights, dtype), {1, 3}),
+                              at.Unsqueeze(at.Cast(along.weights, dtype), {1, 2}));
+  const Value missing = at.Binary("LogicalOr", at.Unsqueeze(down.missing, {1, 3}),
+                                  at.Unsqueeze(along.missing, {1, 2}));
+  const Value least = at.Scalar(-std::numeric_limits<double>::infinity(), dtype);
+  const Value products = at.Select(missing, least, at.Mul(read, weight));
+  const auto samples = [&](const RegionNeighbours& neighbours, int64_t boxes) {
+    return at.Div(at.DimOf(neighbours.places, 1), at.Ints({boxes}));
+  };
+  const Value split =
+      at.Concat({regions, at.DimOf(images, 1), at.Ints({rule.height}), samples(down, rule.height),
+                 at.Ints({rule.width}), samples(along, rule.width)},
+                0);
+  const Value most = at.Reduce("ReduceMax", at.ReshapeTo(products, split, 6), {3, 5}, false);
+  return at.Select(at.Binary("Equal", most, least), at.Scalar(0, dtype), most);
+}
+
+// Each region [x1, y1, x2, y2] of image batch[i] becomes height x width boxes, of whose samples the
+// mean or the largest counts.
 void LowerRoiAlign(Lowering& at) {
   const Value x = at.in(0), regions = at.in(1);
-  const int64_t height = at.Int("output_height", 1), width = at.Int("output_width", 1);
-  const int64_t ratio = at.Int("sampling_ratio", 0);
-  const bool half =
+  RegionRule rule{at.Int("output_height", 1),
+                  at.Int("output_width", 1),
+                  at.Int("sampling_ratio", 0),
+                  {},
+                  false};
+  rule.half =
       at.version() >= 16 && at.Text("coordinate_transformation_mode", "half_pixel") == "half_pixel";
-  if (at.Text("mode", "avg") != "avg") return at.Refuse("mode max is not translated");
-  if (ratio < 0 || height < 1 || width < 1) {
+  const std::string mode = at.Text("mode", "avg");
+  if (mode != "avg" && mode != "max") return at.Refuse("has no mode \"{}\"", mode);
+  if (rule.ratio < 0 || rule.height < 1 || rule.width < 1) {
     return at.Fail(Code::kCorrupt,
                    "{} x {} boxes, sampling_ratio {}; expected 1 or more boxes, "
                    "0 or more samples",
-                   height, width, ratio);
+                   rule.height, rule.width, rule.ratio);
   }
-  const Value scale = Real(at, at.Float("spatial_scale", 1));
+  rule.scale = Real(at, at.Float("spatial_scale", 1));
   const auto border = [&](int64_t i) {
     const Value column = at.Reshape(at.Slice(regions, 1, i, i + 1), {-1});
-    const Value scaled = at.Mul(at.Cast(column, kReal), scale);
-    return half ? at.Sub(scaled, Real(at, 0.5)) : scaled;
+    const Value scaled = at.Mul(at.Cast(column, kReal), rule.scale);
+    return rule.half ? at.Sub(scaled, Real(at, 0.5)) : scaled;
   };
-  const auto weights = [&](int64_t low, int64_t boxes, int axis) {
+  const auto size = [&](int axis) { return at.Cast(at.Reshape(at.DimOf(x, axis), {}), kReal); };
+  const auto samples = [&](int64_t low, int64_t boxes, int axis) {
     RegionSpans spans{border(low), at.Sub(border(low + 2), border(low))};
-    if (!half) spans.span = at.Max(spans.span, Real(at, 1));
-    const Value size = at.Cast(at.Reshape(at.DimOf(x, axis), {}), kReal);
-    const Value w = RegionWeights(at, spans, boxes, ratio, size);
-    return at.Unsqueeze(at.Cast(w, at.dtype(at.Wide(x))), {1});  // for the channels
+    if (!rule.half) spans.span = at.Max(spans.span, Real(at, 1));
+    return SamplesOf(at, spans, boxes, rule.ratio, size(axis));
   };
-  const Value rows = weights(1, height, 2), columns = weights(0, width, 3);
+  const RegionSamples rows = samples(1, rule.height, 2), columns = samples(0, rule.width, 3);
   const Value images = at.Wide(at.Gather(x, at.in(2), 0));
-  const Value boxes =
-      GeneralProduct(at, GeneralProduct(at, rows, images), at.Transpose(columns, {0, 1, 3, 2}));
+  if (mode == "max") {
+    return at.Out(0, at.Cast(RegionMaxima(at, rule, images, rows, columns), at.dtype(x)));
+  }
+  const auto weights = [&](const RegionSamples& of, int axis) {
+    return at.Unsqueeze(at.Cast(RegionWeights(at, of, size(axis)), at.dtype(images)), {1});
+  };
+  const Value boxes = GeneralProduct(at, GeneralProduct(at, weights(rows, 2), images),
+                                     at.Transpose(weights(columns, 3), {0, 1, 3, 2}));
   at.Out(0, at.Cast(boxes, at.dtype(x)));
 }
 
@@ -339,11 +495,11 @@ void AddImageRows(std::vector<OnnxOp>& rows) {
       {"GridSample", 16, LowerGridSample, "GridSampler2D, GridSampler3D",
        "_ R align_corners:int mode:string padding_mode:string"},
       {"Resize", 10, LowerResize, "Range, GatherV2, BatchMatMulV2",
-       "_ _? F? L? antialias:int@18 axes:ints@18 coordinate_transformation_mode:string@11 "
+       "_ R? F? L? antialias:int@18 axes:ints@18 coordinate_transformation_mode:string@11 "
        "cubic_coeff_a:float@11 exclude_outside:int@11 extrapolation_value:float@11 "
        "keep_aspect_ratio_policy:string@18 mode:string nearest_mode:string@11"},
       {"RoiAlign", 10, LowerRoiAlign, "GatherV2, BatchMatMulV2, ReduceMeanD",
-       "T T L coordinate_transformation_mode:string@16 mode:string output_height:int "
+       "T=R T L coordinate_transformation_mode:string@16 mode:string output_height:int "
        "output_width:int sampling_ratio:int spatial_scale:float"},
       {"Upsample", 7, LowerUpsample, "Range, GatherV2, BatchMatMulV2",
        "_ F? mode:string scales:floats!<9"},

@@ -186,12 +186,12 @@ void LowerReverseSequence(Lowering& at) {
 void AddIndexRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"Compress", 9, LowerCompress, "NonZero, GatherV2", "_ B axis:int"},
-      {"CumSum", 11, LowerCumSum, "Cumsum", "_ I exclusive:int reverse:int"},
+      {"CumSum", 11, LowerCumSum, "Cumsum", "_=RIK I exclusive:int reverse:int"},
       {"Gather", 1, LowerGather, "GatherV2", "_ I axis:int"},
       {"GatherElements", 11, LowerGatherElements, "GatherElements", "_ I axis:int"},
       {"GatherND", 11, LowerGatherNd, "GatherNd", "_ L batch_dims:int@12"},
       {"NonZero", 9, LowerNonZero, "NonZero", "_"},
-      {"OneHot", 9, LowerOneHot, "Equal, SelectV2", "_ _ _ axis:int"},
+      {"OneHot", 9, LowerOneHot, "Equal, SelectV2", "N N _ axis:int"},
       {"ReverseSequence", 10, LowerReverseSequence, "GatherElements",
        "_ L batch_axis:int time_axis:int"},
       {"Scatter", 9, LowerScatterElements, "ScatterElements", "T I T axis:int"},
@@ -199,7 +199,7 @@ void AddIndexRows(std::vector<OnnxOp>& rows) {
        "T I T axis:int reduction:string@16"},
       {"ScatterND", 11, LowerScatterNd, "TensorScatterUpdate, TensorScatterAdd, ScatterMul",
        "T L T reduction:string@16"},
-      {"TopK", 1, LowerTopK, "TopKV2", "_ L? axis:int k:int!<10 largest:int@11 sorted:int@11"},
+      {"TopK", 1, LowerTopK, "TopKV2", "N L? axis:int k:int!<10 largest:int@11 sorted:int@11"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

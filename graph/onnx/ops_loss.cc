@@ -48,9 +48,9 @@ void LowerCrossEntropy(Lowering& at) {
 void AddLossRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"NegativeLogLikelihoodLoss", 12, LowerLogLikelihood, "GatherElements, ReduceSumD",
-       "T I T? ignore_index:int reduction:string"},
+       "T=R I T? ignore_index:int reduction:string"},
       {"SoftmaxCrossEntropyLoss", 12, LowerCrossEntropy, "LogSoftmaxV2, GatherElements, ReduceSumD",
-       "T I T? ignore_index:int reduction:string"},
+       "T=R I T? ignore_index:int reduction:string"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -242,21 +242,21 @@ void LowerDropout(Lowering& at) {
 void AddNormRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"BatchNormalization", 7, LowerBatchNorm, "BNInfer",
-       "_ T T U U epsilon:float momentum:float spatial:int<9 training_mode:int@14"},
-      {"Dropout", 7, LowerDropout, "Identity", "_ R? B? ratio:float<12 seed:int@12"},
+       "R T=R T U=R U epsilon:float momentum:float spatial:int<9 training_mode:int@14"},
+      {"Dropout", 7, LowerDropout, "Identity", "R R? B? ratio:float<12 seed:int@12"},
       {"GroupNormalization", 18, LowerGroupNorm, "ReduceMeanD, Mul, Add",
-       "T T T epsilon:float num_groups:int! stash_type:int@21"},
+       "T=R T T epsilon:float num_groups:int! stash_type:int@21"},
       {"InstanceNormalization", 6, LowerInstanceNorm, "ReduceMeanD, Mul, Add",
-       "T T T epsilon:float"},
-      {"LRN", 1, LowerLrn, "PadV3, Mul, Add, Pow", "_ alpha:float beta:float bias:float size:int!"},
+       "T=R T T epsilon:float"},
+      {"LRN", 1, LowerLrn, "PadV3, Mul, Add, Pow", "R alpha:float beta:float bias:float size:int!"},
       {"LayerNormalization", 17, LowerLayerNorm, "ReduceMeanD, Mul, Add",
-       "T T T? axis:int epsilon:float stash_type:int"},
-      {"LogSoftmax", 1, Softmax("LogSoftmaxV2", "logits", true), "LogSoftmaxV2", "_ axis:int"},
-      {"LogSoftmax", 13, Softmax("LogSoftmaxV2", "logits", false), "LogSoftmaxV2", "_ axis:int"},
-      {"LpNormalization", 1, LowerLpNorm, "ReduceSumD, Div", "_ axis:int p:int"},
-      {"MeanVarianceNormalization", 9, LowerMeanVariance, "ReduceMeanD, Div", "_ axes:ints"},
-      {"Softmax", 1, Softmax("SoftmaxV2", "x", true), "SoftmaxV2", "_ axis:int"},
-      {"Softmax", 13, Softmax("SoftmaxV2", "x", false), "SoftmaxV2", "_ axis:int"},
+       "T=R T T? axis:int epsilon:float stash_type:int"},
+      {"LogSoftmax", 1, Softmax("LogSoftmaxV2", "logits", true), "LogSoftmaxV2", "R axis:int"},
+      {"LogSoftmax", 13, Softmax("LogSoftmaxV2", "logits", false), "LogSoftmaxV2", "R axis:int"},
+      {"LpNormalization", 1, LowerLpNorm, "ReduceSumD, Div", "R axis:int p:int"},
+      {"MeanVarianceNormalization", 9, LowerMeanVariance, "ReduceMeanD, Div", "R axes:ints"},
+      {"Softmax", 1, Softmax("SoftmaxV2", "x", true), "SoftmaxV2", "R axis:int"},
+      {"Softmax", 13, Softmax("SoftmaxV2", "x", false), "SoftmaxV2", "R axis:int"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

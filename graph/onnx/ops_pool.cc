@@ -293,19 +293,19 @@ void LowerMaxUnpool(Lowering& at) {
 void AddPoolRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"AveragePool", 1, LowerAveragePool, "AvgPoolV2; GatherV2, ReduceSumD",
-       "_ auto_pad:string ceil_mode:int@10 count_include_pad:int dilations:ints@19 "
+       "R auto_pad:string ceil_mode:int@10 count_include_pad:int dilations:ints@19 "
        "kernel_shape:ints! pads:ints strides:ints"},
-      {"GlobalAveragePool", 1, Global("ReduceMean"), "ReduceMeanD", "_"},
-      {"GlobalLpPool", 2, LowerGlobalLpPool, "Pow, ReduceSumD", "_ p:int"},
-      {"GlobalMaxPool", 1, Global("ReduceMax"), "ReduceMaxD", "_"},
+      {"GlobalAveragePool", 1, Global("ReduceMean"), "ReduceMeanD", "R"},
+      {"GlobalLpPool", 2, LowerGlobalLpPool, "Pow, ReduceSumD", "R p:int"},
+      {"GlobalMaxPool", 1, Global("ReduceMax"), "ReduceMaxD", "R"},
       {"LpPool", 2, LowerLpPool, "GatherV2, Pow, ReduceSumD",
-       "_ auto_pad:string ceil_mode:int@18 dilations:ints@18 kernel_shape:ints! p:int pads:ints "
+       "R auto_pad:string ceil_mode:int@18 dilations:ints@18 kernel_shape:ints! p:int pads:ints "
        "strides:ints"},
       {"MaxPool", 1, LowerMaxPool, "MaxPoolV3; GatherV2, ReduceMaxD",
-       "_ auto_pad:string ceil_mode:int@10 dilations:ints@10 kernel_shape:ints! pads:ints "
+       "_=RY auto_pad:string ceil_mode:int@10 dilations:ints@10 kernel_shape:ints! pads:ints "
        "storage_order:int@8 strides:ints"},
       {"MaxUnpool", 9, LowerMaxUnpool, "TensorScatterUpdate",
-       "_ L L? kernel_shape:ints! pads:ints strides:ints"},
+       "R L L? kernel_shape:ints! pads:ints strides:ints"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

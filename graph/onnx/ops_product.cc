@@ -237,11 +237,11 @@ void LowerDet(Lowering& at) {
 
 void AddProductRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"Det", 11, LowerDet, "Mul, Add", "_"},
-      {"Einsum", 12, LowerEinsum, "TransposeD, Mul, ReduceSumD", "T... equation:string!"},
+      {"Det", 11, LowerDet, "Mul, Add", "R"},
+      {"Einsum", 12, LowerEinsum, "TransposeD, Mul, ReduceSumD", "T=N... equation:string!"},
       {"Gemm", 7, LowerGemm, "MatMulV2, Add",
-       "T T T? alpha:float beta:float transA:int transB:int"},
-      {"MatMul", 1, LowerMatMul, "MatMulV2, BatchMatMulV2", "T T"},
+       "T=RIK T T? alpha:float beta:float transA:int transB:int"},
+      {"MatMul", 1, LowerMatMul, "MatMulV2, BatchMatMulV2", "T=RIK T"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -1,6 +1,8 @@
 // Bytes that stand for floats: scale * (byte - zero).
 #include "graph/onnx/op_table.h"
+#include "graph/onnx/reader.h"
 #include "graph/onnx/rewrites.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 
 namespace npumesh {
 namespace {
@@ -9,11 +11,52 @@ std::optional<Value> OptionalOf(Lowering& at, int input) {
   return at.has(input) ? std::optional(at.in(input)) : std::nullopt;
 }
 
-// Version 21 has a scale for each block of an axis, and names the type of the result.
-bool HasNewForm(Lowering& at) {
-  if (at.Int("block_size", 0) == 0 && at.Int("output_dtype", 0) == 0) return false;
-  at.Refuse("block_size and output_dtype are not translated");
-  return true;
+// The operands of a quantisation beside x.
+struct QuantGrid {
+  int rank = 0;        // of x
+  int64_t axis = 0;    // of no meaning where there is one scale
+  int64_t length = 0;  // of x along axis; -1: open
+  int64_t block = 0;   // elements along axis that share an entry; 0: one entry for each, or for all
+};
+
+QuantGrid GridOf(Lowering& at, Value x) {
+  QuantGrid grid{at.Rank(x), at.Int("axis", 1), -1, at.Int("block_size", 0)};
+  if (grid.block == 0) return grid;
+  if (grid.block < 0) at.Fail(Code::kCorrupt, "block_size is {}; expected 0 or more", grid.block);
+  grid.axis = at.Axis(grid.axis, grid.rank);
+  grid.length = at.KnownSize(x, static_cast<int>(grid.axis));
+  return grid;
+}
+
+// A scale or a zero as it broadcasts with x: each entry stands for a block of x (version 21), for
+// a place along the axis, or for all of x.
+Value Spread(Lowering& at, const QuantGrid& grid, Value x, Value entries) {
+  if (grid.block == 0) return AlongAxis(at, entries, grid.rank, grid.axis);
+  const auto axis = static_cast<int>(grid.axis);
+  if (at.Rank(entries) != grid.rank) {
+    at.Fail(Code::kCorrupt, "a scale or zero of {} dimensions beside block_size; expected {}",
+            at.Rank(entries), grid.rank);
+    return entries;
+  }
+  const int64_t blocks = at.KnownSize(entries, axis), asked = CeilDiv(grid.length, grid.block);
+  if (grid.length >= 0 && blocks >= 0 && blocks != asked) {
+    at.Fail(Code::kCorrupt, "{} blocks of {} along axis {}, which has {} places; expected {}",
+            blocks, grid.block, axis, grid.length, asked);
+    return entries;
+  }
+  const Value length = at.Reshape(at.DimOf(x, axis), {});
+  const Value places = CountTo(at, length, DataType::kInt64);
+  return at.Gather(entries, at.Div(places, at.IntScalar(grid.block)), axis);
+}
+
+// The type that attribute `name` asks for; `fallback` where it asks for none.
+DataType AskedType(Lowering& at, std::string_view name, DataType fallback) {
+  const int64_t number = at.Int(name, 0);
+  if (number == 0) return fallback;
+  const DataType dtype = TypeOfOnnx(number);
+  if (dtype == DataType::kUndefined)
+    at.Refuse("{} is {}, which npumesh has no type for", name, number);
+  return dtype;
 }
 
 bool HasDoubles(Lowering& at) {
@@ -22,31 +65,49 @@ bool HasDoubles(Lowering& at) {
   return true;
 }
 
+// Versions 19 to 22 know one type for x and its scale.
+bool HasTwoTypes(Lowering& at) {
+  const DataType x = at.dtype(at.in(0)), scale = at.dtype(at.in(1));
+  if (at.version() < 19 || at.version() > 22 || x == scale) return false;
+  at.Fail(Code::kCorrupt, "a scale of {} for {}; expected one type for both", Name(scale), Name(x));
+  return true;
+}
+
 void LowerQuantize(Lowering& at) {
-  if (HasNewForm(at) || HasDoubles(at)) return;
+  if (HasDoubles(at) || HasTwoTypes(at)) return;
   const Value x = at.in(0);
-  const int rank = at.Rank(x);
-  const int64_t axis = at.Int("axis", 1);  // of no meaning where there is one scale
-  const Value scale = at.Wide(AlongAxis(at, at.in(1), rank, axis));
+  const QuantGrid grid = GridOf(at, x);
   std::optional<Value> zero = OptionalOf(at, 2);
-  const DataType dtype = zero ? at.dtype(*zero) : DataType::kUint8;
-  if (at.ok() && (!IsInteger(dtype) || BitsOf(dtype) < 8 || BitsOf(dtype) > 16)) {
+  const DataType fallback = zero ? at.dtype(*zero) : DataType::kUint8;
+  const DataType dtype = AskedType(at, "output_dtype", fallback);
+  if (at.ok() && zero && dtype != fallback) {
+    at.Fail(Code::kCorrupt, "output_dtype is {} beside a zero of {}", Name(dtype), Name(fallback));
+  } else if (at.ok() && (!IsInteger(dtype) || BitsOf(dtype) < 8 || BitsOf(dtype) > 16)) {
     at.Refuse("quantises to {}; expected an integer of 8 or 16 bits", Name(dtype));
   }
+  const DataType precision = AskedType(at, "precision", DataType::kFloat);
   if (!at.ok()) return;
-  if (zero) zero = AlongAxis(at, *zero, rank, axis);
-  const Value wide = at.Cast(x, DataType::kFloat);  // x may be int32
-  at.Out(0, Quantised(at, at.Div(wide, scale), zero, dtype));
+  const Value scale = Spread(at, grid, x, at.in(1));
+  if (zero) zero = Spread(at, grid, x, *zero);
+  // x may be int32. The quotient is rounded to the type that `precision` names.
+  const auto rounded = [&](Value value) { return at.Wide(at.Cast(value, precision)); };
+  const Value quotient = at.Div(rounded(x), rounded(scale));
+  at.Out(0, Quantised(at, rounded(quotient), zero, dtype));
 }
 
 void LowerDequantize(Lowering& at) {
-  if (HasNewForm(at) || HasDoubles(at)) return;
+  if (HasDoubles(at)) return;
   const Value x = at.in(0), scale = at.in(1);
-  const int rank = at.Rank(x);
-  const int64_t axis = at.Int("axis", 1);  // of no meaning where there is one scale
+  const QuantGrid grid = GridOf(at, x);
+  const DataType dtype = AskedType(at, "output_dtype", at.dtype(scale));
+  if (!at.ok()) return;
   Value y = at.Cast(x, DataType::kInt32);
-  if (at.has(2)) y = at.Sub(y, AlongAxis(at, at.Cast(at.in(2), DataType::kInt32), rank, axis));
-  at.Out(0, at.Mul(at.Cast(y, at.dtype(scale)), AlongAxis(at, scale, rank, axis)));
+  if (at.has(2)) y = at.Sub(y, Spread(at, grid, x, at.Cast(at.in(2), DataType::kInt32)));
+  if (!at.has_attr("output_dtype") || dtype == at.dtype(scale)) {
+    return at.Out(0, at.Mul(at.Cast(y, at.dtype(scale)), Spread(at, grid, x, scale)));
+  }
+  const Value wide = at.Mul(at.Cast(y, DataType::kFloat), Spread(at, grid, x, at.Wide(scale)));
+  at.Out(0, at.Cast(wide, dtype));
 }
 
 // uint8 with the scale and zero that the extremes of x ask for; 0 is always among the values.
@@ -92,13 +153,15 @@ void LowerQLinearMatMul(Lowering& at) {
 void AddQuantRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"DequantizeLinear", 10, LowerDequantize, "Cast, Sub, Mul",
-       "T R T? axis:int@13 block_size:int@21 output_dtype:int@23"},
+       "T=QJ R T? axis:int@13 block_size:int@21 output_dtype:int@23"},
       {"DynamicQuantizeLinear", 11, LowerDynamicQuantize, "ReduceMaxD, ReduceMinD, Rint, Cast",
        "F"},
-      {"MatMulInteger", 10, LowerMatMulInteger, "BatchMatMulV2, Cast", "T U T? U?"},
-      {"QLinearMatMul", 10, LowerQLinearMatMul, "BatchMatMulV2, Rint, Cast", "T U T V U V U _"},
+      {"MatMulInteger", 10, LowerMatMulInteger, "BatchMatMulV2, Cast", "T=Y U=Y T? U?"},
+      {"QLinearMatMul", 10, LowerQLinearMatMul, "BatchMatMulV2, Rint, Cast",
+       "T=Y U=R T V=Y U V U Y"},
       {"QuantizeLinear", 10, LowerQuantize, "Div, Rint, Cast",
-       "_ R _? axis:int@13 block_size:int@21 output_dtype:int@21 precision:int@23 saturate:int@19"},
+       "_=RJ R Q? axis:int@13 block_size:int@21 output_dtype:int@21 precision:int@23 "
+       "saturate:int@19"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -281,13 +281,13 @@ StateOf LstmStep(Lowering& at, const Direction& one, Value xw, const StateOf& be
 void AddRecurrentRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"GRU", 7, Recurrent({3, false, {"Sigmoid", "Tanh"}, GruStep}), "MatMulV2, Mul, Add",
-       "T T T T? _? T? activation_alpha:floats activation_beta:floats activations:strings "
+       "T=R T T T? J? T? activation_alpha:floats activation_beta:floats activations:strings "
        "clip:float direction:string hidden_size:int layout:int@14 linear_before_reset:int"},
       {"LSTM", 7, Recurrent({4, true, {"Sigmoid", "Tanh", "Tanh"}, LstmStep}), "MatMulV2, Mul, Add",
-       "T T T T? _? T? T? T? activation_alpha:floats activation_beta:floats activations:strings "
+       "T=R T T T? J? T? T? T? activation_alpha:floats activation_beta:floats activations:strings "
        "clip:float direction:string hidden_size:int input_forget:int layout:int@14"},
       {"RNN", 7, Recurrent({1, false, {"Tanh"}, RnnStep}), "MatMulV2, Add",
-       "T T T T? _? T? activation_alpha:floats activation_beta:floats activations:strings "
+       "T=R T T T? J? T? activation_alpha:floats activation_beta:floats activations:strings "
        "clip:float direction:string hidden_size:int layout:int@14"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));

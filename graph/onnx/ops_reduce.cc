@@ -145,9 +145,11 @@ void LowerHardmax(Lowering& at) {
 }
 
 // Axes are an operand from some version on.
-constexpr std::string_view kForm = "_ L? axes:ints<18 keepdims:int noop_with_empty_axes:int@18";
+constexpr std::string_view kForm = "_=RIK L? axes:ints<18 keepdims:int noop_with_empty_axes:int@18";
+constexpr std::string_view kFormOfLimit =  // of all but integers of 16 bits
+    "_=RIKYB L? axes:ints<18 keepdims:int noop_with_empty_axes:int@18";
 constexpr std::string_view kFormOfSum =
-    "_ L? axes:ints<13 keepdims:int noop_with_empty_axes:int@13";
+    "_=RIK L? axes:ints<13 keepdims:int noop_with_empty_axes:int@13";
 
 OnnxOp Fold(std::string_view name, FoldRule rule, std::string_view form = kForm) {
   std::string text = rule.type;
@@ -158,18 +160,18 @@ OnnxOp Fold(std::string_view name, FoldRule rule, std::string_view form = kForm)
 
 void AddReduceRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
-      {"ArgMax", 1, PlaceOf(true), "ArgMaxD", "_ axis:int keepdims:int select_last_index:int@12"},
-      {"ArgMin", 1, PlaceOf(false), "ArgMinD", "_ axis:int keepdims:int select_last_index:int@12"},
-      {"Hardmax", 1, LowerHardmax, "ArgMaxD, Equal", "_ axis:int"},
+      {"ArgMax", 1, PlaceOf(true), "ArgMaxD", "N axis:int keepdims:int select_last_index:int@12"},
+      {"ArgMin", 1, PlaceOf(false), "ArgMinD", "N axis:int keepdims:int select_last_index:int@12"},
+      {"Hardmax", 1, LowerHardmax, "ArgMaxD, Equal", "R axis:int"},
       Fold("ReduceL1", {.type = "ReduceSum", .before = Magnitude}),
       Fold("ReduceL2",
            {.type = "ReduceSum", .before = Squared, .behind = Root, .wide = true, .real = true}),
       Fold("ReduceLogSum", {.type = "ReduceSum", .behind = Logarithm, .wide = true, .real = true}),
       {"ReduceLogSumExp", 1, Reduction({.type = "LogSumExp", .wide = true, .real = true}),
        "ReduceMaxD, Exp, ReduceSumD, Log", kForm},
-      Fold("ReduceMax", {.type = "ReduceMax", .flags = "ReduceAny"}),
+      Fold("ReduceMax", {.type = "ReduceMax", .flags = "ReduceAny"}, kFormOfLimit),
       Fold("ReduceMean", {.type = "ReduceMean"}),
-      Fold("ReduceMin", {.type = "ReduceMin", .flags = "ReduceAll"}),
+      Fold("ReduceMin", {.type = "ReduceMin", .flags = "ReduceAll"}, kFormOfLimit),
       Fold("ReduceProd", {.type = "ReduceProd"}),
       Fold("ReduceSum", {.type = "ReduceSum"}, kFormOfSum),
       Fold("ReduceSumSquare", {.type = "ReduceSum", .before = Squared, .wide = true}),

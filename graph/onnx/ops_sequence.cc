@@ -197,7 +197,7 @@ void AddSequenceRows(std::vector<OnnxOp>& rows) {
       {"SequenceAt", 11, LowerSequenceAt, "no node", "_ I"},
       {"SequenceConstruct", 11, LowerSequenceConstruct, "no node", "T..."},
       {"SequenceEmpty", 11, LowerSequenceEmpty, "no node", "dtype:int"},
-      {"SequenceErase", 11, LowerSequenceErase, "no node", "_ _?_ I?"},
+      {"SequenceErase", 11, LowerSequenceErase, "no node", "_ I?"},
       {"SequenceInsert", 11, LowerSequenceInsert, "no node", "_ _ I?"},
       {"SequenceLength", 11, LowerSequenceLength, "Const", "_"},
       {"SequenceMap", 17, LowerSequenceMap, "the body for each element", "_ _... body:graph!"},

@@ -16,27 +16,10 @@ Shape OpenShape(int rank) {
 
 // ---- views ----
 
-// The operand of ours for a shape of ONNX in which a 0 copies the size of x in its place. Ours does
-// that too, unless x has no elements: then a 0 without a -1 beside it is a size of 0.
-Value SizesCopied(Lowering& at, Value x, Value shape) {
-  std::optional<std::vector<int64_t>> sizes = at.KnownInts(shape);
-  if (!sizes || !at.shape(x).has_rank()) return shape;
-  const auto rank = static_cast<size_t>(at.shape(x).rank());
-  bool copied = false, open = false;
-  for (size_t i = 0; i < std::min(sizes->size(), rank); ++i) {
-    if ((*sizes)[i] != 0) continue;
-    const int64_t size = at.KnownSize(x, static_cast<int>(i));
-    copied = true;
-    open = open || size < 0;
-    if (size >= 0) (*sizes)[i] = size;
-  }
-  if (!copied) return shape;
-  if (!open) return at.Ints(*sizes);
-  const bool inferred = std::find(sizes->begin(), sizes->end(), -1) != sizes->end();
-  if (inferred || sizes->size() > rank) return shape;
-  const auto count = static_cast<int64_t>(sizes->size());
-  const Value own = at.Slice(at.ShapeOf(x), 0, 0, count);
-  return at.Select(at.Binary("Equal", shape, at.IntScalar(0)), own, shape);
+// Whether a 0 may be among the sizes, also when only a run knows them.
+bool MayHoldZero(Lowering& at, Value shape) {
+  const std::optional<std::vector<int64_t>> sizes = at.KnownInts(shape);
+  return !sizes || std::find(sizes->begin(), sizes->end(), 0) != sizes->end();
 }
 
 // What a shape says in which a 0 is a size (allowzero).
@@ -54,13 +37,12 @@ void CheckLiteral(Lowering& at, Value x, Value shape) {
 void LowerReshape(Lowering& at) {
   const Value x = at.in(0);
   if (at.version() < 5) return at.Out(0, at.Reshape(x, at.IntList("shape")));
-  Value shape = at.in(1);
-  if (at.Int("allowzero", 0) == 0) {
-    shape = SizesCopied(at, x, shape);
-  } else {
-    CheckLiteral(at, x, shape);
-  }
-  const Value y = at.Node("Reshape", {{"x", x}, {"shape", shape}});
+  const Value shape = at.in(1);
+  const bool literal = at.Int("allowzero", 0) != 0;
+  if (literal) CheckLiteral(at, x, shape);
+  Lowering::Attrs attrs;
+  if (MayHoldZero(at, shape)) attrs.emplace_back("allowzero", AttrValue::Int(literal ? 1 : 0));
+  const Value y = at.Node("Reshape", {{"x", x}, {"shape", shape}}, std::move(attrs));
   const int64_t rank = at.shape(shape).rank() == 1 ? at.KnownSize(shape, 0) : -1;
   if (rank >= 0) at.emitter().Hint(y, {at.dtype(x), OpenShape(static_cast<int>(rank))});
   at.Out(0, y);
@@ -439,18 +421,18 @@ void AddShapeRows(std::vector<OnnxOp>& rows) {
       {"Constant", 1, LowerConstant, "Const",
        "sparse_value:sparse@11 value:tensor value_float:float@12 value_floats:floats@12 "
        "value_int:int@12 value_ints:ints@12 value_string:string@12 value_strings:strings@12"},
-      {"ConstantOfShape", 9, LowerConstantOfShape, "Fill", "_L value:tensor"},
+      {"ConstantOfShape", 9, LowerConstantOfShape, "Fill", "L value:tensor"},
       {"DepthToSpace", 1, LowerDepthToSpace, "DepthToSpace", "_ blocksize:int! mode:string@11"},
       {"Expand", 8, LowerExpand, "Fill, Mul", "_ L"},
       {"EyeLike", 9, LowerEyeLike, "Range, Equal, Cast", "_ dtype:int k:int"},
       {"Flatten", 1, LowerFlatten, "Flatten", "_ axis:int"},
       {"Pad", 2, LowerPad, "PadV3", "T L? T? I? mode:string pads:ints!<11 value:float<11"},
-      {"Range", 11, LowerRange, "Range", "T T T"},
+      {"Range", 11, LowerRange, "Range", "T=RS T T"},
       {"Reshape", 1, LowerReshape, "Reshape", "_ L allowzero:int@14"},
       {"Shape", 1, LowerShape, "Shape", "_ end:int@15 start:int@15"},
       {"Size", 1, LowerSize, "Size", "_"},
       {"Slice", 1, LowerSlice1, "StridedSliceV2", "_ axes:ints ends:ints! starts:ints!"},
-      {"Slice", 10, LowerSlice10, "StridedSliceV2", "_ T T T? T?"},
+      {"Slice", 10, LowerSlice10, "StridedSliceV2", "_ T=I T T? T?"},
       {"SpaceToDepth", 1, LowerSpaceToDepth, "SpaceToDepth", "_ blocksize:int!"},
       {"Split", 2, LowerSplit, "SplitV", "_ L? axis:int num_outputs:int@18 split:ints<13"},
       {"Squeeze", 1, LowerSqueeze, "SqueezeV3", "_ L? axes:ints<13"},

@@ -243,14 +243,14 @@ void AddSignalRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"BlackmanWindow", 17, CosineWindow(0.42, 0.5, 0.08), "Range, Cos",
        "I output_datatype:int periodic:int"},
-      {"DFT", 17, LowerDft, "Mul, ReduceSumD", "_ I? L? axis:int<20 inverse:int onesided:int"},
+      {"DFT", 17, LowerDft, "Mul, ReduceSumD", "R I? L? axis:int<20 inverse:int onesided:int"},
       {"HammingWindow", 17, CosineWindow(25.0 / 46, 21.0 / 46, 0), "Range, Cos",
        "I output_datatype:int periodic:int"},
       {"HannWindow", 17, CosineWindow(0.5, 0.5, 0), "Range, Cos",
        "I output_datatype:int periodic:int"},
       {"MelWeightMatrix", 17, LowerMelWeights, "Range, Exp, SelectV2",
-       "T T T U U output_datatype:int"},
-      {"STFT", 17, LowerStft, "GatherV2, Mul, ReduceSumD", "T U T? U? onesided:int"},
+       "T=I T T U=R U output_datatype:int"},
+      {"STFT", 17, LowerStft, "GatherV2, Mul, ReduceSumD", "T=R U=I T? U? onesided:int"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

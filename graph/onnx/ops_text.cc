@@ -109,7 +109,7 @@ void LowerTfIdf(Lowering& at) {
 
 void AddTextRows(std::vector<OnnxOp>& rows) {
   rows.push_back({"TfIdfVectorizer", 9, LowerTfIdf, "GatherV2, Equal, BatchMatMulV2",
-                  "_ max_gram_length:int! max_skip_count:int! min_gram_length:int! mode:string! "
+                  "I max_gram_length:int! max_skip_count:int! min_gram_length:int! mode:string! "
                   "ngram_counts:ints! ngram_indexes:ints! pool_int64s:ints pool_strings:strings "
                   "weights:floats"});
 }

@@ -300,6 +300,123 @@ TEST(OnnxNumbers, ZerosOfAShapeCopySizesOfATensorWithoutElements) {
   ExpectEverywhere(literal, Floats({3, 0}, {}));
 }
 
+// Was: a shape that only a run knows had a 0 for a size of 0 where x has no elements.
+TEST(OnnxNumbers, ZerosOfAShapeThatOnlyARunKnows) {
+  const OneNode copies("Reshape", {Floats({3, 0}, {}), Longs({0, 0})});
+  ExpectEverywhere(copies, Floats({3, 0}, {}));
+  ExpectTensor(copies.RunBack(), Floats({3, 0}, {}));
+  ExpectEverywhere(OneNode("Reshape", {Floats({0, 2}, {}), Longs({-1, 0})}), Floats({0, 2}, {}));
+  OneNode sizes("Reshape", {Floats({3, 0}, {}), Longs({0, 0, 7})});
+  SetInt(sizes.node(), "allowzero", 1);
+  ExpectEverywhere(sizes, Floats({0, 0, 7}, {}));
+  ExpectTensor(sizes.RunBack(), Floats({0, 0, 7}, {}));
+  OneNode full("Reshape", {Floats({2}, {1, 2}), Longs({0})});
+  SetInt(full.node(), "allowzero", 1);
+  const auto seen = full.Run();
+  ASSERT_FALSE(seen.ok());
+  EXPECT_THAT(std::string(seen.status().message()), HasSubstr("do not fit the shape [0]"));
+}
+
+// By 0.5 the hat is twice as wide: weights 1 (with the edge), 3/4, 1/4 of 2.
+TEST(OnnxNumbers, ASmallerImageWithAntialiasingReadsEveryPlace) {
+  OneNode linear("Resize", {Floats({1, 1, 1, 4}, {1, 2, 3, 4})}, 18);
+  SetText(linear.node(), "mode", "linear");
+  SetInt(linear.node(), "antialias", 1);
+  for (const char* const input : {"", "scales"}) linear.node().add_input(input);
+  OnnxModelBuilder g;
+  g.proto().ParseFromString(linear.Bytes(true));
+  g.Initialiser("scales", Floats({4}, {1, 1, 1, 0.5}));
+  ExpectTensor(testing::RunOnnx(g.Bytes(), {Floats({1, 1, 1, 4}, {1, 2, 3, 4})}),
+               Floats({1, 1, 1, 2}, {1.625, 3.375}));
+  OneNode nearest("Resize", {Floats({1}, {1}), Floats({0}, {}), Floats({1}, {1})}, 18);
+  SetInt(nearest.node(), "antialias", 1);
+  ExpectRefused(nearest.Bytes(), "antialias beside mode nearest; expected linear or cubic");
+}
+
+TEST(OnnxNumbers, OneScaleKeepsTheFormOfAnImage) {
+  const Tensor x = Floats({1, 1, 1, 2}, {5, 6});
+  const auto resized = [&](const std::string& policy) {
+    OneNode model("Resize", {x, Floats({0}, {}), Floats({0}, {}), Longs({2, 2})}, 18);
+    SetText(model.node(), "keep_aspect_ratio_policy", policy);
+    SetInts(model.node(), "axes", {2, 3});
+    return model;
+  };
+  ExpectTensor(resized("not_larger").Run(), x);
+  ExpectTensor(resized("not_larger").Run(true), x);
+  ExpectTensor(resized("not_smaller").Run(), Floats({1, 1, 2, 4}, {5, 5, 6, 6, 5, 5, 6, 6}));
+  ExpectTensor(resized("stretch").Run(), Floats({1, 1, 2, 2}, {5, 6, 5, 6}));
+  ExpectRefused(resized("odd").Bytes(), "has no keep_aspect_ratio_policy \"odd\"");
+}
+
+// Of each sample the largest product of a neighbour and its weight.
+TEST(OnnxNumbers, TheLargestOfARegion) {
+  const Tensor x = Floats({1, 1, 2, 2}, {4, 3, 2, 1});
+  const auto aligned = [&](int64_t ratio, const Tensor& regions, std::vector<int64_t> images) {
+    OneNode model("RoiAlign", {x, regions, Longs(images)}, 10);
+    SetText(model.node(), "mode", "max");
+    SetInt(model.node(), "sampling_ratio", ratio);
+    return model;
+  };
+  const Tensor one = Floats({1, 4}, {0, 0, 2, 2});
+  ExpectEverywhere(aligned(1, one, {0}), Floats({1, 1, 1, 1}, {1}));
+  ExpectEverywhere(aligned(2, one, {0}), Floats({1, 1, 1, 1}, {1.5}));
+  ExpectEverywhere(aligned(0, Floats({2, 4}, {0, 0, 1, 1, 0, 0, 2, 2}), {0, 0}),
+                   Floats({2, 1, 1, 1}, {1, 1.5}));
+  ExpectEverywhere(aligned(0, Floats({0, 4}, {}), {}), Floats({0, 1, 1, 1}, {}));
+}
+
+TEST(OnnxNumbers, ScalesOfBlocks) {
+  const Tensor scales = Floats({2}, {1, 10});
+  OneNode quantised("QuantizeLinear", {Floats({3}, {1, 2, -30}), scales}, 21);
+  SetInt(quantised.node(), "axis", 0);
+  SetInt(quantised.node(), "block_size", 2);
+  SetInt(quantised.node(), "output_dtype", onnx::TensorProto::INT16);
+  ExpectEverywhere(quantised, Numbers(DataType::kInt16, {3}, {1, 2, -3}));
+  OneNode back("DequantizeLinear", {Numbers(DataType::kInt16, {3}, {1, 2, -3}), scales}, 23);
+  SetInt(back.node(), "axis", 0);
+  SetInt(back.node(), "block_size", 2);
+  SetInt(back.node(), "output_dtype", onnx::TensorProto::FLOAT16);
+  ExpectEverywhere(back, Numbers(DataType::kFloat16, {3}, {1, 2, -30}));
+  // bfloat16 has no number between 2.5 and 2.515625, and 2.5 is rounded to the even 2.
+  OneNode rough("QuantizeLinear", {Floats({1}, {2.504}), Floats({}, {1})}, 23);
+  SetInt(rough.node(), "precision", onnx::TensorProto::BFLOAT16);
+  ExpectEverywhere(rough, Numbers(DataType::kUint8, {1}, {2}));
+}
+
+TEST(OnnxForms, ScalesOfBlocksFitTheirTensor) {
+  const auto refused = [](Tensor scale, int64_t block, int64_t dtype, const std::string& text) {
+    OneNode model("QuantizeLinear", {Floats({3}, {1, 2, 3}), std::move(scale)}, 21);
+    SetInt(model.node(), "axis", 0);
+    SetInt(model.node(), "block_size", block);
+    SetInt(model.node(), "output_dtype", dtype);
+    ExpectRefused(model.Bytes(), text);
+  };
+  const auto byte = onnx::TensorProto::UINT8;
+  refused(Floats({3}, {1, 1, 1}), 2, byte,
+          "3 blocks of 2 along axis 0, which has 3 places; expected 2");
+  refused(Floats({1, 2}, {1, 1}), 2, byte, "of 2 dimensions beside block_size; expected 1");
+  refused(Floats({2}, {1, 1}), -2, byte, "block_size is -2; expected 0 or more");
+  refused(Floats({2}, {1, 1}), 2, 99, "output_dtype is 99, which npumesh has no type for");
+  refused(Floats({2}, {1, 1}), 2, onnx::TensorProto::FLOAT, "quantises to float32");
+}
+
+// What an operator takes; nodes of many operands say which one is meant.
+TEST(OnnxForms, OperandsHaveATypeOfTheirOperator) {
+  const Tensor flags = Numbers(DataType::kBool, {2}, {1, 0}), x = Floats({2}, {1, 2});
+  ExpectRefused(OneNode("Sin", {Longs({1})}).Bytes(),
+                "input 0 is int64; expected float32, float16, float64 or bfloat16");
+  ExpectRefused(OneNode("Not", {x}).Bytes(), "input 0 is float32; expected bool");
+  ExpectRefused(OneNode("Neg", {Numbers(DataType::kUint8, {1}, {1})}).Bytes(),
+                "bfloat16, or a signed integer");
+  ExpectRefused(OneNode("ReduceMean", {flags}).Bytes(), "input 0 is bool");
+  ExpectRefused(OneNode("Add", {flags, flags}).Bytes(), "input 0 is bool; expected a number");
+  ExpectRefused(OneNode("BitwiseNot", {x}, 18).Bytes(), "expected an integer");
+  ExpectRefused(OneNode("OneHot", {Longs({1}), flags, x}).Bytes(), "input 1 is bool");
+  OneNode shift("BitShift", {Longs({1}), Longs({1})});
+  SetText(shift.node(), "direction", "LEFT");
+  ExpectRefused(shift.Bytes(), "input 0 is int64; expected an unsigned integer");
+}
+
 // Element by element a rank is not asked for; the type is known without it.
 TEST(OnnxNumbers, OperandsWithoutAShape) {
   const auto run = [](const OneNode& node, const std::vector<Tensor>& operands) {

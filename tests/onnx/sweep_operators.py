@@ -293,10 +293,16 @@ def reshape(d, op):
             left //= shape[-1]
     allow = None
     if x.size == 0:
-        allow = d.choice([None, 1]) if d.opset >= 14 else None
+        allow = d.choice([None, 0, 1]) if d.opset >= 14 else None
         shape = list(x.shape)
         if allow and d.chance(0.5):
             d.random.shuffle(shape)
+        elif allow:
+            shape = [d.choice([0, size]) for size in shape[:-1]] + [0]
+        else:
+            shape = [d.choice([0, size]) for size in shape]
+            if d.chance(0.3) and shape[0] != 0 and 0 not in x.shape[1:]:
+                shape[0] = -1
     elif left != 1 or d.chance(0.5):
         shape.append(d.choice([-1, left]))
     return Call(op, [x, i64(*shape)], fixed=[1] if d.chance(0.6) else [], allowzero=allow)
@@ -756,7 +762,9 @@ def resize(d, op):
     steps = 1 if x.dtype.kind in "iu" else 0
     if d.opset < 11:
         return Call(op, [x, scales], mode=mode, steps=steps, loose=8)
-    more = dict(mode=mode, coordinate_transformation_mode=d.maybe(
+    smooth = mode in ("linear", "cubic")
+    antialias = d.flag() if d.opset >= 18 and smooth else None
+    more = dict(mode=mode, antialias=antialias, coordinate_transformation_mode=d.maybe(
         "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
         *(["half_pixel_symmetric"] if d.opset >= 19 else [])))
     if mode in (None, "nearest"):
@@ -767,6 +775,10 @@ def resize(d, op):
     roi = None if d.opset >= 13 else numpy.zeros(0, "float32")
     if d.chance(0.4):
         sizes = i64(*shape[:2], d.randrange(1, 9), d.randrange(1, 9))
+        if d.opset >= 18 and d.chance(0.4):
+            sizes = sizes[2:]
+            more["axes"] = d.choice([[2, 3], [-2, -1]])
+            more["keep_aspect_ratio_policy"] = d.maybe("stretch", "not_larger", "not_smaller")
         operands = [x, roi, None if d.opset >= 13 else numpy.zeros(0, "float32"), sizes]
     else:
         operands = [x, roi, scales]
@@ -807,7 +819,7 @@ def roi_align(d, op):
     mode = d.maybe("half_pixel", "output_half_pixel") if d.opset >= 16 else None
     return Call(op, [x, rois, i64(*(d.randrange(2) for _ in range(count)))], output_height=d.maybe(1, 2, 3),
                 output_width=d.maybe(1, 2), sampling_ratio=d.maybe(0, 1, 2, 3), spatial_scale=d.maybe(0.5),
-                coordinate_transformation_mode=mode, loose=40)
+                coordinate_transformation_mode=mode, mode=d.maybe("avg", "max"), loose=40)
 
 
 # ---- norms ----
@@ -910,6 +922,8 @@ def quantise(d, op):
     few = ["uint8", "int8"] + (["uint16", "int16"] if d.opset >= 21 else [])
     byte = d.choice(few)
     shape = d.shape(least=1)
+    if d.opset >= 21 and d.chance(0.4):
+        return quantise_blocks(d, op, byte, shape)
     many = d.opset >= 13 and d.chance(0.4)
     axis = d.axis(len(shape)) if many else None
     vector = (shape[axis],) if many else ()
@@ -923,6 +937,25 @@ def quantise(d, op):
     if zero is None and d.chance(0.4):
         x = d.array("int32", shape, low=-1000, high=1000)
     return Call(op, [x, scale, zero], axis=axis)
+
+
+def quantise_blocks(d, op, byte, shape):
+    """A scale for each block of an axis, and the type of the result by an attribute (versions 21 and 23)."""
+    axis, block = d.axis(len(shape)), d.choice([1, 2, 3])
+    blocks = list(shape)
+    blocks[axis] = -(-shape[axis] // block)
+    reals = ["float32", "float16"]
+    real = d.choice(reals)
+    scale = d.array(real, blocks, low=1, high=6)
+    zero = d.array(byte, blocks, low=0, high=5) if d.chance(0.5) else None
+    if op == "QuantizeLinear":
+        x = d.array(real, shape, low=-50, high=50)
+        asked = KINDS[byte] if d.chance(0.5) or (zero is None and byte != "uint8") else None
+        precision = KINDS[d.choice(reals)] if d.opset >= 23 and d.chance(0.5) else None
+        return Call(op, [x, scale, zero], axis=axis, block_size=block, output_dtype=asked, precision=precision, steps=1)
+    x = d.array(byte, shape, low=-100, high=200)
+    asked = KINDS[d.choice(reals)] if d.opset >= 23 and d.chance(0.5) else None
+    return Call(op, [x, scale, zero], axis=axis, block_size=block, output_dtype=asked)
 
 
 @operator("DynamicQuantizeLinear", since=11)

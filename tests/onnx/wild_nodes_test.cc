@@ -48,7 +48,11 @@ class WildModel {
     const auto wanted = static_cast<int64_t>(form.operands.size());
     const int64_t operands = dice_.Chance(90) ? wanted : dice_.Between(0, 6);
     kind_ = dice_.Pick(kTypes);
-    for (int64_t i = 0; i < operands; ++i) node.inputs.push_back(Operand(model.graph, i));
+    for (int64_t i = 0; i < operands; ++i) {
+      const bool has = i < wanted && dice_.Chance(85);
+      node.inputs.push_back(
+          Operand(model.graph, i, has ? form.operands[static_cast<size_t>(i)] : FormOperand()));
+    }
     const int64_t results = dice_.Below(4);
     for (int64_t i = 0; i < results; ++i) node.outputs.push_back(fmt::format("y{}", i));
     if (!node.outputs.empty()) model.graph.outputs.push_back({node.outputs[0], {}});
@@ -88,7 +92,7 @@ class WildModel {
   }
 
   // Left out, an initialiser, or an input of the graph.
-  std::string Operand(OnnxGraph& graph, int64_t number) {
+  std::string Operand(OnnxGraph& graph, int64_t number, const FormOperand& form) {
     if (dice_.Chance(12)) return "";
     const std::string name = fmt::format("x{}", number);
     if (dice_.Chance(35)) {
@@ -97,7 +101,9 @@ class WildModel {
     }
     OnnxType type;
     type.kind = OnnxKind::kTensor;
-    type.tensor = {dice_.Chance(75) ? kind_ : dice_.Pick(kTypes), AnyShape(true)};
+    DataType dtype = dice_.Chance(75) ? kind_ : dice_.Pick(kTypes);
+    for (int i = 0; i < 20 && !Takes(form, dtype); ++i) dtype = dice_.Pick(kTypes);
+    type.tensor = {dtype, AnyShape(true)};
     graph.inputs.push_back({name, type});
     return name;
   }

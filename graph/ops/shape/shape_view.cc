@@ -26,12 +26,22 @@ DimRange ReplacedDims(Check& check, const OpContext& op, int rank) {
   return {static_cast<int>(begin), static_cast<int>(count < 0 ? rank : begin + count)};
 }
 
-// `wanted` with every 0 replaced by the dimension of x at the same position. An empty x whose
-// element count the literal zeros already give keeps them.
-std::vector<int64_t> ZerosCopied(Check& check, std::vector<int64_t> wanted, const Shape& x,
-                                 int first) {
+// What a 0 in "shape" is, by the attribute "allowzero": as the frontends of GE set it, or unset.
+enum class ZeroDim : int64_t {
+  kFitting = -1,  // a copy, unless x is empty and the shape says all sizes: a size of 0 then
+  kCopy = 0,      // the dimension of x at the same position
+  kSize = 1,      // a size of 0
+};
+
+// `wanted` with the zeros that are copies replaced by dimensions of x.
+std::vector<int64_t> ZerosCopied(Check& check, const OpContext& op, std::vector<int64_t> wanted,
+                                 const Shape& x, int first) {
+  const int64_t allow = op.attr_int("allowzero");
+  check.That(allow >= -1 && allow <= 1, "allowzero is {}; expected -1, 0 or 1", allow);
+  const auto zero = static_cast<ZeroDim>(allow);
   const bool inferred = std::find(wanted.begin(), wanted.end(), -1) != wanted.end();
-  if (x.elements() == 0 && !inferred) return wanted;
+  if (zero == ZeroDim::kSize) return wanted;
+  if (zero == ZeroDim::kFitting && x.elements() == 0 && !inferred) return wanted;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] != 0) continue;
     const int position = first + static_cast<int>(i);
@@ -72,7 +82,7 @@ Planned PlanReshape(const OpContext& op, Check& check) {
   std::vector<int64_t> wanted = check.Take(op.Ints("shape"));
   const DimRange range = ReplacedDims(check, op, x.rank());
   if (!check.ok()) return {};
-  wanted = ZerosCopied(check, std::move(wanted), x, range.begin);
+  wanted = ZerosCopied(check, op, std::move(wanted), x, range.begin);
   return Reshaped(op, Completed(check, op, Spliced(x, range.begin, range.end, wanted), x));
 }
 
@@ -206,8 +216,8 @@ AnswerPlan PlanRank(const OpContext& op, Check& check) {
 }  // namespace
 
 void RegisterViewOps(OpRegistry& registry) {
-  registry.Add(DefineView<PlanReshape>("Reshape(x, shape; axis=0, num_axes=-1) -> y", {"shape"},
-                                       SplitTrait{.sizes = "shape"}));
+  registry.Add(DefineView<PlanReshape>("Reshape(x, shape; axis=0, num_axes=-1, allowzero=-1) -> y",
+                                       {"shape"}, SplitTrait{.sizes = "shape"}));
   registry.Add(DefineView<PlanSqueeze>("Squeeze(x; axis=[]) -> y"));
   registry.Add(DefineView<PlanSqueeze>("SqueezeV2(x; axis=[]) -> y"));
   registry.Add(DefineView<PlanSqueeze>("SqueezeV3(x, axes?) -> y", {"axes"}));

@@ -247,7 +247,7 @@ TEST(OpRecord, AnOutputThatTheNodeDoesNotHaveIsNull) {
 }
 
 RecordedCall Reshape(const Tensor* shape) {
-  return {.signature = "Reshape(x, shape; axis=0, num_axes=-1) -> y",
+  return {.signature = "Reshape(x, shape; axis=0, num_axes=-1, allowzero=-1) -> y",
           .inputs = {{"x", kRow}, {"shape", {DataType::kInt64, {2}}, shape}},
           .outputs = {{DataType::kFloat, {2, 1024}}},
           .value_inputs = {"shape"}};

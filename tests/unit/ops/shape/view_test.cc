@@ -36,6 +36,20 @@ TEST(Reshape, ComputesTheTarget) {
   }
 }
 
+TEST(Reshape, AllowzeroSaysWhatAZeroIs) {
+  const auto reshaped = [](Shape x, std::vector<int64_t> shape, int64_t allow) {
+    OpCall call = Reshape(std::move(x), std::move(shape));
+    call.attrs.push_back({"allowzero", AttrValue::Int(allow)});
+    return call;
+  };
+  EXPECT_EQ(RunOne(LayoutOps(), reshaped({3, 0}, {0, 0}, 0)).shape(), (Shape{3, 0}));
+  EXPECT_EQ(RunOne(LayoutOps(), reshaped({3, 0}, {0, 0}, 1)).shape(), (Shape{0, 0}));
+  EXPECT_EQ(RunOne(LayoutOps(), reshaped({3, 0}, {0, 0}, -1)).shape(), (Shape{0, 0}));
+  EXPECT_EQ(RunOne(LayoutOps(), reshaped({2, 3}, {0, -1}, 0)).shape(), (Shape{2, 3}));
+  ExpectFails(LayoutOps(), reshaped({2, 3}, {0, 6}, 1), Code::kInvalidArgument, {"[0,6]"});
+  ExpectFails(LayoutOps(), reshaped({2, 3}, {6}, 2), Code::kInvalidArgument, {"allowzero is 2"});
+}
+
 TEST(Reshape, KeepsAnyDtype) {
   for (const DataType dtype : AllDtypes()) {
     const Tensor y = RunOne(
