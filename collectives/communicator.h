@@ -1,8 +1,8 @@
 // Communicator: a group of ranks and the collectives over it. What the graph and the C API call.
 //
-// Every collective runs the contract (design 3.4): the ranks meet, compare what they were asked to
-// do, and either all run the same algorithm or all return the same explanation. A communicator that
-// has returned an error is broken; further calls return that error.
+// Every collective runs the contract (docs/window.md): the ranks meet, compare what they were
+// asked to do, and either all run the same algorithm or all return the same explanation. A
+// communicator that has returned an error is broken; further calls return that error.
 //
 // Buffers are pointers into this rank's HBM; others are refused with kInvalidArgument. Counts are
 // elements. A call returns when the caller's buffers are its own again.

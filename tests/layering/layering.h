@@ -8,10 +8,11 @@
 //   names     two headers define a type of one name in namespace npumesh: the linker would take one
 //             for the other
 //   operator  code asks for an operator by name instead of for a trait
-//   citation  a comment or a page names a note that is not in the repository
+//   citation  a comment or a page cites a numbered part of a text that is not in the repository
 //   file      a comment or a page names a source file or page that does not exist
+//   english   more lines than allowed use a word that CONTRIBUTING.md's English avoids
 //
-// Comments are not code and break no rule but the last two; literals break none but "operator".
+// Comments are not code and break no rule but the last three; literals break none but "operator".
 //
 // Thread-safety: free functions without state.
 #ifndef NPUMESH_TESTS_LAYERING_LAYERING_H_
@@ -25,8 +26,8 @@
 namespace npumesh {
 
 struct Violation {
-  std::string rule;  // "floor", "depends", "seal", "banned", "names", "operator", "citation" or
-                     // "file"
+  std::string rule;  // "floor", "depends", "seal", "banned", "names", "operator", "citation",
+                     // "file" or "english"
   std::string file;  // relative to the root
   int line = 0;      // from 1
   std::string text;  // what is wrong and what to do
@@ -41,6 +42,18 @@ std::vector<Violation> CheckLayering(const std::filesystem::path& root);
 // Lines of comments, pages and build files that cite notes outside of the repository, or name files
 // that do not exist. Part of CheckLayering.
 std::vector<Violation> CheckCitations(const std::filesystem::path& root);
+
+// Words that read badly, what to say in their place, and in how many lines for people they still
+// stand. A change may lower a ceiling, and never raises one.
+struct WordCeiling {
+  std::string words;
+  std::string instead;
+  size_t lines = 0;
+};
+
+// For each ceiling that is exceeded all lines that use its words; blocks of pages are left out.
+std::vector<Violation> CheckEnglish(const std::filesystem::path& root,
+                                    const std::vector<WordCeiling>& ceilings);
 
 // `source` with blanks for comments and for string and character literals; everything else keeps
 // its place. The names in #include lines are kept.

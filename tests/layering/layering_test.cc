@@ -61,6 +61,19 @@ TEST(LayeringTest, ThisProjectKeepsItsRules) {
   }
 }
 
+// CONTRIBUTING.md, "English". The numbers only go down.
+TEST(LayeringTest, ThisProjectsEnglishGetsPlainer) {
+  const std::vector<WordCeiling> ceilings = {
+      {"whoever", "name who acts", 20},   {"somebody", "name who acts", 19},
+      {"everybody", "name who acts", 25}, {"nobody", "\"no rank\", \"no reader\"", 92},
+      {"for ever", "without limit", 10},  {"of its own", "separate", 59},
+      {"is none", "there is no ...", 53}, {"looked at", "read, checked", 5},
+  };
+  for (const Violation& violation : CheckEnglish(NPUMESH_SOURCE_DIR, ceilings)) {
+    ADD_FAILURE() << violation.ToString();
+  }
+}
+
 TEST_F(MadeUpHouse, IsInOrder) {
   EXPECT_THAT(CheckLayering(root_), IsEmpty());
 }
@@ -149,16 +162,18 @@ INSTANTIATE_TEST_SUITE_P(
                2, "operator", "asks for the operator MatMul by name"},
         Breach{"Popen", "graph/io/air.cc", "::popen(\"ls\", \"r\");\n", 1, "banned",
                "programs start without a shell"},
-        Breach{"CitedNote", "graph/ops/add.cc", "int a;\n// Sums (ops reference 5.2).\n", 2,
-               "citation", "cites \"ops reference\""},
+        Breach{"CitedNote", "graph/ops/add.cc", "int a;\n// Sums (design 5.2).\n", 2, "citation",
+               "cites \"design 5\""},
         Breach{"CitedNumber", "proto/dump_data.proto", "// Numbers of files (reference 3.1).\n", 1,
                "citation", "cites \"reference 3\""},
         Breach{"CitedWord", "docs/export.md", "# Export\n\nAs seed 001 says.\n", 3, "citation",
                "cites \"seed 001\""},
         Breach{"CitedRow", "tests/unit/a_test.py", "# S2.1: the mode\n", 1, "citation",
                "cites \"S2.1\""},
-        Breach{"CitedFile", "CONTRIBUTING.md", "See design.md.\n", 1, "citation",
+        Breach{"CitedPart", "docs/export.md", "See section 3 of it.\n", 1, "citation",
                "state the fact, or name a public source"},
+        Breach{"CitedFile", "CONTRIBUTING.md", "See design.md.\n", 1, "file",
+               "names design.md, but no file"},
         Breach{"NamedFileIsGone", "graph/ops/add.cc",
                "int a;\n// As base/sums.h and status.h say.\n", 2, "file",
                "names base/sums.h, but no file"},
@@ -184,6 +199,15 @@ TEST_F(MadeUpHouse, PublicSourcesAndOwnPagesMayBeCited) {
         "```cmake\nadd_executable(mine mine.cc)\n```\n");
   Write("runtime/base/log.cc", "// Checked against the reference: 3 ranks (HCCL documentation).\n");
   EXPECT_THAT(CheckLayering(root_), IsEmpty());
+}
+
+TEST_F(MadeUpHouse, WordsAboveTheirCeilingAreShownWithTheirLines) {
+  Write("runtime/base/log.cc", "// Whoever waits.\nint whoever;\n");
+  Write("docs/dump.md", "For whoever reads.\n```\nwhoever\n```\n");
+  EXPECT_THAT(CheckEnglish(root_, {{"whoever", "name who acts", 2}}), IsEmpty());
+  const std::vector<Violation> found = CheckEnglish(root_, {{"whoever", "name who acts", 1}});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_THAT(found[0].ToString(), HasSubstr("says \"whoever\" (name who acts)"));
 }
 
 TEST_F(MadeUpHouse, CodeAfterLiteralsIsStillRead) {
