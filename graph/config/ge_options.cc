@@ -79,7 +79,7 @@ void AddAoeAndFusion(CompilerConfig& config, std::vector<Option>& rows) {
        {"fusion_config.fusion_switch_file", &config.fusion_config.fusion_switch_file,
         ExistingFile(), kHere,
         "Switches passes by name, or ALL of them: ConstantFoldingPass, DeadNodeEliminationPass and "
-        "the fusion passes of engine.md; passes of the vendor that npumesh does not have are "
+        "the fusion passes of fusion.md; passes of the vendor that npumesh does not have are "
         "ignored",
         kMaxAutotune},
        {"inference_config.dynamic_gears_merge_policy",

@@ -16,8 +16,6 @@ namespace fs = std::filesystem;
 
 // Files of other projects that comments name.
 constexpr std::string_view kForeignFiles[] = {"foreach_target.h", "hwy/highway.h", "mpi.h"};
-// Its rows are called S0.1 and so on.
-constexpr std::string_view kCoverage = "docs/coverage.md";
 // Words for a text that has numbered parts.
 constexpr std::string_view kPartedTexts[] = {"esign",  "ission", "eview",   "eference",
                                              "ection", "hapter", "ppendix", "eed "};
@@ -25,7 +23,7 @@ constexpr std::string_view kPartedTexts[] = {"esign",  "ission", "eview",   "efe
 // The citation in a line, or nothing: a number after a word for a part of a text ("design 3.4",
 // "reference 3", "seed 002"). Beside the name of a page of docs/ it has a text to stand in. The
 // search for parts of words saves nearly all lines the pattern.
-std::string CitationIn(const std::string& line, bool has_rows) {
+std::string CitationIn(const std::string& line) {
   static const std::regex part(
       "\\b([Dd]esign|[Mm]ission|[Rr]eview|[Rr]eference|[Ss]ection|[Cc]hapter|[Aa]ppendix)s?,? "
       "((section|part|rule|item)s? )?[0-9]"
@@ -38,7 +36,7 @@ std::string CitationIn(const std::string& line, bool has_rows) {
       std::regex_search(line, match, part) && !std::regex_search(line, page)) {
     return match.str();
   }
-  if (!has_rows && has("S") && std::regex_search(line, match, row)) return match.str();
+  if (has("S") && std::regex_search(line, match, row)) return match.str();
   return {};
 }
 
@@ -68,7 +66,7 @@ class CitationCheck {
 
  private:
   void CheckCitation(const TextLine& line) {
-    const std::string citation = CitationIn(line.text, line.file == kCoverage);
+    const std::string citation = CitationIn(line.text);
     if (citation.empty()) return;
     found_.push_back({"citation", line.file, line.number,
                       "cites \"" + citation +

@@ -170,6 +170,8 @@ INSTANTIATE_TEST_SUITE_P(
                "cites \"seed 001\""},
         Breach{"CitedRow", "tests/unit/a_test.py", "# S2.1: the mode\n", 1, "citation",
                "cites \"S2.1\""},
+        Breach{"CitedRowInAPage", "docs/coverage.md", "| S2.1 | captured graphs |\n", 1, "citation",
+               "cites \"S2.1\""},
         Breach{"CitedPart", "docs/export.md", "See section 3 of it.\n", 1, "citation",
                "state the fact, or name a public source"},
         Breach{"CitedFile", "CONTRIBUTING.md", "See design.md.\n", 1, "file",
@@ -192,7 +194,6 @@ TEST_F(MadeUpHouse, LookAlikesBreakNoRule) {
 }
 
 TEST_F(MadeUpHouse, PublicSourcesAndOwnPagesMayBeCited) {
-  Write("docs/coverage.md", "| S2.1 | captured graphs |\n");
   Write("docs/dump.md", "");
   Write("docs/export.md",
         "The reference row, [dump.md](dump.md), seed 7, PyTorch's rules, *.h, ge_ir.proto.Def.\n"

@@ -3,7 +3,7 @@
 // A pass looks for its pattern in the nodes that run, with types and constants known, and takes
 // nodes that no pass before it has taken. The fused nodes keep their place in the graph; the step
 // stands where the last of them stood, bears its name, and writes its output; a step may write
-// other outputs of its nodes as well, where nothing reads them earlier. docs/engine.md says what
+// other outputs of its nodes as well, where nothing reads them earlier. docs/fusion.md says what
 // each pass takes and how exact the result is.
 #ifndef NPUMESH_GRAPH_PASSES_FUSION_FUSION_H_
 #define NPUMESH_GRAPH_PASSES_FUSION_FUSION_H_

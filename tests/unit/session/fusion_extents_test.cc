@@ -158,7 +158,7 @@ void ExpectAgreement(const Pattern& pattern, const Extents& extents, DataType ty
   ASSERT_EQ(written.status.ok(), fused.status.ok())
       << written.status.ToString() << " against " << fused.status.ToString();
   ASSERT_EQ(written.values.size(), fused.values.size());
-  // Scores in 16 bits are rounded four times on the way (docs/engine.md, "How exact").
+  // Scores in 16 bits are rounded four times on the way (docs/fusion.md, "How exact").
   const double unit = type == DataType::kFloat16 ? 4 * std::ldexp(1.0, -11) : 1.0;
   const double allowed = type == DataType::kFloat ? pattern.tolerance : unit;
   for (size_t i = 0; i < written.values.size(); ++i) {
