@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "graph/ops/toolbox/values/simd_targets.h"
+#include "graph/ops/toolbox/lanes/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "graph/dump/float_pass.cc"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "graph/ops/toolbox/values/simd_targets.h"
+#include "graph/ops/toolbox/lanes/simd_targets.h"
 #include "graph/ops/toolbox/values/unroll.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "graph/ops/toolbox/values/simd_targets.h"
+#include "graph/ops/toolbox/lanes/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "graph/ops/attention/rotate_rows.cc"

@@ -35,6 +35,7 @@ enum class LoopOp : uint8_t {
   kAdd, kSub, kMul, kMax, kMin, kNeg, kAbs, kSquare, kSign, kRelu,
   // the same, not of integers
   kDiv, kSqrt, kRsqrt, kReciprocal, kFloor, kCeil,
+  kFloorDiv,  // -1 of a quotient by an infinity of the other sign
   kRint,  // float from a float, to the nearest, ties to even
   // bool from numbers of one type, bool from bools
   kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kAnd, kOr, kNot,
@@ -51,6 +52,7 @@ enum class LoopOp : uint8_t {
   kExpm1, kLog1p, kSin, kCos, kTanh, kErf, kSigmoid, kGeluTanh, kGeluErf, kFastGelu,
   kSwish,   // params: scale
   kSwiGlu,  // silu(first) second
+  kCube,
   kExpOfNonPositive,  // of float_exp.h, in float
   kRound,             // to the precision of `dtype`, a float of 16 bits
   // one number for a row from its elements

@@ -173,7 +173,7 @@ FormulaParams ParamsOf(const OpContext& context) {
   size_t next = 0;
   for (const AttrSpec& attr : context.schema().attrs) {
     const bool is_text = attr.pattern.get<std::string>() != nullptr;
-    if (!is_text) params[next++] = context.attr_float(attr.name);
+    if (!is_text) params[next++] = static_cast<double>(context.attr_float(attr.name));
   }
   return params;
 }

@@ -22,6 +22,7 @@
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/core/operator.h"
 #include "graph/ops/toolbox/copy/block_operand.h"
+#include "graph/ops/toolbox/lanes/lane_table.h"
 
 namespace npumesh {
 
@@ -42,9 +43,8 @@ enum class Formula : uint8_t {
 
 // Computes `count` <= kBlockElements elements. `out` may be one of the operands. Comparisons write
 // one byte an element, everything else the type of the operands.
-using FormulaParams = std::array<float, 3>;
-using BlockFn = void (*)(const void* const* in, void* out, size_t count,
-                         const FormulaParams& params);
+using FormulaParams = LaneParams;
+using BlockFn = LaneFn;
 
 struct FormulaRow {
   Formula formula;
@@ -63,7 +63,7 @@ inline BlockFn FindBlock(std::span<const FormulaRow> rows, Formula formula) {
 }
 
 // The same by type; each lives in the file of its name.
-BlockFn FloatBlock(Formula formula);                    // formula_float.cc: Highway
+BlockFn FloatBlock(Formula formula);                    // formula_float.cc
 BlockFn DoubleBlock(Formula formula);                   // formula_double.cc
 BlockFn IntegerBlock(Formula formula, bool is_signed);  // formula_integer.cc
 BlockFn BoolBlock(Formula formula);                     // formula_integer.cc

@@ -52,7 +52,7 @@ constexpr FormulaRow kComplexRows[] = {
     {Formula::kEqual, PairsOf<std::complex<T>, uint8_t>(std::equal_to<>())},
     {Formula::kNotEqual, PairsOf<std::complex<T>, uint8_t>(std::not_equal_to<>())},
     {Formula::kScale, EachOf<std::complex<T>>([](std::complex<T> x, const FormulaParams& params) {
-       const T factor = params[0];
+       const T factor = static_cast<T>(params[0]);
        return std::complex<T>(x.real() * factor, x.imag() * factor);
      })},
     {Formula::kNeg, EachOf<std::complex<T>>(std::negate<>())},

@@ -6,6 +6,7 @@
 #include <functional>
 #include <type_traits>
 
+#include "graph/ops/toolbox/formula/formula_loop.h"
 #include "graph/ops/toolbox/formula/formula_loops.h"
 
 namespace npumesh {
@@ -92,8 +93,9 @@ constexpr FormulaRow kBoolRows[] = {
 }  // namespace
 
 BlockFn IntegerBlock(Formula formula, bool is_signed) {
-  return is_signed ? FindBlockOf<int64_t>(kIntegerRows<int64_t>, formula)
-                   : FindBlockOf<uint64_t>(kIntegerRows<uint64_t>, formula);
+  if (!is_signed) return FindBlockOf<uint64_t>(kIntegerRows<uint64_t>, formula);
+  const BlockFn lanes = LanesOfFormula(formula, LoopType::kLong);
+  return lanes != nullptr ? lanes : FindBlock(kIntegerRows<int64_t>, formula);
 }
 
 BlockFn BoolBlock(Formula formula) {

@@ -11,13 +11,14 @@ struct FormulaLoop {
   LoopOp op;
 };
 
-// Floor quotients and powers have no vector form here; what double computes by the C library, and
+// Remainders and powers have no vector form; what double computes by the C library, and
 // quotients of integers, which may be by zero, LoopBuilder::Emit refuses.
 constexpr FormulaLoop kFormulaLoops[] = {
     {Formula::kAdd, LoopOp::kAdd},
     {Formula::kSub, LoopOp::kSub},
     {Formula::kMul, LoopOp::kMul},
     {Formula::kDiv, LoopOp::kDiv},
+    {Formula::kFloorDiv, LoopOp::kFloorDiv},
     {Formula::kMax, LoopOp::kMax},
     {Formula::kMin, LoopOp::kMin},
     {Formula::kSwiGlu, LoopOp::kSwiGlu},
@@ -57,30 +58,48 @@ constexpr FormulaLoop kFormulaLoops[] = {
 };
 
 // The logarithm of the base of Exp and Log, whose attribute says -1 for e.
-double LogOfBase(float base) {
-  return base == -1.0f ? 1.0 : std::log(double{base});
+double LogOfBase(double base) {
+  return base == -1.0 ? 1.0 : std::log(base);
+}
+
+const FormulaLoop* FindFormulaLoop(Formula formula) {
+  const auto* row =
+      std::find_if(std::begin(kFormulaLoops), std::end(kFormulaLoops),
+                   [formula](const FormulaLoop& each) { return each.formula == formula; });
+  return row == std::end(kFormulaLoops) ? nullptr : row;
+}
+
+// Exp and Log of a base that the attribute says.
+template <LoopOp kOp>
+void OfBase(const void* const* in, void* out, size_t count, const FormulaParams& params) {
+  FindLanes(kOp, LoopType::kFloat)(in, out, count, {LogOfBase(params[0]), params[1], params[2]});
 }
 
 }  // namespace
 
+BlockFn LanesOfFormula(Formula formula, LoopType type) {
+  const FormulaLoop* const row = FindFormulaLoop(formula);
+  if (row == nullptr || formula == Formula::kScale) return nullptr;
+  const BlockFn lanes = FindLanes(row->op, type);
+  if (lanes != nullptr && formula == Formula::kExp) return OfBase<LoopOp::kExp>;
+  if (lanes != nullptr && formula == Formula::kLog) return OfBase<LoopOp::kLog>;
+  return lanes;
+}
+
 LoopValue LoopOfFormula(LoopBuilder& loop, Formula formula, LoopType type,
                         std::span<const LoopValue> operands, const FormulaParams& params) {
-  const auto* row =
-      std::find_if(std::begin(kFormulaLoops), std::end(kFormulaLoops),
-                   [formula](const FormulaLoop& each) { return each.formula == formula; });
-  if (row == std::end(kFormulaLoops) || operands.empty()) return -1;
+  const FormulaLoop* const row = FindFormulaLoop(formula);
+  if (row == nullptr || operands.empty()) return -1;
   const LoopValue first = operands[0];
   switch (formula) {
     case Formula::kScale:
       if (type != LoopType::kFloat && type != LoopType::kDouble) return -1;
-      return loop.Emit(LoopOp::kMul, {first, loop.Constant(static_cast<double>(params[0]), type)});
+      return loop.Emit(LoopOp::kMul, {first, loop.Constant(params[0], type)});
     case Formula::kExp:
     case Formula::kLog:
-      return loop.Emit(
-          row->op, {first},
-          {LogOfBase(params[0]), static_cast<double>(params[1]), static_cast<double>(params[2])});
+      return loop.Emit(row->op, {first}, {LogOfBase(params[0]), params[1], params[2]});
     case Formula::kSwish:
-      return loop.Emit(row->op, {first}, {static_cast<double>(params[0]), 0, 0});
+      return loop.Emit(row->op, {first}, {params[0], 0, 0});
     default:
       if (operands.size() == 1) return loop.Emit(row->op, {first});
       return loop.Emit(row->op, {first, operands[1]});

@@ -9,6 +9,9 @@
 
 namespace npumesh {
 
+// The lanes of a formula on numbers that lie as `type` says; null: it has none.
+BlockFn LanesOfFormula(Formula formula, LoopType type);
+
 // The value of a formula of operands that have the type already that it computes in; -1: it has no
 // instruction for this type.
 LoopValue LoopOfFormula(LoopBuilder& loop, Formula formula, LoopType type,

@@ -38,6 +38,26 @@ NM_INLINE VF Root(VF x) {
   for (int l = 0; l < NM_LANES; ++l) r[l] = __builtin_sqrtf(x[l]);
   return r;
 }
+NM_INLINE VF Magnitude(VF x) { return (VF)((VU)x & 0x7fffffffu); }
+NM_INLINE VF WithSignOf(VF magnitude, VF sign) {
+  return (VF)(((VU)magnitude & 0x7fffffffu) | ((VU)sign & 0x80000000u));
+}
+// To the nearest, ties to even.
+NM_INLINE VF NearestOf(VF x) {
+  const VF magnitude = Magnitude(x);
+  const VF rounded = (magnitude + 0x1p23f) - 0x1p23f;
+  return magnitude < 0x1p23f ? WithSignOf(rounded, x) : x;
+}
+#if defined(__SSE2__) && !defined(__SSE4_1__)  // no instructions: the C library is slow
+NM_INLINE VF FloorOf(VF x) {
+  const VF nearest = NearestOf(x);
+  return nearest > x ? WithSignOf(nearest - 1, x) : nearest;
+}
+NM_INLINE VF CeilOf(VF x) {
+  const VF nearest = NearestOf(x);
+  return nearest < x ? WithSignOf(nearest + 1, x) : nearest;
+}
+#else
 NM_INLINE VF FloorOf(VF x) {
   VF r;
   for (int l = 0; l < NM_LANES; ++l) r[l] = __builtin_floorf(x[l]);
@@ -48,7 +68,7 @@ NM_INLINE VF CeilOf(VF x) {
   for (int l = 0; l < NM_LANES; ++l) r[l] = __builtin_ceilf(x[l]);
   return r;
 }
-NM_INLINE VF Magnitude(VF x) { return (VF)((VU)x & 0x7fffffffu); }
+#endif
 NM_ONE(Neg, (VF)((VU)a ^ 0x80000000u))
 NM_ONE(Abs, Magnitude(a))
 NM_ONE(Square, a* a)
@@ -56,6 +76,7 @@ NM_ONE(Sqrt, Root(a))
 NM_ONE(Rsqrt, SetF(1) / Root(a))
 NM_ONE(Reciprocal, SetF(1) / a)
 NM_ONE(Sign, Magnitude(a) > 0 ? (VF)(((VU)a & 0x80000000u) | 0x3f800000u) : a)
+NM_ONE(Rint, NearestOf(a))
 NM_ONE(Floor, FloorOf(a))
 NM_ONE(Ceil, CeilOf(a))
 NM_ONE(Relu, a <= 0 ? SetF(0) : a)
@@ -67,6 +88,13 @@ NM_ONE(Relu, a <= 0 ? SetF(0) : a)
   COMPARE(Greater, a > b)       \
   COMPARE(GreaterEqual, a >= b)
 NM_COMPARISONS(NM_COMPARE)
+// The quotient by an infinity of the other sign is below 0, however little.
+NM_INLINE VF FloorOfQuotient(VF a, VF b) {
+  const VI below =
+      (Magnitude(b) == __builtin_inff()) & (Magnitude(a) < __builtin_inff()) & (a != 0);
+  return (below & ((a < 0) ^ (b < 0))) ? SetF(-1) : FloorOf(a / b);
+}
+NM_TWO(FloorDiv, FloorOfQuotient(a, b))
 NM_INLINE B And(B x, B y) {
   B r;
   NM_EACH(kF) r.v[i] = x.v[i] & y.v[i];

@@ -131,13 +131,6 @@ NM_INLINE F ToOdd(D x) {
   }
   return r;
 }
-// To the nearest, ties to even.
-NM_INLINE VF NearestOf(VF x) {
-  const VF magnitude = Magnitude(x);
-  const VF rounded = (magnitude + 0x1p23f) - 0x1p23f;
-  return magnitude < 0x1p23f ? (VF)((VU)rounded | ((VU)x & 0x80000000u)) : x;
-}
-NM_ONE(Rint, NearestOf(a))
 // Truncates what is clipped; NaN gives 0.
 NM_INLINE VF Clipped(VF x, float least, float most) {
   x = x > most ? SetF(most) : x;

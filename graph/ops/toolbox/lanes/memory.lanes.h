@@ -35,10 +35,12 @@ NM_INLINE VU NarrowToBfloat(VU bits) {
 }
 NM_INLINE F LoadFloat(const float* p) {
   F r;
-  __builtin_memcpy(&r, p, sizeof(r));
+  NM_EACH(kF) __builtin_memcpy(&r.v[i], p + i * NM_LANES, sizeof(VF));
   return r;
 }
-NM_INLINE void StoreFloat(F x, float* p) { __builtin_memcpy(p, &x, sizeof(x)); }
+NM_INLINE void StoreFloat(F x, float* p) {
+  NM_EACH(kF) __builtin_memcpy(p + i * NM_LANES, &x.v[i], sizeof(VF));
+}
 NM_INLINE VF FromBfloat(VH bfloat) { return (VF)(__builtin_convertvector(bfloat, VU) << 16); }
 NM_INLINE VH ToBfloat(VF x) { return __builtin_convertvector(NarrowToBfloat((VU)x), VH); }
 // A NaN becomes the usual one of its sign.
@@ -72,12 +74,29 @@ NM_INLINE B LoadBool(const unsigned char* p) {
   }
   return r;
 }
+#if defined(__SSE2__) && NM_BYTES < 64
+// Sixteen at a time; the compiler would take them out of their vectors one by one.
+typedef int Ints128 __attribute__((vector_size(16)));
+typedef short Shorts128 __attribute__((vector_size(16)));
+typedef signed char Bytes128 __attribute__((vector_size(16)));
+NM_INLINE void StoreBool(B x, unsigned char* p) {
+  for (int i = 0; i < NM_WIDTH / 16; ++i) {
+    Ints128 part[4];
+    __builtin_memcpy(part, &x.v[i * kSixteen], sizeof(part));
+    const Shorts128 low = __builtin_ia32_packssdw128(part[0], part[1]);
+    const Shorts128 high = __builtin_ia32_packssdw128(part[2], part[3]);
+    const Bytes128 bytes = (Bytes128)__builtin_ia32_packsswb128(low, high) & 1;
+    __builtin_memcpy(p + i * 16, &bytes, sizeof(bytes));
+  }
+}
+#else
 NM_INLINE void StoreBool(B x, unsigned char* p) {
   NM_EACH(kF) {
     const VB bytes = __builtin_convertvector(x.v[i] & 1, VB);
     __builtin_memcpy(p + i * NM_LANES, &bytes, sizeof(bytes));
   }
 }
+#endif
 // The last elements of a row, fewer than sixteen: by way of a whole vector.
 template <class Value, class Number>
 NM_INLINE Value LoadPart(Value (*load)(const Number*), const Number* p, int count) {

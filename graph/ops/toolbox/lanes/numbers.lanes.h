@@ -74,6 +74,12 @@ NM_INLINE VD CeilOf(VD x) {
   for (int l = 0; l < NM_LANES / 2; ++l) r[l] = __builtin_ceil(x[l]);
   return r;
 }
+NM_INLINE VD FloorOfQuotient(VD a, VD b) {
+  const VL below =
+      (MagnitudeOf(b) == __builtin_inf()) & (MagnitudeOf(a) < __builtin_inf()) & (a != 0);
+  return (below & ((a < 0) ^ (b < 0))) ? SetD(-1) : FloorOf(a / b);
+}
+NM_TWO_OF(D, VD, kD, FloorDiv, FloorOfQuotient(a, b))
 NM_TWO_OF(D, VD, kD, Add, a + b)
 NM_TWO_OF(D, VD, kD, Sub, a - b)
 NM_TWO_OF(D, VD, kD, Mul, a* b)

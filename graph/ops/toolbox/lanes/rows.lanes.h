@@ -1,20 +1,22 @@
 // What a row gives: sums in sixteen lanes or in double, and the largest element.
+#if NM_BYTES == 64  // for which GCC 12 takes two halves
+NM_INLINE VD WidenHalfVector(VG x) { return __builtin_ia32_cvtps2pd512_mask(x, (VD){}, -1, 4); }
+#else
+NM_INLINE VD WidenHalfVector(VG x) { return __builtin_convertvector(x, VD); }
+#endif
 NM_INLINE D Widen(F x) {
   D r;
   NM_EACH(kF) {
-    VG part[2];
-    __builtin_memcpy(part, &x.v[i], sizeof(part));
-    r.v[2 * i] = __builtin_convertvector(part[0], VD);
-    r.v[2 * i + 1] = __builtin_convertvector(part[1], VD);
+    r.v[2 * i] = WidenHalfVector(NM_FIRST(x.v[i]));
+    r.v[2 * i + 1] = WidenHalfVector(NM_OTHER(x.v[i]));
   }
   return r;
 }
 NM_INLINE F Narrow(D x) {
   F r;
   NM_EACH(kF) {
-    const VG part[2] = {__builtin_convertvector(x.v[2 * i], VG),
-                        __builtin_convertvector(x.v[2 * i + 1], VG)};
-    __builtin_memcpy(&r.v[i], part, sizeof(part));
+    r.v[i] = NM_JOINED(__builtin_convertvector(x.v[2 * i], VG),
+                       __builtin_convertvector(x.v[2 * i + 1], VG));
   }
   return r;
 }

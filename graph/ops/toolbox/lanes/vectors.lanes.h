@@ -13,7 +13,8 @@
 #endif
 #define NM_INLINE static inline __attribute__((always_inline))
 #define NM_LANES (NM_BYTES / 4)
-#define NM_EACH(parts) for (int i = 0; i < parts; ++i)
+// Unrolled, so that every vector stays in a register.
+#define NM_EACH(parts) _Pragma("GCC unroll 16") for (int i = 0; i < parts; ++i)
 
 typedef float VF __attribute__((vector_size(NM_BYTES)));
 typedef unsigned VU __attribute__((vector_size(NM_BYTES)));
@@ -47,6 +48,23 @@ struct D {
 struct S {
   VF v[kSixteen];
 };
+
+// The halves of a vector, and the vector that has two halves.
+#undef NM_FIRST_LANES
+#undef NM_OTHER_LANES
+#if NM_BYTES == 64
+#define NM_FIRST_LANES 0, 1, 2, 3, 4, 5, 6, 7
+#define NM_OTHER_LANES 8, 9, 10, 11, 12, 13, 14, 15
+#elif NM_BYTES == 32
+#define NM_FIRST_LANES 0, 1, 2, 3
+#define NM_OTHER_LANES 4, 5, 6, 7
+#else
+#define NM_FIRST_LANES 0, 1
+#define NM_OTHER_LANES 2, 3
+#endif
+#define NM_FIRST(x) __builtin_shufflevector(x, x, NM_FIRST_LANES)
+#define NM_OTHER(x) __builtin_shufflevector(x, x, NM_OTHER_LANES)
+#define NM_JOINED(a, b) __builtin_shufflevector(a, b, NM_FIRST_LANES, NM_OTHER_LANES)
 
 NM_INLINE VF SetF(float x) { return x - (VF){}; }
 NM_INLINE VU SetU(unsigned x) { return x - (VU){}; }

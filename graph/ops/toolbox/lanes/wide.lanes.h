@@ -17,6 +17,19 @@ NM_INLINE VD WithSignOf(VD magnitude, VD sign) {
   return (VD)(((VQ)magnitude & 0x7fffffffffffffffull) | ((VQ)sign & 0x8000000000000000ull));
 }
 NM_INLINE VD Negative(VD x) { return (VD)((VQ)x ^ 0x8000000000000000ull); }
+// x between `low` and `high`; NaN stays.
+#if NM_BYTES == 64 && !defined(__clang__)
+// GCC 12 would compare. The instructions give their second operand where one is NaN.
+NM_INLINE VD Between(VD low, VD x, VD high) {
+  const VD raised = __builtin_ia32_maxpd512_mask(low, x, x, -1, 4);
+  return __builtin_ia32_minpd512_mask(high, raised, raised, -1, 4);
+}
+#else
+NM_INLINE VD Between(VD low, VD x, VD high) {
+  const VD raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
+#endif
 
 // e^x = 2^k e^r with |r| <= ln(2) / 2; inf above 709.5 and 0 below -708.7, far outside float: there
 // 2^k has no bits in its fraction, and the exponent of an infinity or of zero. What is added and
@@ -25,8 +38,7 @@ NM_INLINE VD Negative(VD x) { return (VD)((VQ)x ^ 0x8000000000000000ull); }
 //
 // For floats that have an exponential k ln(2) is below 128, so its error is below 2^-46.
 NM_INLINE VD ExpOf(VD x) {
-  const VD raised = x < -709.1 ? SetD(-709.1) : x;
-  const VD bounded = raised > 709.9 ? SetD(709.9) : raised;
+  const VD bounded = Between(SetD(-709.1), x, SetD(709.9));
   const VD shifted = bounded * 0x1.71547652b82fep+0 + (0x1.8p52 + 1023);
   const VD k = shifted - (0x1.8p52 + 1023);
   const VD r = bounded - k * 0x1.62e42fefa39efp-1;
@@ -88,8 +100,7 @@ NM_INLINE VD ErfOf(VD x) {
 }
 
 // sin(x + quarters * pi / 2), reduced by multiples of pi / 2 in three parts (Cody and Waite). The
-// first two have 33 bits, so that their products with k < 2^20 are exact. Larger angles go to the C
-// library, which reduces them with as many digits of pi as they need.
+// first two have 33 bits, so that their products with k < 2^20 are exact.
 NM_INLINE VD SinOfQuarters(VD x, long long quarters) {
   const VD shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52;
   const VD k = shifted - 0x1.8p52;
@@ -100,12 +111,32 @@ NM_INLINE VD SinOfQuarters(VD x, long long quarters) {
   const VL quarter = (VL)shifted + quarters;
   const VD value = (quarter & 1) == 1 ? cosine : sine;
   const VQ sign = (VQ)(quarter & 2) << 62;
-  VD near = (VD)((VQ)value ^ sign);
-  for (int l = 0; l < NM_LANES / 2; ++l) {
-    if (!(__builtin_fabs(x[l]) > 0x1p20)) continue;
-    near[l] = quarters == 0 ? __builtin_sin(x[l]) : __builtin_cos(x[l]);
+  return (VD)((VQ)value ^ sign);
+}
+// Larger angles go to the C library, which reduces them with as many digits of pi as they need.
+NM_INLINE bool IsFarAngle(float x) { return __builtin_fabsf(x) > 0x1p20f; }
+NM_INLINE bool HasFarAngle(F x) {
+  VI far = {};
+  NM_EACH(kF) far |= Magnitude(x.v[i]) > 0x1p20f;
+  long long each[NM_BYTES / 8], any = 0;
+  __builtin_memcpy(each, &far, sizeof(each));
+  for (int i = 0; i < NM_BYTES / 8; ++i) any |= each[i];
+  return any != 0;
+}
+NM_INLINE F AngleOf(F x, long long quarters) {
+  D wide = Widen(x);
+  NM_EACH(kD) wide.v[i] = SinOfQuarters(wide.v[i], quarters);
+  const F near = Narrow(wide);
+  if (__builtin_expect(!HasFarAngle(x), 1)) return near;
+  float angles[NM_WIDTH], sines[NM_WIDTH];
+  StoreFloat(x, angles);
+  StoreFloat(near, sines);
+  for (int i = 0; i < NM_WIDTH; ++i) {
+    if (!IsFarAngle(angles[i])) continue;
+    const double angle = angles[i];
+    sines[i] = (float)(quarters == 0 ? __builtin_sin(angle) : __builtin_cos(angle));
   }
-  return near;
+  return LoadFloat(sines);
 }
 
 // ---- the instructions ----
@@ -142,10 +173,11 @@ NM_INLINE F SwiGlu(F x, F y) {
   NM_EACH(kD) gate.v[i] = TimesSigmoidOf(gate.v[i] * value.v[i], gate.v[i]);
   return Narrow(gate);
 }
+NM_WIDE(Cube, (a * a) * a)
 NM_WIDE(Expm1, Expm1Of(a))
 NM_WIDE(Log1p, Log1pOf(a))
-NM_WIDE(Sin, SinOfQuarters(a, 0))
-NM_WIDE(Cos, SinOfQuarters(a, 1))
+NM_INLINE F Sin(F x) { return AngleOf(x, 0); }
+NM_INLINE F Cos(F x) { return AngleOf(x, 1); }
 NM_WIDE(Tanh, TanhOf(a))
 NM_WIDE(Erf, ErfOf(a))
 NM_WIDE(Sigmoid, TimesSigmoidOf(SetD(1), a))

@@ -5,7 +5,7 @@
 
 // Products are what a model's time goes into.
 #define NPUMESH_SIMD_SSE4
-#include "graph/ops/toolbox/values/simd_targets.h"
+#include "graph/ops/toolbox/lanes/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "graph/ops/toolbox/product/int8_kernels.cc"

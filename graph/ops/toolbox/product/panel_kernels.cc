@@ -10,7 +10,7 @@
 
 // Products are what a model's time goes into.
 #define NPUMESH_SIMD_SSE4
-#include "graph/ops/toolbox/values/simd_targets.h"
+#include "graph/ops/toolbox/lanes/simd_targets.h"
 #include "graph/ops/toolbox/values/unroll.h"
 
 #undef HWY_TARGET_INCLUDE

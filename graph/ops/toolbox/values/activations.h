@@ -1,8 +1,8 @@
 // Activations of single elements in double, and their constants.
 //
-// The vector forms are in formula_float.cc; they are rounded from double once, too, but not from
-// the same bits as here. Two ways to compute one function stand side by side where operators
-// differ.
+// The lanes (toolbox/lanes/wide.lanes.h) have the functions of these names, too, rounded from
+// double once, but not from the same bits as here. Two ways to compute one function stand side by
+// side where operators differ.
 //
 // Thread-safety: pure functions.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ACTIVATIONS_H_
@@ -15,9 +15,7 @@
 
 namespace npumesh {
 
-inline constexpr double kRootTwoOverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-inline constexpr double kGeluCubic = 0.044715;
-inline constexpr double kFastGeluScale = 1.702;
+#include "graph/ops/toolbox/lanes/constants.lanes.h"
 
 inline double Sigmoid(double x) {
   return 1 / (1 + std::exp(-x));

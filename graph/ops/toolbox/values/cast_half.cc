@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "graph/ops/toolbox/values/simd_targets.h"
+#include "graph/ops/toolbox/lanes/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "graph/ops/toolbox/values/cast_half.cc"

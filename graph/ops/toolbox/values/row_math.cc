@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "graph/ops/toolbox/values/simd_targets.h"
+#include "graph/ops/toolbox/lanes/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "graph/ops/toolbox/values/row_math.cc"

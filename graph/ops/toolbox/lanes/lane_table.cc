@@ -1,0 +1,148 @@
+#include "graph/ops/toolbox/lanes/lane_table.h"
+
+#include <type_traits>
+#include <utility>
+
+#include "graph/ops/toolbox/lanes/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "graph/ops/toolbox/lanes/lane_table.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+// Clang has no macros for what the attribute of a target allows.
+#undef NM_BYTES
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+#define NM_BYTES 64
+#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+#define NM_BYTES 32
+#else
+#define NM_BYTES 16
+#endif
+#define NM_WIDTH 16
+
+HWY_BEFORE_NAMESPACE();
+namespace npumesh {
+namespace HWY_NAMESPACE {
+#include "graph/ops/toolbox/lanes/all.lanes.h"
+
+// How lanes of a type lie in memory.
+template <class Lanes>
+struct Memory;
+#define NM_MEMORY(Lanes, number, name)                                                       \
+  template <>                                                                                \
+  struct Memory<Lanes> {                                                                     \
+    using Number = number;                                                                   \
+    NM_INLINE Lanes Load(const number* p) { return Load##name(p); }                          \
+    NM_INLINE Lanes LoadRest(const number* p, int n) { return LoadPart(Load##name, p, n); }  \
+    NM_INLINE void Store(Lanes x, number* p) { Store##name(x, p); }                          \
+    NM_INLINE void StoreRest(Lanes x, number* p, int n) { StorePart(Store##name, x, p, n); } \
+  };
+NM_MEMORY(F, float, Float)
+NM_MEMORY(B, unsigned char, Bool)
+NM_MEMORY(I, int, Int32)
+NM_MEMORY(L, long long, Int64)
+NM_MEMORY(D, double, Double)
+
+// A function of lanes, and then of parameters, on blocks. The last numbers, fewer than NM_WIDTH, go
+// through whole vectors as all others do, so an element's bits never depend on where it lies.
+template <class Function>
+struct Block;
+template <class Result, class... Args>
+struct Block<Result(Args...)> {
+  static constexpr size_t kInputs = (0 + ... + !std::is_same_v<Args, double>);
+
+  template <Result (*kFunction)(Args...)>
+  static void Of(const void* const* in, void* out, size_t count, const LaneParams& params) {
+    using Out = Memory<Result>;
+    auto* const to = static_cast<typename Out::Number*>(out);
+    size_t i = 0;
+    for (; i + NM_WIDTH <= count; i += NM_WIDTH) {
+      Out::Store(Call<kFunction>(in, i, Whole(), params, Indices()), to + i);
+    }
+    if (i == count) return;
+    const int rest = static_cast<int>(count - i);
+    Out::StoreRest(Call<kFunction>(in, i, rest, params, Indices()), to + i, rest);
+  }
+
+ private:
+  struct Whole {};  // NM_WIDTH numbers
+  using Indices = std::index_sequence_for<Args...>;
+
+  template <Result (*kFunction)(Args...), class Count, size_t... k>
+  NM_INLINE Result Call(const void* const* in, size_t at, Count count, const LaneParams& params,
+                        std::index_sequence<k...> /*indices*/) {
+    return kFunction(Argument<Args, k>(in, at, count, params)...);
+  }
+
+  template <class Arg, size_t k, class Count>
+  NM_INLINE Arg Argument(const void* const* in, size_t at, Count count, const LaneParams& params) {
+    if constexpr (std::is_same_v<Arg, double>) {
+      return params[k - kInputs];
+    } else {
+      const auto* const from = static_cast<const typename Memory<Arg>::Number*>(in[k]) + at;
+      if constexpr (std::is_same_v<Count, Whole>) return Memory<Arg>::Load(from);
+      if constexpr (!std::is_same_v<Count, Whole>) return Memory<Arg>::LoadRest(from, count);
+    }
+  }
+};
+
+struct LaneRow {
+  LoopOp op;
+  LoopType type;
+  LaneFn fn;
+};
+
+// clang-format off
+#define NM_ROW(name, type, ...) {LoopOp::k##name, LoopType::type, Block<__VA_ARGS__>::Of<name>}
+#define NM_REALS_ONE(name) NM_ROW(name, kFloat, F(F)), NM_ROW(name, kDouble, D(D))
+#define NM_WHOLE_ONE(name) NM_ROW(name, kInt, I(I)), NM_ROW(name, kLong, L(L))
+#define NM_REALS_TWO(name) NM_ROW(name, kFloat, F(F, F)), NM_ROW(name, kDouble, D(D, D))
+#define NM_WHOLE_TWO(name) NM_ROW(name, kInt, I(I, I)), NM_ROW(name, kLong, L(L, L))
+#define NM_RELATION(name) NM_ROW(name, kFloat, B(F, F)), NM_ROW(name, kDouble, B(D, D)), \
+                          NM_ROW(name, kInt, B(I, I)), NM_ROW(name, kLong, B(L, L))
+constexpr LaneRow kLanes[] = {
+    NM_REALS_TWO(Add), NM_WHOLE_TWO(Add), NM_REALS_TWO(Sub), NM_WHOLE_TWO(Sub),
+    NM_REALS_TWO(Mul), NM_WHOLE_TWO(Mul), NM_REALS_TWO(Max), NM_WHOLE_TWO(Max),
+    NM_REALS_TWO(Min), NM_WHOLE_TWO(Min), NM_REALS_TWO(Div),
+    NM_REALS_TWO(FloorDiv),
+    NM_REALS_ONE(Neg), NM_WHOLE_ONE(Neg), NM_REALS_ONE(Abs), NM_WHOLE_ONE(Abs),
+    NM_REALS_ONE(Square), NM_WHOLE_ONE(Square), NM_REALS_ONE(Sign), NM_WHOLE_ONE(Sign),
+    NM_REALS_ONE(Relu), NM_WHOLE_ONE(Relu), NM_REALS_ONE(Sqrt), NM_REALS_ONE(Rsqrt),
+    NM_REALS_ONE(Reciprocal), NM_REALS_ONE(Floor), NM_REALS_ONE(Ceil), NM_ROW(Rint, kFloat, F(F)),
+    NM_RELATION(Equal), NM_RELATION(NotEqual), NM_RELATION(Less), NM_RELATION(LessEqual),
+    NM_RELATION(Greater), NM_RELATION(GreaterEqual),
+    NM_ROW(And, kBool, B(B, B)), NM_ROW(Or, kBool, B(B, B)), NM_ROW(Not, kBool, B(B)),
+    NM_ROW(Select, kFloat, F(B, F, F)), NM_ROW(Select, kDouble, D(B, D, D)),
+    NM_ROW(Select, kInt, I(B, I, I)), NM_ROW(Select, kLong, L(B, L, L)),
+    NM_ROW(Exp, kFloat, F(F, double, double, double)),
+    NM_ROW(Log, kFloat, F(F, double, double, double)),
+    NM_ROW(Expm1, kFloat, F(F)), NM_ROW(Log1p, kFloat, F(F)), NM_ROW(Sin, kFloat, F(F)),
+    NM_ROW(Cos, kFloat, F(F)), NM_ROW(Tanh, kFloat, F(F)), NM_ROW(Erf, kFloat, F(F)),
+    NM_ROW(Sigmoid, kFloat, F(F)), NM_ROW(GeluTanh, kFloat, F(F)), NM_ROW(GeluErf, kFloat, F(F)),
+    NM_ROW(FastGelu, kFloat, F(F)), NM_ROW(Swish, kFloat, F(F, double)),
+    NM_ROW(SwiGlu, kFloat, F(F, F)), NM_ROW(Cube, kFloat, F(F)), NM_ROW(ExpOfNonPositive, kFloat, F(F)),
+};
+// clang-format on
+
+LaneFn FindLanes(LoopOp op, LoopType type) {
+  for (const LaneRow& row : kLanes) {
+    if (row.op == op && row.type == type) return row.fn;
+  }
+  return nullptr;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace npumesh
+HWY_AFTER_NAMESPACE();
+#undef NM_WIDTH
+
+#if HWY_ONCE
+namespace npumesh {
+
+HWY_EXPORT(FindLanes);
+
+LaneFn FindLanes(LoopOp op, LoopType type) { return HWY_DYNAMIC_DISPATCH(FindLanes)(op, type); }
+
+}  // namespace npumesh
+#endif  // HWY_ONCE

@@ -1,0 +1,27 @@
+// What instructions of loop programs do with blocks of numbers, by the vector instructions of this
+// processor. Every processor gives the same bits, those of static kernels.
+//
+// Thread-safety: pure functions.
+#ifndef NPUMESH_GRAPH_OPS_TOOLBOX_LANES_LANE_TABLE_H_
+#define NPUMESH_GRAPH_OPS_TOOLBOX_LANES_LANE_TABLE_H_
+
+#include <array>
+#include <cstddef>
+
+#include "graph/ops/core/loop_program.h"
+
+namespace npumesh {
+
+using LaneParams = std::array<double, 3>;  // LoopInstruction::params
+
+// Computes `count` numbers of `in`, by argument of the instruction, into `out`, which may be one of
+// them where the numbers are as wide. Numbers lie as float, int32_t, int64_t and double, bools as
+// bytes, of which any but 0 is true.
+using LaneFn = void (*)(const void* const* in, void* out, size_t count, const LaneParams& params);
+
+// Of values of `type`, of the last argument; null: the instruction has no lanes for them.
+LaneFn FindLanes(LoopOp op, LoopType type);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_OPS_TOOLBOX_LANES_LANE_TABLE_H_
