@@ -25,7 +25,7 @@ FormOperand OperandFrom(std::string_view word) {
   const std::string_view letters = word.substr(0, end);
   const bool named = letters.size() == 1 && kSameType.find(letters[0]) == std::string_view::npos;
   return {letters[0], named ? letters : letters.substr(std::min<size_t>(letters.size(), 2)),
-          word.ends_with('?'), word.ends_with("...")};
+          word.find('?') != std::string_view::npos, word.ends_with("...")};
 }
 
 // The number behind `mark`, which is cut off; `fallback` where there is none.
@@ -85,8 +85,10 @@ Status CheckCount(const OnnxNode& node, const std::vector<FormOperand>& operands
                  operands.size());
   }
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].optional || operands[i].several) continue;
-    if (i < node.inputs.size() && !node.inputs[i].empty()) continue;
+    const bool given = i < node.inputs.size() && !node.inputs[i].empty();
+    const bool left_out = i < node.inputs.size() && operands[i].optional;
+    // What stands in front of several operands has a place, also where it is left out.
+    if (given || left_out || (operands[i].optional && (!several || operands[i].several))) continue;
     return Error(Code::kCorrupt, "has no input {}, which it needs", i);
   }
   return Status();
@@ -100,6 +102,8 @@ bool IsOfClass(DataType dtype, char letter) {
       return bare;
     case 'B':
       return dtype == DataType::kBool;
+    case 'D':
+      return dtype == DataType::kFloat || dtype == DataType::kDouble;
     case 'F':
       return dtype == DataType::kFloat;
     case 'I':
@@ -134,6 +138,8 @@ std::string_view NameOfClass(char letter) {
       return "an unsigned integer";
     case 'B':
       return "bool";
+    case 'D':
+      return "float32 or float64";
     case 'F':
       return "float32";
     case 'I':

@@ -162,6 +162,11 @@ std::vector<Value> WholeRows(Lowering& at, const std::vector<GrowingRows>& outpu
 // Types of what a body leaves, found by writing it once for nothing.
 std::vector<TensorType> ProbeOutputs(Lowering& at, const OnnxGraph& graph,
                                      const std::vector<TensorType>& inputs) {
+  if (graph.inputs.size() != inputs.size()) {
+    at.Fail(Code::kCorrupt, "has a body of {} inputs; its operands ask for {}", graph.inputs.size(),
+            inputs.size());
+    return {};
+  }
   GraphScope scope(at.scope(), at.scope().GraphName("probe"));
   for (size_t i = 0; i < graph.inputs.size() && i < inputs.size(); ++i) {
     scope.Define(graph.inputs[i].name,
@@ -382,9 +387,9 @@ void LowerScan(Lowering& at) {
 void AddControlRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"If", 1, LowerIf, "If", "B else_branch:graph! then_branch:graph!"},
-      {"Loop", 1, LowerLoop, "While", "L? B? _... body:graph!"},
+      {"Loop", 1, LowerLoop, "While", "L? B? _?... body:graph!"},
       {"Scan", 8, LowerScan, "While",
-       "_... _... body:graph! directions:ints<9 num_scan_inputs:int! scan_input_axes:ints@9 "
+       "_... body:graph! directions:ints<9 num_scan_inputs:int! scan_input_axes:ints@9 "
        "scan_input_directions:ints@9 scan_output_axes:ints@9 scan_output_directions:ints@9"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));

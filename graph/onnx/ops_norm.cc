@@ -51,6 +51,13 @@ void LowerBatchNorm(Lowering& at) {
   const int rank = at.Rank(x);
   const float epsilon = at.Float("epsilon", 1e-5F);
   Value mean = at.in(3), variance = at.in(4);
+  // The scale has a type for itself from version 15 on, the statistics from 14 on.
+  for (int i = 1; i < at.inputs(); ++i) {
+    const DataType dtype = at.dtype(at.in(i));
+    if (at.version() >= (i < 3 ? 15 : 14) || dtype == at.dtype(x)) continue;
+    at.Fail(Code::kCorrupt, "input {} is {} and input 0 is {}; expected one type for both", i,
+            Name(dtype), Name(at.dtype(x)));
+  }
   if (!at.ok()) return;
   if (at.Int("training_mode", 0) != 0) {
     std::vector<int64_t> axes = AxesFrom(2, rank);

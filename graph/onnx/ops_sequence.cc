@@ -47,6 +47,9 @@ void LowerIdentity(Lowering& at) {
 
 void LowerOptional(Lowering& at) {
   if (at.has(0)) return at.Out(0, at.operand(0));
+  if (!at.has_attr("type")) {
+    return at.Fail(Code::kCorrupt, "has neither an element nor the attribute \"type\"");
+  }
   at.Out(0, OnnxValue{OnnxKind::kOptional, {}, false});
 }
 
@@ -200,7 +203,7 @@ void AddSequenceRows(std::vector<OnnxOp>& rows) {
       {"SequenceErase", 11, LowerSequenceErase, "no node", "_ I?"},
       {"SequenceInsert", 11, LowerSequenceInsert, "no node", "_ _ I?"},
       {"SequenceLength", 11, LowerSequenceLength, "Const", "_"},
-      {"SequenceMap", 17, LowerSequenceMap, "the body for each element", "_ _... body:graph!"},
+      {"SequenceMap", 17, LowerSequenceMap, "the body for each element", "_ _?... body:graph!"},
       {"SplitToSequence", 11, LowerSplitToSequence, "StridedSliceV2", "_ I? axis:int keepdims:int"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));

@@ -13,6 +13,12 @@ struct Trained {
 
 std::vector<Trained> TrainedOf(Lowering& at, int states) {
   const int count = (at.inputs() - 2) / (2 + states);
+  if ((at.inputs() - 2) % (2 + states) != 0 || at.outputs() != count * (1 + states)) {
+    at.Fail(Code::kCorrupt,
+            "has {} tensors and {} results; expected {} and {} for each tensor that is trained",
+            at.inputs() - 2, at.outputs(), 2 + states, 1 + states);
+    return {};
+  }
   std::vector<Trained> all;
   for (int i = 0; i < count; ++i) {
     Trained one{at.in(2 + i), at.in(2 + count + i), {}};
@@ -101,13 +107,13 @@ void LowerMomentum(Lowering& at) {
 void AddTrainingRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"Adagrad", 1, LowerAdagrad, "Mul, Add, Sqrt, Div",
-       "_ _ _... decay_factor:float epsilon:float norm_coefficient:float", kTrainingDomain},
+       "D L D... decay_factor:float epsilon:float norm_coefficient:float", kTrainingDomain},
       {"Adam", 1, LowerAdam, "Mul, Add, Sqrt, Div, Pow",
-       "_ _ _... alpha:float beta:float epsilon:float norm_coefficient:float "
+       "D L D... alpha:float beta:float epsilon:float norm_coefficient:float "
        "norm_coefficient_post:float",
        kTrainingDomain},
       {"Momentum", 1, LowerMomentum, "Mul, Add",
-       "_ _ _... alpha:float! beta:float! mode:string! norm_coefficient:float!", kTrainingDomain},
+       "D L D... alpha:float! beta:float! mode:string! norm_coefficient:float!", kTrainingDomain},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

@@ -412,9 +412,37 @@ TEST(OnnxForms, OperandsHaveATypeOfTheirOperator) {
   ExpectRefused(OneNode("Add", {flags, flags}).Bytes(), "input 0 is bool; expected a number");
   ExpectRefused(OneNode("BitwiseNot", {x}, 18).Bytes(), "expected an integer");
   ExpectRefused(OneNode("OneHot", {Longs({1}), flags, x}).Bytes(), "input 1 is bool");
+  const Tensor image = Floats({1, 2}, {1, 2}), halves = Numbers(DataType::kFloat16, {2}, {1, 1});
+  ExpectRefused(OneNode("BatchNormalization", {image, halves, halves, x, x}, 13).Bytes(),
+                "input 1 is float16 and input 0 is float32");
   OneNode shift("BitShift", {Longs({1}), Longs({1})});
   SetText(shift.node(), "direction", "LEFT");
   ExpectRefused(shift.Bytes(), "input 0 is int64; expected an unsigned integer");
+}
+
+// What graphs, lists of tensors and states need.
+TEST(OnnxForms, OperandsOfBodiesAndStatesAreComplete) {
+  const Tensor x = Floats({2}, {1, 2}), rate = Floats({}, {0.5}),
+               turn = Numbers(DataType::kInt64, {}, {0});
+  ExpectRefused(OneNode("Optional", {}).Bytes(),
+                "has neither an element nor the attribute \"type\"");
+  ExpectRefused(OneNode("SequenceConstruct", {}).Bytes(), "has no input 0, which it needs");
+  OneNode adam("Adam", {rate, turn, x, x, x}, 17, 3);
+  adam.node().set_domain("ai.onnx.preview.training");
+  OnnxModelBuilder g;
+  g.proto().ParseFromString(adam.Bytes());
+  auto* const domain = g.proto().add_opset_import();
+  domain->set_domain("ai.onnx.preview.training");
+  domain->set_version(1);
+  ExpectRefused(g.Bytes(), "has 3 tensors and 3 results; expected 4 and 3 for each tensor");
+  OneNode loop("Loop", {turn, Numbers(DataType::kBool, {}, {1}), x}, 17, 1);
+  auto* const body = loop.node().add_attribute();
+  body->set_name("body");
+  body->set_type(onnx::AttributeProto::GRAPH);
+  body->mutable_g()->set_name("body");
+  for (const char* const name : {"turn", "more"}) body->mutable_g()->add_input()->set_name(name);
+  body->mutable_g()->add_output()->set_name("more");
+  ExpectRefused(loop.Bytes(), "has a body of 2 inputs; its operands ask for 3");
 }
 
 // Element by element a rank is not asked for; the type is known without it.

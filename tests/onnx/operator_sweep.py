@@ -29,6 +29,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from in_venv import run_in_venv
 
 try:
+    import ml_dtypes
     import numpy
     import onnx
     import onnxruntime
@@ -40,11 +41,12 @@ except ImportError as missing:
     sys.exit(77)
 
 from sweep_operators import TABLE, Dice
+import sweep_bodies  # adds rows
 
 OPERATOR_SETS = range(7, 24)
 FORMATS = {7: 3, 8: 3, 9: 4, 10: 5, 11: 6, 12: 7, 13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10,
            22: 10, 23: 11}
-BOUNDS = {"float64": 1e-11, "float32": 2e-6, "float16": 2e-3}  # of one rounding, and some
+BOUNDS = {"float64": 1e-11, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}  # of one rounding, and some
 ELEMENTS = (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13)  # types of operands that are drawn for what is spoilt
 STEP = {"float16": 1.2e-7}  # between the smallest numbers, twice
 
@@ -79,6 +81,7 @@ def always(call, opset):
 
 # Where an oracle is not what the text of ONNX says, or rounds otherwise: (operators, oracle, when, why).
 DIFFERENCES = [
+    ("Adam", "reference", of("float64"), "has steps in float32"),
     ("Erf Gelu", "reference", of("float64"), "rounds to float32"),
     ("GlobalMaxPool", "reference", always, "folds other axes than those of the image"),
     ("GridSample", "reference", always, "computes in float32; has another border of bicubic"),
@@ -97,6 +100,12 @@ DIFFERENCES = [
      "computes places in float32: one that is whole may be the one before"),
     ("Resize", "runtime", lambda call, _: min(call.attributes.get("axes", [0])) < 0 and
      call.attributes.get("keep_aspect_ratio_policy"), "changes nothing along negative axes"),
+    ("LpPool", "runtime", lambda call, _: call.attributes.get("dilations"), "rounds a length below 0 towards it"),
+    ("Loop", "reference", always, "joins the rows of the turns instead of stacking them"),
+    ("SequenceConstruct SequenceEmpty SequenceInsert SequenceErase SequenceAt SequenceLength ConcatFromSequence",
+     "reference", lambda call, _: any(node.op_type == "SequenceInsert" and len(node.input) > 2 for node in call.nodes),
+     "inserts at the front what is to stand at the end"),
+    ("Optional OptionalHasElement OptionalGetElement", "reference", always, "makes the element of an optional a list"),
     ("ConvTranspose", "reference", always, "has other numbers with groups, dilations and SAME"),
     ("ReduceMean", "reference", lambda call, opset: whole(call, opset) and empty(call, opset),
      "of nothing there is no integer mean"),
@@ -108,7 +117,7 @@ DIFFERENCES = [
     ("RoiAlign", "reference", before(16), "moves regions by half a pixel, which came with version 16"),
     ("Unique", "reference", lambda call, _: call.attributes.get("sorted") == 0, "sorts along an axis"),
     ("DynamicQuantizeLinear", "reference", lambda call, _: not call.inputs[0].any(), "of zeros the text says nothing"),
-    ("LayerNormalization", "reference", of("float16"), "gives mean and deviation in float16, not by stash_type"),
+    ("LayerNormalization", "reference", of("float16", "bfloat16"), "gives mean and deviation in float16, not by stash_type"),
     ("HannWindow HammingWindow BlackmanWindow", "runtime",
      always, "computes in float32"),
     ("DFT Gelu", "runtime", of("float64"), "computes in float32"),
@@ -124,7 +133,7 @@ DIFFERENCES = [
     ("ReduceLogSumExp", "runtime", whole, "adds up powers without their fractions"),
     ("GroupNormalization LayerNormalization", "runtime", of("float64"), "rounds to float32 by stash_type"),
     ("GroupNormalization LayerNormalization", "reference", of("float64"), "rounds to float32 by stash_type"),
-    ("GroupNormalization InstanceNormalization", "reference", of("float16"), "computes in float16"),
+    ("GroupNormalization InstanceNormalization", "reference", of("float16", "bfloat16"), "computes in 16 bits"),
 ]
 
 
@@ -179,6 +188,8 @@ class Model:
         name, since, until, draw = self.random.choice(rows)
         self.opset = self.random.choice([v for v in OPERATOR_SETS if since <= v <= until])
         self.call = draw(Dice(self.random, self.opset), name)
+        if self.random.random() < 0.4:
+            self._take_bfloat16()
         self.given, initialisers, infos, names = {}, [], [], []
         known = self.random.random() < 0.3  # everything
         for number, array in enumerate(self.call.inputs):
@@ -193,13 +204,25 @@ class Model:
                 infos.append(self._info(names[-1], array, known))
             if not fixed:
                 self.given[names[-1]] = numpy.ascontiguousarray(array).reshape(array.shape)
+        names = names[:self.call.operands]
         while names and not names[-1]:
             names.pop()
         self.outputs = [f"y{i}" for i in range(self.call.outputs)]
-        node = helper.make_node(name, names, self.outputs, name="node", **self._attributes())
-        graph = helper.make_graph([node], "sweep", infos, [onnx.ValueInfoProto(name=y) for y in self.outputs], initialisers)
-        self.proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
+        nodes = self.call.nodes or [helper.make_node(name, names, self.outputs, name="node",
+                                                     domain=self.call.domain, **self._attributes())]
+        graph = helper.make_graph(nodes, "sweep", infos, [onnx.ValueInfoProto(name=y) for y in self.outputs], initialisers)
+        domains = [("", self.opset)] + ([(self.call.domain, 1)] if self.call.domain else [])
+        self.proto = helper.make_model(graph, opset_imports=[helper.make_opsetid(*domain) for domain in domains])
         self.proto.ir_version = FORMATS[self.opset]
+
+    def _take_bfloat16(self):
+        """Halves become bfloat16 where the operator takes that."""
+        call = self.call
+        schema = onnx.defs.get_schema(call.op, self.opset, call.domain)
+        for number, array in enumerate(call.inputs if call.nodes is None else []):
+            port = schema.inputs[min(number, len(schema.inputs) - 1)]
+            if array is not None and array.dtype == numpy.float16 and "tensor(bfloat16)" in port.types:
+                call.inputs[number] = array.astype(ml_dtypes.bfloat16)
 
     def _attributes(self):
         convert = lambda v: numpy_helper.from_array(v) if isinstance(v, numpy.ndarray) else v
@@ -222,11 +245,12 @@ class Model:
 def is_newer(proto, why):
     """Whether the type that the checker does not take came with a newer version of the operator, as the import has it
     in all versions, or is no fault of the node itself."""
-    seen = re.search(r"(\S+) typestr: \S+, has unsupported type: (\S+)", why)
+    seen = re.search(r"\(op_type:(\w+)[^)]*\): (\S+) typestr: \S+, has unsupported type: (\S+)", why)
     if not seen:  # in the body of a function, which may know float32 alone
         return f"(op_type:{proto.graph.node[0].op_type}" not in why.rpartition("[ShapeInferenceError]")[2]
-    newest = onnx.defs.get_schema(proto.graph.node[0].op_type, max(OPERATOR_SETS), "")
-    return any(seen[2] in port.types for port in newest.inputs if port.name == seen[1])
+    domain = proto.graph.node[0].domain
+    newest = onnx.defs.get_schema(seen[1], 1 if domain else max(OPERATOR_SETS), domain)
+    return any(seen[3] in port.types for port in newest.inputs if port.name == seen[2])
 
 
 def spoil(model, rng, outputs):
@@ -292,7 +316,7 @@ def difference(call, seen, right):
         else:
             x, y = a.astype(numpy.float64), b.astype(numpy.float64)
             finite = y[numpy.isfinite(y)]
-            bound = BOUNDS[a.dtype.name] * call.loose if a.dtype != numpy.float16 else BOUNDS["float16"] * min(call.loose, 4)
+            bound = BOUNDS[a.dtype.name] * (min(call.loose, 4) if a.dtype.itemsize == 2 else call.loose)
             most = abs(finite).max() if finite.size else 0
             with numpy.errstate(all="ignore"):
                 near = bound * (abs(y) + 0.1 * most + 1e-6) + STEP.get(a.dtype.name, 0)
@@ -323,6 +347,8 @@ class Sweep:
             return self.fail(seed, model, "crash", str(ended))
         runtime, why = attempt(by_runtime, model.proto, model.given)
         reference, why_not = attempt(by_reference, model.proto, model.given)
+        if reference and model.call.domain:  # types of steps change in the reference's own formulas
+            reference = [array.astype(model.call.inputs[0].dtype) for array in reference]
         self.counts["models"] += 1
         if runtime is None and reference is None:
             self.counts["without oracle"] += 1
@@ -374,7 +400,7 @@ class Sweep:
             return self.fail(seed, model, f"crash ({kind})", str(ended))
         if answer is not None:
             return self.fail(seed, model, f"not refused ({kind})", invalid)
-        if "\n" in error or 'node "node"' not in error:
+        if "\n" in error or not re.search('node "node|node that makes "', error):
             return self.fail(seed, model, f"refused without a name ({kind})", error)
         self.counts["spoilt and refused"] += 1
         return None

@@ -19,10 +19,14 @@ ALL = NUMBERS + ["bool"]
 class Call:
     """One node: operands as arrays (None: left out), of which `fixed` are initialisers always."""
 
-    def __init__(self, op, inputs, outputs=1, fixed=(), steps=0, loose=1.0, **attributes):
+    def __init__(self, op, inputs, outputs=1, fixed=(), steps=0, loose=1.0, operands=None, nodes=None, domain="",
+                 **attributes):
         self.op, self.inputs, self.outputs, self.fixed = op, inputs, outputs, set(fixed)
         self.steps = steps  # how far integers may be apart
         self.loose = loose  # how much wider the bounds of floats are
+        self.operands = len(inputs) if operands is None else operands  # graphs in attributes read the inputs after these
+        self.nodes = nodes  # in the place of the one node
+        self.domain = domain
         self.attributes = {name: value for name, value in attributes.items() if value is not None}
 
 
@@ -263,14 +267,14 @@ def tests(d, op):
 
 
 KINDS = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,
-         "float64": 11, "uint32": 12, "uint64": 13}
+         "float64": 11, "uint32": 12, "uint64": 13, "bfloat16": 16}
 
 
 @operator("Cast")
 @operator("CastLike", since=15)
 def cast(d, op):
     x = d.array(d.choice(ALL), d.shape(), low=0 if d.chance(0.6) else -5, high=7)
-    to = d.choice(ALL)
+    to = d.choice(ALL + (["bfloat16"] if d.opset >= 13 else []))
     if numpy.dtype(to).kind == "u":
         x = abs(x)
     if op == "CastLike":
