@@ -101,6 +101,8 @@ DIFFERENCES = [
     ("Resize", "runtime", lambda call, _: min(call.attributes.get("axes", [0])) < 0 and
      call.attributes.get("keep_aspect_ratio_policy"), "changes nothing along negative axes"),
     ("LpPool", "runtime", lambda call, _: call.attributes.get("dilations"), "rounds a length below 0 towards it"),
+    ("LpPool AveragePool", "runtime", lambda call, _: call.attributes.get("auto_pad", "").startswith("SAME"),
+     "begins behind the first place where windows are wider apart than they are long"),
     ("Loop", "reference", always, "joins the rows of the turns instead of stacking them"),
     ("SequenceConstruct SequenceEmpty SequenceInsert SequenceErase SequenceAt SequenceLength ConcatFromSequence",
      "reference", lambda call, _: any(node.op_type == "SequenceInsert" and len(node.input) > 2 for node in call.nodes),
