@@ -1,6 +1,14 @@
 #include "graph/engine/observer_chain.h"
 
+#include <algorithm>
+
 namespace npumesh {
+
+bool ObserverChain::needs_each_operator() const {
+  return std::any_of(observers_.begin(), observers_.end(), [](const StepObserver* observer) {
+    return observer->needs_each_operator();
+  });
+}
 
 Status ObserverChain::BeforeRun(const RunView& run) {
   for (StepObserver* observer : observers_) NPUMESH_RETURN_IF_ERROR(observer->BeforeRun(run));

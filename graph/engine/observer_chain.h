@@ -20,6 +20,8 @@ class ObserverChain final : public StepObserver {
   }
   bool empty() const { return observers_.empty(); }
 
+  // True when one of them does.
+  bool needs_each_operator() const override;
   Status BeforeRun(const RunView& run) override;
   Status BeforeStep(const StepView& view) override;
   Status AfterStep(const StepView& view) override;

@@ -180,7 +180,7 @@ Status Program::RunInto(const std::vector<PlanOperand>& inputs, const PlaceOutpu
 Result<PlanCache::Plan*> Program::RunStages(const std::vector<PlanOperand>& inputs,
                                             StepObserver* observer, uint64_t iteration,
                                             OutputRequest* request) {
-  const bool observed = observer != nullptr;
+  const bool observed = observer != nullptr && observer->needs_each_operator();
   // Before a buffer changes.
   NPUMESH_ASSIGN_OR_RETURN(PlanCache::Plan * plan, FirstPlan(inputs, observed));
   NPUMESH_RETURN_IF_ERROR(TakeInputs(inputs));

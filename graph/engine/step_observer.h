@@ -59,6 +59,8 @@ struct StepView {
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
+  // Whether each operator of the graph has to be a step: a plan without fusions is run then.
+  virtual bool needs_each_operator() const { return true; }
   virtual Status BeforeRun(const RunView& /*run*/) { return Status(); }
   virtual Status BeforeStep(const StepView& /*view*/) { return Status(); }
   virtual Status AfterStep(const StepView& /*view*/) { return Status(); }

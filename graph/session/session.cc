@@ -71,12 +71,23 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
   session->graph_dump_.WriteOriginal(session->model_);
   session->WriteSummary();
   NPUMESH_RETURN_IF_ERROR(PrepareModel(session->model_, session->options_, *session->registry_));
+  session->GuardEdges();
   session->group_names_ = GroupsOf(session->model_, *session->registry_);
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->ChoosePrecision()));
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->Check()));
   session->tensor_dump_ =
       TensorDump::Start(world, session->options_.tensor_dump, *session->options_.dump_env);
   return session;
+}
+
+void Session::GuardEdges() {
+  const OpRegistry& trusted = BuiltinOps();
+  // An observed run has one stream.
+  const bool leaves = registry_ == &trusted || options_.compile.margin > 0 ||
+                      options_.compile.overlap_collectives;
+  if (leaves || !HasUntrustedOperators(model_, *registry_, trusted)) return;
+  options_.compile.margin = kEdgeMargin;
+  edge_guard_ = std::make_unique<EdgeGuard>(trusted);
 }
 
 Status Session::Check() {
@@ -197,13 +208,14 @@ Status Session::Freeze(const std::vector<PlanOperand>& inputs) {
   return first ? MakeProgram() : Status();
 }
 
-// The caller's observer first: the dump has what it may have changed.
+// The caller's observer before the dump, which has what it may have changed.
 template <typename Body>
 auto Session::Profiled(StepObserver* observer, Body body) {
   ObserverChain observers;
-  if (tensor_dump_ != nullptr) {
+  if (edge_guard_ != nullptr || tensor_dump_ != nullptr) {
+    observers.Add(edge_guard_.get());
     observers.Add(observer);
-    observers.Add(&tensor_dump_->observer());
+    if (tensor_dump_ != nullptr) observers.Add(&tensor_dump_->observer());
     observer = &observers;
   }
   Profiler& profiler = Profiler::Of(world_);

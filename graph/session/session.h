@@ -18,6 +18,7 @@
 #include "graph/engine/compiled_model.h"
 #include "graph/engine/executor.h"
 #include "graph/engine/program.h"
+#include "graph/guard/edge_guard.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
 #include "graph/ops/builtin_ops.h"
@@ -160,6 +161,8 @@ class Session {
 
  private:
   Session(World& world, DeviceMemory& memory, Model model, SessionOptions options);
+  // Before plans are made: has writes past outputs of operators of libraries found.
+  void GuardEdges();
   Status Check();
   Status ChoosePrecision();
   Status FindFrozen();
@@ -205,6 +208,9 @@ class Session {
   std::unique_ptr<GroupSet> groups_;
   GraphDump graph_dump_;
   std::unique_ptr<TensorDump> tensor_dump_;  // null: nothing is dumped
+  // Null: the graph has no operator of a library, a guard of the caller checks all memory, or
+  // collectives run on a second stream.
+  std::unique_ptr<EdgeGuard> edge_guard_;
   LoopNotices loops_;
   ProgramStats program_stats_;
   std::unique_ptr<Program> program_;

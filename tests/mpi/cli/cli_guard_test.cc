@@ -82,9 +82,23 @@ INSTANTIATE_TEST_SUITE_P(
                 "which that is right says pure = false"}),
     [](const auto& test) { return test.param.name + std::to_string(test.param.at); });
 
-TEST(CliGuard, WithoutItNobodyNotices) {
+// It ran to "0 NaN, min 0 max 0" and exit code 0.
+TEST(CliGuard, WithoutItAWritePastAnOutputIsNoticed) {
   const TestFolder folder;
-  PutCareless(folder, "past", 0);
+  PutCareless(folder, "past", 1199);
+  const CommandRun run = RunCareless(folder, false);
+  EXPECT_EQ(run.code, 3) << run.err;
+  EXPECT_THAT(run.FailureLines(),
+              ElementsAre("npumesh run: rank 1 of 2: " + folder / "m.air" +
+                          ": node \"own\" (Careless): it wrote past the end of output 0 (float32[4], "
+                          "16 bytes), 1200 bytes too far; run --guard checks all that it writes and "
+                          "reads"))
+      << run.err;
+}
+
+TEST(CliGuard, WithoutItOtherMistakesAreNot) {
+  const TestFolder folder;
+  PutCareless(folder, "unwritten", 3);
   EXPECT_EQ(RunCareless(folder, false).code, 0);
 }
 

@@ -108,6 +108,53 @@ Model Chain(int64_t n, int before, int after) {
   return *g.Build();
 }
 
+// As RunGuarded, under what a session guards by itself.
+Status RunUnguarded(const Model& model, const std::vector<Tensor>& inputs, const Mistake& mistake) {
+  OpRegistry operators = TinyOps();
+  operators.Add(Stray(mistake, false));
+  Env env;
+  env.hbm_bytes = uint64_t{16} << 20;
+  return RunRanks(1, env, [&](World& world) -> Status {
+    NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
+    SessionOptions options = DefaultSessionOptions();
+    options.registry = &operators;
+    NPUMESH_ASSIGN_OR_RETURN(const auto session, Session::Create(world, *memory, model, options));
+    for (int step = 0; step < 2; ++step) {
+      NPUMESH_RETURN_IF_ERROR(session->Run(inputs).status());
+    }
+    return Status();
+  })[0];
+}
+
+// Without --guard: an operator that is not built in wrote past its output, and the run said
+// "0 NaN".
+TEST(EdgeGuard, NamesHowFarPastAnOutputAnOperatorWrote) {
+  std::mt19937 random(6);
+  const auto draw = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  int found = 0;
+  for (int i = 0; i < 60; ++i) {
+    const int64_t n = draw(1, 300);
+    const int64_t bytes = n * 8;
+    const int64_t byte = draw(0, bytes + 3000);
+    const Model model = Chain(n, static_cast<int>(draw(0, 4)), static_cast<int>(draw(0, 4)));
+    const std::vector<Tensor> inputs = {
+        IntTensor(std::vector<int64_t>(static_cast<size_t>(n), draw(-9, 9)))};
+    const Status status = RunUnguarded(
+        model, inputs, [&](const KernelArgs& args, int64_t, int64_t) { Flip(args.out[0], byte); });
+    ASSERT_EQ(status.code(), byte < bytes ? Code::kOk : Code::kCorrupt)
+        << "byte " << byte << " of " << bytes << ": " << status.ToString();
+    if (byte < bytes) continue;
+    ++found;
+    EXPECT_THAT(status.message(),
+                HasSubstr("node \"stray\" (Stray): it wrote past the end of output 0 (int64[" +
+                          std::to_string(n) + "], " + std::to_string(bytes) + " bytes), " +
+                          std::to_string(byte - bytes + 1) + " bytes too far"));
+  }
+  EXPECT_GT(found, 20);
+}
+
 TEST(MemoryGuard, NamesEachByteOutsideOfAnOutputAndNoneInside) {
   std::mt19937 random(5);
   const auto draw = [&](int64_t low, int64_t high) {
