@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/compare/pattern.h"
 #include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
@@ -80,6 +81,14 @@ void AddSums(const Graph& sharded, const OpRegistry& registry, Counterparts& cou
   }
 }
 
+// The kind of mistake that explains a row that differs; empty: none of the known ones.
+std::string PatternText(const GoldenRow& row, const std::vector<Tensor>& ranks, const Tensor& whole,
+                        const Allowance& allowance) {
+  const std::optional<MeasuredPair> pair = MeasuredBy(row.fit, ranks, whole);
+  if (!pair) return "";
+  return ToText(PatternOf(pair->mine, pair->expected, allowance), pair->mine.shape());
+}
+
 bool HasOutput(const TensorSource& source, const std::string& key, int output) {
   const SourceOperator* const op = source.Find(key);
   return op != nullptr && std::binary_search(op->outputs.begin(), op->outputs.end(), output);
@@ -130,7 +139,8 @@ class WholeComparer {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> tensors, LoadAll(ranks_, key, output));
     if (tensors.empty()) return Status();
     NPUMESH_ASSIGN_OR_RETURN(const Tensor expected, whole_.Load(golden.key, Side::kOutput, output));
-    GoldenRow row = CompareWithWhole(tensors, expected, options_.For(key, expected),
+    const Allowance allowance = options_.For(key, expected);
+    GoldenRow row = CompareWithWhole(tensors, expected, allowance,
                                      output == 0 ? counterpart.reduced : Sharding::Kind::kNone);
     const SourceOperator& mine = *ranks_.front()->Find(key);
     row.key = key;
@@ -143,7 +153,10 @@ class WholeComparer {
       report_.not_comparable.push_back(row.name);
       return Status();
     }
-    if (row.standing != Standing::kSame) NoteDifference(row);
+    if (row.standing != Standing::kSame) {
+      if (report_.first < 0) row.pattern = PatternText(row, tensors, expected, allowance);
+      NoteDifference(row);
+    }
     report_.rows.push_back(std::move(row));
     return Status();
   }

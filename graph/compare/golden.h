@@ -41,6 +41,9 @@ struct GoldenRow {
   int output = 0;
   TensorType whole;
   ShardFit fit;
+  // ToText of PatternOf (pattern.h) for what the fit's distance is between; of the first row that
+  // differs only.
+  std::string pattern;
   Standing standing = Standing::kSame;
 };
 

@@ -170,6 +170,23 @@ int ShardFit::RankToBlame() const {
   return odd.empty() ? -1 : odd.front();
 }
 
+std::optional<MeasuredPair> MeasuredBy(const ShardFit& fit, const std::vector<Tensor>& ranks,
+                                       const Tensor& whole) {
+  const Sharding& sharding = fit.sharding;
+  if (sharding.kind == Kind::kNone) return std::nullopt;
+  if (sharding.kind != Kind::kEqual && sharding.kind != Kind::kPieces) {
+    Result<Tensor> total = Combine(ranks, sharding.kind);
+    if (!total.ok()) return std::nullopt;
+    return MeasuredPair{*std::move(total), whole};
+  }
+  const auto odd = std::find_if(fit.differing.begin(), fit.differing.end(),
+                                [](int64_t count) { return count > 0; });
+  const auto rank = odd == fit.differing.end() ? 0 : odd - fit.differing.begin();
+  return MeasuredPair{
+      ranks[static_cast<size_t>(rank)],
+      PartOf(whole, sharding, static_cast<int>(rank), static_cast<int>(ranks.size()))};
+}
+
 std::vector<ShardFit> AllFits(const std::vector<Tensor>& ranks, const Tensor& whole,
                               const Allowance& allowance) {
   std::vector<ShardFit> fits;

@@ -3,6 +3,7 @@
 #define NPUMESH_GRAPH_COMPARE_SHARDS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,15 @@ struct ShardFit {
 // when no sharding has the right shapes. REQUIRES: at least one rank.
 ShardFit FitShards(const std::vector<Tensor>& ranks, const Tensor& whole,
                    const Allowance& allowance, Sharding::Kind reduced = Sharding::Kind::kNone);
+
+// What the distance of a fit is between: the part of the lowest rank that differs, else of rank 0,
+// or partial results put together, and what the whole has there. Nullopt for kNone.
+struct MeasuredPair {
+  Tensor mine;
+  Tensor expected;
+};
+std::optional<MeasuredPair> MeasuredBy(const ShardFit& fit, const std::vector<Tensor>& ranks,
+                                       const Tensor& whole);
 
 // Every form that the shapes allow, in the order in which they are tried. REQUIRES: as FitShards.
 std::vector<ShardFit> AllFits(const std::vector<Tensor>& ranks, const Tensor& whole,

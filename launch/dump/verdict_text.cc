@@ -112,6 +112,7 @@ std::vector<std::string> GoldenVerdictLines(const GoldenReport& report, const Go
       distance.reason.empty()
           ? fmt::format("{} elements differ, max abs {:.6g}", distance.differing, distance.max_abs)
           : distance.reason)};
+  if (!first.pattern.empty()) lines[0] += "; " + first.pattern;
   if (blame.shard) lines.push_back(PrintableMessage(ToText(*blame.shard)));
   return lines;
 }

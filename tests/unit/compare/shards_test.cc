@@ -4,6 +4,9 @@
 
 #include <numeric>
 
+#include "graph/compare/golden.h"
+#include "graph/ir/graph_builder.h"
+#include "graph/ops/builtin_ops.h"
 #include "runtime/base/float16.h"
 
 namespace npumesh {
@@ -151,6 +154,56 @@ TEST(FitShards, ShapesThatHaveNothingToDoWithEachOther) {
   EXPECT_EQ(FitShards({Whole({2, 2}), Whole({2, 2})}, Whole({4, 4}), {}).sharding.kind,
             Kind::kNone);
   EXPECT_EQ(FitShards({Whole({2}), Whole({3})}, Whole({5}), {}).sharding.kind, Kind::kNone);
+}
+
+Tensor Scaled(const Tensor& tensor, float factor) {
+  std::vector<float> values(tensor.as<float>().begin(), tensor.as<float>().end());
+  for (float& value : values) value *= factor;
+  return Tensor::FromVector(tensor.type(), values);
+}
+
+// What N ranks hold of the output of "y" against the whole, as `run --golden` says it.
+std::string PatternOfGolden(const std::vector<Tensor>& ranks, const Tensor& whole,
+                            Sharding::Kind reduced) {
+  GraphBuilder g;
+  const Value x = g.Data("x", whole.type());
+  g.Output({g.Op("Relu", {{"x", x}}, {}, "y")});
+  const Result<Model> model = g.Build();
+  std::vector<MemorySource> sources;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    sources.emplace_back("rank " + std::to_string(rank));
+    sources.back().Add("y", "Relu", Side::kOutput, 0, ranks[rank]);
+  }
+  MemorySource golden("whole");
+  golden.Add("y", "Relu", Side::kOutput, 0, whole);
+  RankSources pointers;
+  for (const MemorySource& source : sources) pointers.push_back(&source);
+  const Result<OperatorOrder> order = OperatorOrder::FromGraph(model->graph, BuiltinOps());
+  const Result<GoldenReport> report =
+      CompareRanksWithWhole(pointers, golden, {{"y", {"y", reduced, false}}}, *order, {});
+  EXPECT_TRUE(report.ok()) << report.status().ToString();
+  if (!report.ok() || report->First() == nullptr) return "no operator differs";
+  return report->First()->pattern;
+}
+
+// The words of `dump compare` were missing where N ranks are compared with one.
+TEST(GoldenRow, NamesTheKindOfMistake) {
+  const Tensor whole = Whole({8, 16});
+  std::vector<Tensor> pieces = Split(whole, {Kind::kPieces, 1, 1}, 4);
+  pieces[2] = Scaled(pieces[2], 0.5f);
+  EXPECT_EQ(PatternOfGolden(pieces, whole, Kind::kNone),
+            "a constant factor: every element is 0.5 times what is expected");
+  std::vector<Tensor> wholes(4, whole);
+  EXPECT_EQ(PatternOfGolden(wholes, whole, Kind::kNone), "no operator differs");
+  wholes[1] = Scaled(whole, 0);
+  EXPECT_EQ(PatternOfGolden(wholes, whole, Kind::kNone), "all elements are zero");
+  // Each of four ranks adds half of the whole.
+  const std::vector<Tensor> halves(4, Scaled(whole, 0.5f));
+  EXPECT_EQ(PatternOfGolden(halves, whole, Kind::kSum),
+            "a constant factor: every element is 2 times what is expected");
+  std::vector<Tensor> one = Split(whole, {Kind::kPieces, 0, 1}, 2);
+  one[1] = Changed(one[1], 3, 77);
+  EXPECT_EQ(PatternOfGolden(one, whole, Kind::kNone), "");
 }
 
 }  // namespace
