@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "launch/commands/answer.h"
+#include "launch/commands/versions.h"
 #include "launch/profile/joined_trace.h"
 #include "launch/profile/machine_limits.h"
 #include "launch/profile/profile_compare.h"
@@ -76,7 +77,8 @@ Result<Answer> ShowProfile(const ProfileOptions& options) {
     }
   }
   if (!options.html.empty()) {
-    const ProfilePageText page = ProfilePage(profiles, clock, facts, limits);
+    const ProfilePageText page =
+        ProfilePage(profiles, clock, facts, limits, OriginOf("npumesh profile " + options.folder));
     NPUMESH_RETURN_IF_ERROR(WriteFile(options.html, page.html, FileKind::kData));
     if (page.left_out != 0) {
       AddOmission(answer, fmt::format("the timeline of {} has the {} shortest spans only as shares "

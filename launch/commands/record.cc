@@ -1,7 +1,9 @@
 // `npumesh record`: joins the flight records of all ranks and says what went wrong.
 #include "launch/commands/answer.h"
+#include "launch/commands/versions.h"
 #include "launch/record/joined_json.h"
 #include "launch/record/record_join.h"
+#include "launch/record/record_page.h"
 #include "launch/record/timeline.h"
 #include "runtime/base/secure_file.h"
 
@@ -11,6 +13,7 @@ namespace {
 struct RecordOptions {
   std::string folder;
   std::string timeline;  // empty: not written
+  std::string html;      // the same
   bool as_json = false;
 };
 
@@ -22,13 +25,18 @@ Result<Answer> JoinRecords(const RecordOptions& options) {
     NPUMESH_RETURN_IF_ERROR(
         WriteFile(options.timeline, TimelineJson(records, joined), FileKind::kData));
   }
+  if (!options.html.empty()) {
+    const std::string page =
+        RecordPage(records, joined, OriginOf("npumesh record " + options.folder));
+    NPUMESH_RETURN_IF_ERROR(WriteFile(options.html, page, FileKind::kData));
+  }
   const bool good = joined.problems.empty();
   Answer answer{good ? 0 : 1, JoinedText(records, joined), RecordReport(records, joined)};
-  if (!good && options.timeline.empty()) {
-    answer.next = fmt::format(
-        "npumesh record {} --timeline trace.json: where every rank was when, "
-        "for ui.perfetto.dev",
-        options.folder);
+  if (!options.html.empty()) {
+    answer.next = fmt::format("open {} in a browser", options.html);
+  } else if (!good && options.timeline.empty()) {
+    answer.next = fmt::format("npumesh record {} --html record.html: where every rank was when",
+                              options.folder);
   }
   return answer;
 }
@@ -41,6 +49,7 @@ void AddRecord(CLI::App& app, Action& action) {
       app.add_subcommand("record", "Say from the flight records of all ranks what went wrong");
   AddFooter(*record, "a problem was found",
             {"NPUMESH_RECORD=records/ npumesh launch -n 4 -- run mp/",
+             "npumesh record records/ --html record.html",
              "npumesh record records/ --timeline trace.json"});
   record->add_option("folder", options->folder, "What NPUMESH_RECORD named")
       ->type_name("FOLDER")
@@ -48,6 +57,9 @@ void AddRecord(CLI::App& app, Action& action) {
   record
       ->add_option("--timeline", options->timeline,
                    "Write a trace for Perfetto or Chrome's about:tracing")
+      ->type_name("FILE");
+  record
+      ->add_option("--html", options->html, "Write a page: the verdict, and the calls of each rank")
       ->type_name("FILE");
   AddJsonFlag(*record, options->as_json);
   record->callback([options, &action] {

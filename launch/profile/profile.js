@@ -145,6 +145,35 @@ var profileView = (() => {
     return shares;
   }
 
+  // The parts of a rank's wall time, as fractions that add up to at most 1.
+  const PARTS = ["computing", "overlapped", "moving", "waiting", "preparing", "idle"];
+  function partsOf(row) {
+    const sum = PARTS.reduce((all, name) => all + row[`${name}_ns`], 0);
+    const whole = Math.max(row.wall_ns, sum, 1);
+    return PARTS.map((name) => ({ name, share: row[`${name}_ns`] / whole }));
+  }
+
+  // A roofline on double logarithmic axes: where the roof's corners and the operators are, in a box
+  // of width x height; null: no operator has operations and bytes that are known.
+  function rooflineOf(rows, limits, width, height) {
+    const known = limits ? rows.filter((row) => row.gflops > 0 && row.intensity > 0) : [];
+    if (known.length === 0) return null;
+    const ridge = limits.gflops / limits.gbytes;
+    const span = (values) => [Math.floor(Math.log10(Math.min(...values))), Math.ceil(Math.log10(Math.max(...values)))];
+    const [left, right] = span([...known.map((row) => row.intensity), ridge / 10, ridge * 10]);
+    const [bottom, top] = span([...known.map((row) => row.gflops), limits.gbytes * 10 ** left, limits.gflops * 1.01]);
+    const x = (intensity) => ((Math.log10(intensity) - left) / (right - left)) * width;
+    const y = (gflops) => height - ((Math.log10(gflops) - bottom) / Math.max(top - bottom, 1)) * height;
+    const roof = [10 ** left, ridge, 10 ** right].map((at) => ({ x: x(at), y: y(Math.min(limits.gflops, limits.gbytes * at)) }));
+    const decades = (from, to, place) => {
+      const all = [];
+      for (let power = from; power <= to; ++power) all.push({ value: 10 ** power, at: place(10 ** power) });
+      return all;
+    };
+    return { roof, across: decades(left, right, x), up: decades(bottom, top, y),
+      points: known.map((row) => ({ row, x: x(row.intensity), y: y(row.gflops), radius: 3 + 12 * Math.sqrt(row.share) })) };
+  }
+
   // Adds the sums that `rest` has for equal parts of the whole time to the pixels of a window.
   function addRest(rest, from, to, width, length, add) {
     const part = length / rest.parts;
@@ -230,7 +259,7 @@ var profileView = (() => {
     return lines;
   }
 
-  return { KIND, WAIT, sharesOf, undiff, rowsOf, laneOf, firstEndingAfter, visit, spanAt, matching, zoomed, within, tickStep, momentText, describe };
+  return { KIND, WAIT, PARTS, partsOf, rooflineOf, sharesOf, undiff, rowsOf, laneOf, firstEndingAfter, visit, spanAt, matching, zoomed, within, tickStep, momentText, describe };
 })();
 if (typeof module !== "undefined") module.exports = profileView;
 
@@ -657,6 +686,63 @@ if (typeof document !== "undefined") (() => {
   const parts = [time("wall", "wall_ns"), part("computing", "computing_ns"), part("overlapped", "overlapped_ns"),
     part("moving", "moving_ns"), part("waiting", "waiting_ns"), part("preparing", "preparing_ns"), part("idle", "idle_ns")];
   const number = (title, key) => ({ title, value: (row) => row[key] });
+  function showOrigin() {
+    byId("origin").textContent = [data.command, data.version, data.written].filter((text) => text).join(" \u00b7 ");
+  }
+  const partColour = (name) => ({ computing: colours[2], overlapped: colours[4], moving: colours[3],
+    waiting: `repeating-linear-gradient(135deg, ${colours.wait} 0 2px, ${colours.hatch} 2px 3px)`,
+    preparing: colours[7], idle: colours[1] })[name];
+  // A bar for each rank, with the parts of its time.
+  function showParts() {
+    const rows = data.facts.ranks;
+    byId("parts-legend").replaceChildren(...(rows.length === 0 ? [] : view.PARTS).map((name) => {
+      const box = element("i");
+      box.style.background = partColour(name);
+      return element("span", {}, box, name);
+    }));
+    byId("parts").replaceChildren(...rows.map((row) => {
+      const all = view.partsOf(row);
+      const said = all.map(({ name, share }) => `${name} ${npumesh.percent(share, 1)}`).join(", ");
+      const bar = element("div", { class: "bar", role: "img", "aria-label": said, title: said });
+      for (const { name, share } of all) {
+        const piece = element("span");
+        piece.style.width = `${100 * share}%`;
+        piece.style.background = partColour(name);
+        bar.append(piece);
+      }
+      return element("div", {}, element("span", {}, `rank ${row.rank}`), bar);
+    }));
+  }
+  function drawn(name, attributes, text) {
+    const made = document.createElementNS(byId("roofline").namespaceURI, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+  // Operators by type below what one core and memory allow.
+  function showRoofline() {
+    const width = 640, height = 280, left = 60, top = 16;
+    const picture = view.rooflineOf(data.facts.types, data.facts.limits, width, height);
+    const svg = byId("roofline");
+    svg.toggleAttribute("hidden", picture === null);
+    if (picture === null) return;
+    svg.setAttribute("viewBox", `0 0 ${width + left + 20} ${height + top + 50}`);
+    for (const { value, at } of picture.across) {
+      svg.append(drawn("path", { class: "axis", d: `M${left + at} ${top}v${height}` }),
+        drawn("text", { x: left + at, y: top + height + 18, "text-anchor": "middle" }, String(+value.toPrecision(1))));
+    }
+    for (const { value, at } of picture.up) {
+      svg.append(drawn("path", { class: "axis", d: `M${left} ${top + at}h${width}` }),
+        drawn("text", { x: left - 8, y: top + at + 4, "text-anchor": "end" }, String(+value.toPrecision(1))));
+    }
+    svg.append(drawn("path", { class: "roof", d: "M" + picture.roof.map(({ x, y }) => `${left + x} ${top + y}`).join("L") }));
+    for (const { row, x, y, radius } of picture.points) {
+      const circle = drawn("circle", { cx: left + x, cy: top + y, r: radius });
+      circle.append(drawn("title", {}, `${row.type}: ${npumesh.rate(row.gflops)} GFLOP/s, ${npumesh.percent(row.part_of_limit, 1)} of what ${row.limited_by} allows`));
+      svg.append(circle, drawn("text", { x: left + x + radius + 3, y: top + y + 4 }, row.type));
+    }
+    svg.append(drawn("text", { x: left, y: top + height + 40 }, "operations for each byte; upwards GFLOP/s; area: share of the time"));
+  }
   function showTables() {
     const { facts } = data;
     const text = (title, key) => ({ title, value: (row) => row[key] ?? "", isText: true });
@@ -667,8 +753,8 @@ if (typeof document !== "undefined") (() => {
       { title: "share", value: (row) => row.share, text: (row) => npumesh.percent(row.share, 1) },
       rate("GFLOP/s", "gflops"), rate("GB/s", "gbytes")];
     if (facts.limits) {
-      work.push({ title: "of roofline", value: (row) => (row.roofline_gflops ? row.gflops / row.roofline_gflops : null),
-        text: (row) => (row.roofline_gflops ? npumesh.percent(row.gflops, row.roofline_gflops) : "-") });
+      work.push({ title: "of its limit", value: (row) => row.part_of_limit,
+        text: (row) => (row.part_of_limit === null ? "-" : `${npumesh.percent(row.part_of_limit, 1)} of ${row.limited_by}`) });
     }
     const put = (id, columns, rows, none) => byId(id).replaceChildren(
       rows.length > 0 ? npumesh.table(columns, rows, id, 15) : element("p", { class: "faint" }, none));
@@ -687,12 +773,15 @@ if (typeof document !== "undefined") (() => {
     colours = npumesh.isDark() ? COLOURS.dark : COLOURS.light;
     hatch = makeHatch();
     showLegend();
+    showParts();
     redraw();
   }
 
+  showOrigin();
   showNotes();
   takeColours();
   showTables();
+  showRoofline();
   document.addEventListener("themechange", takeColours);
   byId("timeline").addEventListener("scroll", redraw);
   addEventListener("resize", resize);

@@ -54,6 +54,9 @@ json OperatorJson(const OperatorFacts& one, const std::optional<MachineLimits>& 
   if (limits) {
     object["roofline_gflops"] =
         one.intensity > 0 ? json(Roofline(*limits, one.intensity)) : json(nullptr);
+    const std::optional<NearLimit> near = NearLimitOf(one, *limits);
+    object["limited_by"] = near ? json(near->of) : json(nullptr);
+    object["part_of_limit"] = near ? json(near->part) : json(nullptr);
   }
   return object;
 }

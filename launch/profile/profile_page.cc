@@ -249,7 +249,7 @@ json NotesOf(const ProfileFacts& facts, const std::optional<MachineLimits>& limi
 
 std::string PageData(const std::vector<RankProfile>& profiles, const CommonClock& clock,
                      const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
-                     size_t most_spans, uint64_t& left_out) {
+                     const PageOrigin& origin, size_t most_spans, uint64_t& left_out) {
   LongestSpans selection(profiles, most_spans);
   left_out = selection.left_out();
   PageWriter writer(clock, selection);
@@ -259,16 +259,20 @@ std::string PageData(const std::vector<RankProfile>& profiles, const CommonClock
     ranks += writer.RankText(profiles[p], p);
   }
   CommandReport report = ProfileReport(facts, limits);
-  return fmt::format("{{\"facts\":{},\n\"notes\":{},\n\"length\":{},\n{},\n\"ranks\":[{}]}}",
-                     Dumped(report.details), Dumped(NotesOf(facts, limits, left_out)),
-                     clock.length_ns(), writer.TablesText(), ranks);
+  return fmt::format(
+      "{{\"command\":{},\"version\":{},\"written\":{},\n\"facts\":{},\n\"notes\":{},\n"
+      "\"length\":{},\n{},\n\"ranks\":[{}]}}",
+      Dumped(origin.command), Dumped(origin.version), Dumped(origin.written),
+      Dumped(report.details), Dumped(NotesOf(facts, limits, left_out)), clock.length_ns(),
+      writer.TablesText(), ranks);
 }
 
 ProfilePageText ProfilePage(const std::vector<RankProfile>& profiles, const CommonClock& clock,
                             const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
-                            size_t most_spans) {
+                            const PageOrigin& origin, size_t most_spans) {
   ProfilePageText page;
-  const std::string data = PageData(profiles, clock, facts, limits, most_spans, page.left_out);
+  const std::string data =
+      PageData(profiles, clock, facts, limits, origin, most_spans, page.left_out);
   const std::string title = fmt::format("npumesh profile: {}", CountText(profiles.size(), "rank")) +
                             (facts.command.empty() ? "" : ", " + facts.command);
   page.html = HtmlPage({.title = title,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/page/page.h"
 #include "launch/profile/clock_fit.h"
 #include "launch/profile/machine_limits.h"
 #include "launch/profile/profile_facts.h"
@@ -26,9 +27,10 @@ struct ProfilePageText {
 // The page is self-contained (launch/page/page.h). `most_spans` are drawn: the longest ones.
 ProfilePageText ProfilePage(const std::vector<RankProfile>& profiles, const CommonClock& clock,
                             const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
-                            size_t most_spans = kMostPageSpans);
+                            const PageOrigin& origin, size_t most_spans = kMostPageSpans);
 
 // What profile.js reads, one JSON object:
+//   command, version, written  where the page comes from
 //   facts   the object of `--json`
 //   notes   list of sentences above the timeline
 //   length  nanoseconds from the first span to the last
@@ -41,7 +43,7 @@ ProfilePageText ProfilePage(const std::vector<RankProfile>& profiles, const Comm
 //   memory  in each rank: {at, bytes}, at as begin
 std::string PageData(const std::vector<RankProfile>& profiles, const CommonClock& clock,
                      const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
-                     size_t most_spans, uint64_t& left_out);
+                     const PageOrigin& origin, size_t most_spans, uint64_t& left_out);
 
 }  // namespace npumesh
 

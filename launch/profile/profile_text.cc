@@ -183,19 +183,21 @@ std::string CollectiveTable(const std::vector<KindFacts>& collectives, const Lay
 
 }  // namespace
 
-std::string LimitText(const OperatorFacts& facts, const MachineLimits& limits) {
+std::optional<NearLimit> NearLimitOf(const OperatorFacts& facts, const MachineLimits& limits) {
+  constexpr const char* kMemory = "memory";
+  constexpr const char* kCore = "one core";
   if (facts.gflops > 0 && facts.intensity > 0) {
     const double roof = Roofline(limits, facts.intensity);
-    return fmt::format("{:.0f}% of what {} allows", 100 * facts.gflops / roof,
-                       roof < limits.gflops ? "memory" : "one core");
+    return NearLimit{facts.gflops / roof, roof < limits.gflops ? kMemory : kCore};
   }
-  if (facts.gflops > 0) {
-    return fmt::format("{:.0f}% of what one core allows", 100 * facts.gflops / limits.gflops);
-  }
-  if (facts.gbytes > 0) {
-    return fmt::format("{:.0f}% of what memory allows", 100 * facts.gbytes / limits.gbytes);
-  }
-  return "";
+  if (facts.gflops > 0) return NearLimit{facts.gflops / limits.gflops, kCore};
+  if (facts.gbytes > 0) return NearLimit{facts.gbytes / limits.gbytes, kMemory};
+  return std::nullopt;
+}
+
+std::string LimitText(const OperatorFacts& facts, const MachineLimits& limits) {
+  const std::optional<NearLimit> near = NearLimitOf(facts, limits);
+  return near ? fmt::format("{:.0f}% of what {} allows", 100 * near->part, near->of) : "";
 }
 
 std::string ClockText(const ProfileFacts& facts) {

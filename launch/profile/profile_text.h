@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "launch/profile/machine_limits.h"
 #include "launch/profile/profile_facts.h"
@@ -16,6 +17,14 @@ namespace npumesh {
 // pipe or a file; on a narrow one the tables have fewer and shorter columns.
 std::string ProfileText(const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
                         size_t most, int columns = 0);
+
+// What limits an operator, and the part of it that the operator reaches.
+struct NearLimit {
+  double part = 0;
+  std::string_view of;  // "memory", "one core"
+};
+// Nullopt: neither its operations nor its bytes are known.
+std::optional<NearLimit> NearLimitOf(const OperatorFacts& facts, const MachineLimits& limits);
 
 // "12 GFLOP/s are 10% of what memory allows"; empty: the operator's work is not known.
 std::string LimitText(const OperatorFacts& facts, const MachineLimits& limits);

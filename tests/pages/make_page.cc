@@ -1,6 +1,6 @@
 // Writes pages for the tests that open them: make_page profile <file> <ranks> <spans> of a made-up
 // run, make_page compare <file> <operators> of a made-up comparison, make_page graph <file>
-// <layers> of a made-up model.
+// <layers> of a made-up model, make_page record <file> of made-up flight records.
 #include <cstdio>
 #include <optional>
 
@@ -8,12 +8,14 @@
 #include "graph/ops/builtin_ops.h"
 #include "launch/dump/compare_page.h"
 #include "launch/profile/profile_page.h"
+#include "launch/record/record_page.h"
 #include "launch/view/graph_page.h"
 #include "launch/view/value_types.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 #include "tests/unit/launch/layered_model.h"
 #include "tests/unit/profile_view/profiles.h"
+#include "tests/unit/record/records.h"
 
 namespace npumesh::testing {
 namespace {
@@ -26,7 +28,10 @@ Status MakeProfilePage(const std::string& path, std::string_view ranks, std::str
   profiles.back().ended = false;  // so that the page has a warning
   const CommonClock clock(profiles);
   const ProfileFacts facts = FactsOf(profiles, CollectiveCalls(profiles), clock);
-  return WriteFile(path, ProfilePage(profiles, clock, facts, MachineLimits{100, 10}).html,
+  return WriteFile(path,
+                   ProfilePage(profiles, clock, facts, MachineLimits{100, 10},
+                               {"npumesh profile prof/", "npumesh 0", "today"})
+                       .html,
                    FileKind::kData);
 }
 
@@ -84,6 +89,25 @@ Status MakeGraphPage(const std::string& path, std::string_view layers) {
   return WriteFile(path, page, FileKind::kData);
 }
 
+// A rank that did not come, in the third call of four ranks.
+Status MakeRecordPage(const std::string& path) {
+  constexpr int kRanks = 4;
+  std::vector<RankRecord> records;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    RankRecord& record = records.emplace_back(RecordOf(rank, kRanks));
+    AddGroup(record, kTp, "tp", "0-3");
+    const uint64_t calls = rank == 2 ? 2 : 3;
+    for (uint64_t call = 1; call <= calls; ++call) {
+      AddCall(record, kTp, call, static_cast<int64_t>(call) * 10'000 + rank * 100);
+    }
+    if (rank != 2) CutAt(record, flight::Stage::kEntered);
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const Joined joined, Join(records));
+  return WriteFile(path,
+                   RecordPage(records, joined, {"npumesh record records/", "npumesh 0", "today"}),
+                   FileKind::kData);
+}
+
 Status MakePage(const std::vector<std::string>& arguments) {
   if (arguments.size() == 4 && arguments[0] == "profile") {
     return MakeProfilePage(arguments[1], arguments[2], arguments[3]);
@@ -94,6 +118,7 @@ Status MakePage(const std::vector<std::string>& arguments) {
   if (arguments.size() == 3 && arguments[0] == "graph") {
     return MakeGraphPage(arguments[1], arguments[2]);
   }
+  if (arguments.size() == 2 && arguments[0] == "record") return MakeRecordPage(arguments[1]);
   return Error(
       Code::kInvalidArgument,
       "usage: make_page profile <file> <ranks> <spans> | compare <file> <operators> | graph "

@@ -228,6 +228,10 @@ def look_at(browser, path, width, theme, pictures):
     expect("</script>" in browser.value("document.getElementById('operators').textContent"),
            "a name that looks like a script is not shown as text")
 
+    expect("npumesh profile prof/" in browser.value("document.getElementById('origin').textContent"),
+           "the page does not say where it comes from")
+    bars = browser.value("document.querySelectorAll('#parts .bar').length")
+    expect(bars == browser.value("npumesh.data.facts.ranks.length") > 0, f"{bars} bars of parts")
     # The second lane of the first rank is that of computations: its first span is a product.
     browser.value("document.getElementById('timeline').scrollIntoView({block: 'start'})")
     for _ in range(5):
@@ -373,6 +377,28 @@ def open_large_comparison(browser, path):
     expect(took < OPENS_WITHIN_S and drawn < OPENS_WITHIN_S, "too slow")
 
 
+def look_at_record(browser, path, width, theme, pictures):
+    browser.open(path, width, theme, COMPARISON_DRAWN)
+    text = lambda name: browser.value(f"document.getElementById('{name}').textContent")
+    expect("npumesh record records/" in text("origin"), "the page does not say where it comes from")
+    expect("Look first at rank 2" in text("verdict"), f"the verdict is {text('verdict')!r}")
+    expect(browser.value("document.querySelector('#lanes .blamed').textContent").startswith("rank 2"), "not marked")
+    expect(browser.value("document.querySelectorAll('#lanes .open').length") == 3, "not three calls never left")
+    whole = text("span")
+    browser.value("document.getElementById('zoom-in').click()")
+    expect(text("span") != whole, "zooming shows the same")
+    browser.value("document.getElementById('all').click()")
+    expect(text("span") == whole, "all is another time than before")
+    browser.value("document.querySelector('#lanes .open').dispatchEvent(new MouseEvent('click'))")
+    expect("never left" in text("said"), f"a click says {text('said')!r}")
+    cut = browser.value(CUT_TEXTS)
+    expect(not cut, f"cut: {cut}")
+    if pictures:
+        browser.picture(os.path.join(pictures, f"record_{width}_{theme}.png"))
+    expect(not browser.problems(), f"problems: {browser.problems()}")
+    print(f"ok record, {width} pixels, {theme}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("make_page")
@@ -392,6 +418,8 @@ def main():
         subprocess.run([options.make_page, "compare", many, "5000"], check=True)
         graph = os.path.join(folder, "graph.html")
         subprocess.run([options.make_page, "graph", graph, "24"], check=True)
+        record = os.path.join(folder, "record.html")
+        subprocess.run([options.make_page, "record", record], check=True)
         browser = Browser(options.chromium, os.path.join(folder, "user"))
         try:
             for width in (1400, 390):
@@ -399,6 +427,7 @@ def main():
                     look_at(browser, small, width, theme, options.pictures)
                     look_at_comparison(browser, compared, width, theme, options.pictures)
                     look_at_graph(browser, graph, width, theme, options.pictures)
+                    look_at_record(browser, record, width, theme, options.pictures)
             open_large_comparison(browser, many)
             took = min(browser.open(large, 1400, "light") for _ in range(3))
             print(f"{options.spans} spans open in {took:.2f} s")

@@ -16,7 +16,7 @@ def main():
         print("skipped: node is not installed")
         return SKIPPED
     for script in ("launch/page/page.js", "launch/profile/profile.js", "launch/dump/compare.js",
-                   "launch/page/drawing.js", "launch/view/graph.js"):
+                   "launch/page/drawing.js", "launch/view/graph.js", "launch/record/record.js"):
         subprocess.run([node, "--check", os.path.join(root, script)], check=True)
         print(f"ok {script} is a script")
     test = os.path.join(root, "tests/pages/page_scripts_test.js")

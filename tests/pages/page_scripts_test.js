@@ -8,6 +8,7 @@ const view = require(path.join(root, "launch/profile/profile.js"));
 const compare = require(path.join(root, "launch/dump/compare.js"));
 const drawing = require(path.join(root, "launch/page/drawing.js"));
 const graph = require(path.join(root, "launch/view/graph.js"));
+const record = require(path.join(root, "launch/record/record.js"));
 
 const tests = {
   // Against the cell of each index by itself.
@@ -229,6 +230,59 @@ const tests = {
     assert.strictEqual(view.momentText(178123456, 1), "178.123456 ms");
     assert.strictEqual(view.momentText(0, 100), "0 ns");
     assert.strictEqual(view.momentText(2e9, 5e8), "2.0 s");
+  },
+
+  partsOfARankAddUpToItsTime() {
+    const row = { wall_ns: 100, computing_ns: 50, overlapped_ns: 0, moving_ns: 10, waiting_ns: 20, preparing_ns: 0, idle_ns: 20 };
+    const share = (name) => view.partsOf(row).find((part) => part.name === name).share;
+    assert.strictEqual(share("computing"), 0.5);
+    assert.strictEqual(share("idle"), 0.2);
+    assert.strictEqual(view.partsOf({ ...row, wall_ns: 0, computing_ns: 0, moving_ns: 0, waiting_ns: 0, idle_ns: 0 })[0].share, 0);
+  },
+
+  operatorsStandBelowTheRoof() {
+    const limits = { gflops: 100, gbytes: 10 };
+    assert.strictEqual(view.rooflineOf([{ gflops: 5, intensity: 1 }], null, 640, 280), null);
+    assert.strictEqual(view.rooflineOf([{ gflops: null, intensity: null }], limits, 640, 280), null);
+    const picture = view.rooflineOf([{ gflops: 20, intensity: 4, share: 0.5 }, { gflops: 100, intensity: 100, share: 0.1 }], limits, 640, 280);
+    // The ridge, where 10 operations meet each byte, and the roof to its right are equally high.
+    assert.strictEqual(picture.roof[1].y, picture.roof[2].y);
+    assert.ok(picture.roof[0].y > picture.roof[1].y);
+    const [below, at] = picture.points;
+    assert.ok(below.y > at.y && below.x < at.x);
+    assert.ok(Math.abs(at.y - picture.roof[1].y) < 1e-9);
+    for (const { x, y } of [...picture.points, ...picture.roof]) assert.ok(x >= 0 && x <= 640 && y >= 0 && y <= 280);
+  },
+
+  lanesOfARecordHaveCallsAndWhomTheyWaitedFor() {
+    const call = (pid, ts, dur, status = "OK") => ({ ph: "X", name: "a (allreduce)", cat: "collective", pid, tid: 0, ts, dur, args: { status } });
+    const wait = (pid, ts, dur, name) => ({ ph: "X", name, cat: "wait", pid, tid: 0, ts, dur });
+    const lanes = record.lanesOf([
+      { ph: "M", name: "process_name", pid: 1, tid: 0, args: { name: "rank 1 (h)" } },
+      { ph: "M", name: "thread_name", pid: 1, tid: 0, args: { name: "tp" } },
+      call(1, 5, 10), wait(1, 5, 0, "wait for arrival"), call(0, 0, 20, "never left"), wait(0, 0, 20, "wait for rank 1"),
+      { ph: "i", name: "look here", pid: 1, tid: 0, ts: 30 }]);
+    assert.deepStrictEqual(lanes.map((rank) => rank.rank), [0, 1]);
+    assert.strictEqual(lanes[1].title, "rank 1 (h)");
+    assert.strictEqual(lanes[1].tracks[0].name, "tp");
+    const [stuck] = lanes[0].tracks[0].calls;
+    assert.deepStrictEqual([stuck.open, stuck.waited, stuck.wait], [true, 20, "wait for rank 1"]);
+    assert.strictEqual(lanes[1].tracks[0].calls[0].open, false);
+    assert.deepStrictEqual(record.spanOf(lanes), { from: 0, to: 30 });
+    assert.deepStrictEqual(record.spanOf([]), { from: 0, to: 1 });
+  },
+
+  ofManyCallsInViewTheLongestAreDrawn() {
+    const calls = Array.from({ length: 100 }, (_, i) => ({ from: i, to: i + (i % 10) / 10 }));
+    assert.strictEqual(record.visible(calls, { from: 10.95, to: 20.05 }, 50).length, 9 + 1);
+    assert.ok(record.visible(calls, { from: 0, to: 100 }, 10).every((one) => one.to - one.from > 0.85));
+  },
+
+  aWindowStaysInTheWhole() {
+    const whole = { from: 0, to: 100 };
+    assert.deepStrictEqual(record.zoomed(whole, 0.5, whole), { from: 25, to: 75 });
+    assert.deepStrictEqual(record.zoomed({ from: 0, to: 50 }, 4, whole), whole);
+    assert.deepStrictEqual(record.within({ from: 90, to: 120 }, whole), { from: 70, to: 100 });
   },
 
   searchIgnoresCase() {

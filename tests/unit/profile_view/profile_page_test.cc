@@ -6,6 +6,8 @@
 #include "launch/page/page.h"
 #include "launch/page/page_text.h"
 #include "launch/profile/page_script.h"
+#include "launch/profile/profile_json.h"
+#include "launch/profile/profile_text.h"
 #include "runtime/base/json.h"
 #include "tests/unit/profile_view/profiles.h"
 
@@ -25,7 +27,7 @@ size_t CountOf(const std::string& text, std::string_view part) {
 ProfilePageText PageOf(const std::vector<RankProfile>& profiles, size_t most = kMostPageSpans) {
   const CommonClock clock(profiles);
   const ProfileFacts facts = FactsOf(profiles, CollectiveCalls(profiles), clock);
-  return ProfilePage(profiles, clock, facts, std::nullopt, most);
+  return ProfilePage(profiles, clock, facts, std::nullopt, {"typed", "1.2", "today"}, most);
 }
 
 json DataIn(const std::string& html) {
@@ -79,6 +81,9 @@ TEST(ProfilePageTest, TheDataHaveEverySpan) {
   EXPECT_EQ(spans, profiles[0].spans.size() + profiles[1].spans.size());
   EXPECT_EQ(data.at("ranks")[0].at("lanes")[0].at("name"), "steps");
   EXPECT_EQ(data.at("facts").at("world_size"), 2);
+  EXPECT_EQ(data.at("command"), "typed");
+  EXPECT_EQ(data.at("version"), "1.2");
+  EXPECT_EQ(data.at("written"), "today");
 }
 
 TEST(ProfilePageTest, LeavesOutTheShortestSpans) {
@@ -94,6 +99,30 @@ TEST(ProfilePageTest, LeavesOutTheShortestSpans) {
   const json& sums = rest.at("sums").at("2");
   EXPECT_EQ(sums.size(), rest.at("parts").get<size_t>());
   EXPECT_EQ(rest.at("sums").size(), 1u);
+}
+
+// The page said "-" where the terminal said "1% of what memory allows".
+TEST(ProfilePageTest, SaysOfEachOperatorHowNearItIsToItsLimit) {
+  const MachineLimits limits{100, 10};
+  OperatorFacts by_bytes;
+  by_bytes.gbytes = 1;
+  OperatorFacts by_both;
+  by_both.gflops = 20;
+  by_both.gbytes = 5;
+  by_both.intensity = 4;  // left of the ridge: memory allows 40 GFLOP/s
+  OperatorFacts by_core = by_both;
+  by_core.intensity = 50;
+  EXPECT_EQ(LimitText(by_bytes, limits), "10% of what memory allows");
+  EXPECT_EQ(LimitText(by_both, limits), "50% of what memory allows");
+  EXPECT_EQ(LimitText(by_core, limits), "20% of what one core allows");
+  EXPECT_EQ(LimitText(OperatorFacts(), limits), "");
+  ProfileFacts facts;
+  facts.types = {by_bytes, OperatorFacts()};
+  const json types = ProfileReport(facts, limits).details.at("types");
+  EXPECT_EQ(types[0].at("limited_by"), "memory");
+  EXPECT_EQ(types[0].at("part_of_limit"), 0.1);
+  EXPECT_TRUE(types[1].at("limited_by").is_null());
+  EXPECT_TRUE(types[1].at("part_of_limit").is_null());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "launch/record/joined_json.h"
+#include "launch/record/record_page.h"
 #include "launch/record/timeline.h"
 #include "runtime/base/json.h"
 #include "tests/unit/record/records.h"
@@ -436,6 +437,30 @@ TEST(Timeline, SaysWhoDidNotCome) {
 
 TEST(Timeline, OfAnOrderlyRunHasNoVerdict) {
   EXPECT_TRUE(EventsWith(OrderlyRun(2, 2), "cat", "verdict").empty());
+}
+
+// Names that ranks gave are text, wherever they stand.
+TEST(RecordPage, HasTheVerdictAndTheCallsAndNoForeignMarkup) {
+  std::vector<RankRecord> records = OrderlyRun(2, 3);
+  CutAt(records[0], flight::Stage::kEntered);
+  records[1].calls.pop_back();
+  records[0].host = "</script><b>";
+  const Joined joined = MustJoin(records);
+  const std::string page = RecordPage(records, joined, {"typed", "1.2", "today"});
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+  for (const char* foreign : {"http://", "https://", "innerHTML", "</script><b>"}) {
+    EXPECT_THAT(page, ::testing::Not(HasSubstr(foreign)));
+  }
+  const std::string open = "<script type=\"application/json\" id=\"data\">";
+  const size_t begin = page.find(open) + open.size();
+  const auto data = nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin),
+                                          nullptr, /*allow_exceptions=*/false);
+  ASSERT_TRUE(data.is_object());
+  EXPECT_EQ(data.at("version"), "1.2");
+  EXPECT_EQ(data.at("problems").size(), joined.problems.size());
+  EXPECT_EQ(data.at("report").at("ranks").size(), 2u);
+  EXPECT_EQ(data.at("report").at("look_first_at").at("ranks"), joined.blame.ranks);
+  EXPECT_EQ(data.at("trace"), nlohmann::json::parse(TimelineJson(records, joined)));
 }
 
 }  // namespace

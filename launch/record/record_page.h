@@ -1,0 +1,21 @@
+// The flight records as one page: the verdict, who waits for whom, and a lane for each rank.
+#ifndef NPUMESH_LAUNCH_RECORD_RECORD_PAGE_H_
+#define NPUMESH_LAUNCH_RECORD_RECORD_PAGE_H_
+
+#include <string>
+#include <vector>
+
+#include "launch/page/page.h"
+#include "launch/record/record_join.h"
+
+namespace npumesh {
+
+// The page is self-contained (launch/page/page.h). Its data: `command`, `version` and `written` of
+// `origin`, `problems` (a list of sentences), `report` (the object of --json) and `trace`
+// (TimelineJson).
+std::string RecordPage(const std::vector<RankRecord>& records, const Joined& joined,
+                       const PageOrigin& origin);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_LAUNCH_RECORD_RECORD_PAGE_H_
