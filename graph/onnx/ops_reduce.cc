@@ -4,14 +4,19 @@
 namespace npumesh {
 namespace {
 
+// A fold of ours (without its D) of a value over the axes of the node.
+using PlainFold = std::function<Value(const std::string& type, Value x, bool keep)>;
+
 // What is done before and after the elements are folded; empty: nothing.
 struct FoldRule {
-  std::string type;  // of ours, without its D
+  std::string type = {};  // of ours, without its D; empty where `fold` folds
   std::function<Value(Lowering&, Value)> before = {};
   std::function<Value(Lowering&, Value)> behind = {};
   std::string flags = {};  // of ours for bool
-  bool wide = false;       // halves are computed in float32
-  bool real = false;       // integers are computed in double, and lose the fraction
+  // Folds by several operators of ours.
+  std::function<Value(Lowering&, Value, bool keep, const PlainFold&)> fold = {};
+  bool wide = false;  // halves are computed in float32
+  bool real = false;  // integers are computed in double, and lose the fraction
 };
 
 Value Squared(Lowering& at, Value x) {
@@ -29,9 +34,6 @@ Value Root(Lowering& at, Value x) {
 Value Logarithm(Lowering& at, Value x) {
   return at.Unary("Log", x);
 }
-
-// A fold of ours (without its D) of a value over the axes of the node.
-using PlainFold = std::function<Value(const std::string& type, Value x, bool keep)>;
 
 // log(sum(e^(x - m))) + m, where m is the largest element.
 Value LogSumExp(Lowering& at, Value x, bool keep, const PlainFold& fold) {
@@ -79,8 +81,8 @@ Value FoldedBy(Lowering& at, const std::string& type, Value x, bool keep,
 Value Folded(Lowering& at, const FoldRule& rule, Value x,
              const std::optional<std::vector<int64_t>>& known) {
   const bool keep = at.Int("keepdims", 1) != 0;
-  if (rule.type == "LogSumExp") {
-    return LogSumExp(at, x, keep, [&](const std::string& type, Value v, bool keeps) {
+  if (rule.fold) {
+    return rule.fold(at, x, keep, [&](const std::string& type, Value v, bool keeps) {
       return FoldedBy(at, type, v, keeps, known);
     });
   }
@@ -167,7 +169,7 @@ void AddReduceRows(std::vector<OnnxOp>& rows) {
       Fold("ReduceL2",
            {.type = "ReduceSum", .before = Squared, .behind = Root, .wide = true, .real = true}),
       Fold("ReduceLogSum", {.type = "ReduceSum", .behind = Logarithm, .wide = true, .real = true}),
-      {"ReduceLogSumExp", 1, Reduction({.type = "LogSumExp", .wide = true, .real = true}),
+      {"ReduceLogSumExp", 1, Reduction({.fold = LogSumExp, .wide = true, .real = true}),
        "ReduceMaxD, Exp, ReduceSumD, Log", kForm},
       Fold("ReduceMax", {.type = "ReduceMax", .flags = "ReduceAny"}, kFormOfLimit),
       Fold("ReduceMean", {.type = "ReduceMean"}),

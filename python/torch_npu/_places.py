@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import os
 from typing import Any, Callable, Optional
 
 import torch
@@ -51,10 +52,36 @@ def is_npu_name(value: Any) -> bool:
     return isinstance(value, str) and (value == "npu" or value.startswith("npu:"))
 
 
+def device_count() -> int:
+    """The ranks of this host that the launcher has started, 1 without a launcher: torch_npu counts
+    the devices of a host, and each rank has one."""
+    for name in ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE"):
+        value = os.environ.get(name, "")
+        if value.isdigit() and int(value) > 0:
+            return int(value)
+    return 1
+
+
+def check_index(index: int, device: Any) -> int:
+    """The index that `device` names. Errors: RuntimeError, as the vendor's, when the host has no such
+    device."""
+    if 0 <= index < device_count():
+        return index
+    raise RuntimeError(
+        f"torch_npu: device {device!r}: NPU error, error code is 107001 (ACL_ERROR_RT_INVALID_DEVICEID): "
+        f"Invalid device ID. Check whether the device ID is valid: expected an index from 0 to "
+        f"{device_count() - 1}, the ranks of this host; start more ranks, or name another device")
+
+
 def host(device: Any) -> Any:
     """The CPU for what names an npu: "npu", "npu:0", torch.device("npu"), an index. Anything else as
-    it is."""
-    return CPU if place_named(device) is Place.NPU else device
+    it is. Errors: RuntimeError when the host has no npu of that index."""
+    if place_named(device) is not Place.NPU:
+        return device
+    index = device if isinstance(device, int) else torch.device(device).index
+    if index is not None and index != -1:  # -1: the current one
+        check_index(index, device)
+    return CPU
 
 
 def place_named(device: Any) -> Optional[Place]:

@@ -155,6 +155,14 @@ class Device(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "device of npu"):
             torch.npu.set_device("meta")
 
+    def test_a_tensor_goes_to_no_device_that_the_host_lacks(self):
+        x = torch.ones(2)
+        self.assertEqual(x.to("npu:0").tolist(), [1, 1])
+        for go in (lambda: x.to("npu:7"), lambda: x.to(7), lambda: x.to(torch.device("npu:7")),
+                   lambda: torch.zeros(2, device="npu:7"), lambda: x.npu(7)):
+            with self.assertRaisesRegex(RuntimeError, "error code is 107001 .*Invalid device ID"):
+                go()
+
     def test_other_devices_stay(self):
         self.assertEqual(torch.zeros(2, device="meta").device.type, "meta")
         self.assertEqual(torch.ones(2).to("meta").device.type, "meta")

@@ -4,13 +4,18 @@
 #define NPUMESH_TESTS_UNIT_PLANTED_FAULTS_H_
 
 #include <cstdlib>
-#include <string>
+
+#include "runtime/base/parse.h"
 
 namespace npumesh {
 
+// A number that cannot be read plants none, which tests notice.
 inline int PlantedFaults(int in_ci) {
   const char* const wanted = std::getenv("NPUMESH_TEST_FAULTS");  // NOLINT: before any thread
-  return wanted == nullptr ? in_ci : std::stoi(wanted);
+  if (wanted == nullptr) return in_ci;
+  constexpr int64_t kMost = 1'000'000;
+  const Result<int64_t> faults = ParseInt(wanted, 1, kMost, "NPUMESH_TEST_FAULTS");
+  return faults.ok() ? static_cast<int>(*faults) : 0;
 }
 
 }  // namespace npumesh

@@ -394,6 +394,14 @@ void FillCapacities(const Routes& plan, const KernelArgs& args) {
   }
 }
 
+// The probability of an entry as element `at` of `out`, where probabilities are given.
+void StoreProb(const Routes& plan, const KernelArgs& args, const Entry& entry, void* out,
+               int64_t at) {
+  if (!plan.probs.given()) return;
+  const float prob = plan.probs.At(args, entry.prob);
+  StoreNumbers(plan.probs_type, &prob, out, at, 1);
+}
+
 Status RunPermuteWithMap(const Permute& plan, const KernelArgs& args) {
   if (plan.padded) {
     FillCapacities(plan, args);
@@ -406,9 +414,7 @@ Status RunPermuteWithMap(const Permute& plan, const KernelArgs& args) {
   for (int64_t i = 0; i < plan.count(); ++i) {
     const Entry& entry = plan.entries(args)[i];
     indices[i] = static_cast<int32_t>(plan.padded ? entry.token : entry.row);
-    if (!plan.probs.given()) continue;
-    const float prob = plan.probs.At(args, entry.prob);
-    StoreNumbers(plan.probs_type, &prob, args.out[1], entry.row, 1);
+    StoreProb(plan, args, entry, args.out[1], entry.row);
   }
   return Status();
 }
@@ -514,9 +520,7 @@ Status RunUnpermuteWithMap(const Routes& plan, const KernelArgs& args) {
     const Entry& entry = plan.entries(args)[i];
     rows[i] = static_cast<int32_t>(entry.row);
     tokens[i] = static_cast<int32_t>(entry.token);
-    if (!plan.probs.given()) continue;
-    const float prob = plan.probs.At(args, entry.prob);
-    StoreNumbers(plan.probs_type, &prob, args.out[3], plan.padded ? entry.row : i, 1);
+    StoreProb(plan, args, entry, args.out[3], plan.padded ? entry.row : i);
   }
   return Status();
 }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 import torch
 
 from .. import _engine
+from .._places import check_index, device_count
 from .._say import no_effect
 from . import amp, utils
 from ._limits import (
@@ -110,16 +110,6 @@ def init() -> None:
 _lazy_init = init
 
 
-def device_count() -> int:
-    """The ranks of this host that the launcher has started, 1 without a launcher: torch_npu counts
-    the devices of a host, and each rank has one."""
-    for name in ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE"):
-        value = os.environ.get(name, "")
-        if value.isdigit() and int(value) > 0:
-            return int(value)
-    return 1
-
-
 _current: Optional[int] = None
 
 
@@ -130,12 +120,7 @@ def current_device() -> int:
 
 def check_device(device: Any) -> int:
     """The index that a device names. Errors: RuntimeError when the host has no such device."""
-    index = utils._device_index(device)
-    if not 0 <= index < device_count():
-        raise RuntimeError(
-            f"torch_npu: device {device!r}: expected an index from 0 to {device_count() - 1}, the "
-            f"ranks of this host; start more ranks, or name another device")
-    return index
+    return check_index(utils._device_index(device), device)
 
 
 def set_device(device: Any) -> None:

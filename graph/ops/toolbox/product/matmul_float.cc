@@ -63,7 +63,7 @@ class FloatMatmul final : public Kernel {
   std::string WhyRatherNotPanels() {
     const bool native = plan_.x1.dtype == DataType::kBfloat16 && WhyNotNative().empty();
     if (!native) return "";
-    if (ComputesBy(dnnl::cpu_isa::avx512_core_amx)) return "this processor multiplies tiles";
+    if (ComputesBy(dnnl::cpu_isa::avx512_core_amx)) return "this processor has tiles (AMX)";
     const bool packed = plan_.x2_value != nullptr && plan_.x2.batch_is_one();
     return packed ? "" : "this processor multiplies bfloat16";
   }
