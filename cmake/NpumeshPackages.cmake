@@ -90,7 +90,7 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/packag
 set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 # Messages name pages ("see docs/config.md"), so they lie beside the program wherever it is installed.
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/npumesh COMPONENT doc)
+install(FILES README.md README.zh.md CHANGELOG.md LICENSE DESTINATION share/doc/npumesh COMPONENT doc)
 install(DIRECTORY docs DESTINATION share/doc/npumesh COMPONENT doc)
 
 include(CPack)

@@ -83,6 +83,12 @@ Status ParseFields(std::string_view text, const KindName& kind, Fault& fault) {
 
 }  // namespace
 
+std::vector<std::string_view> FaultKinds() {
+  std::vector<std::string_view> names;
+  for (const KindName& kind : kKinds) names.push_back(kind.name);
+  return names;
+}
+
 Result<Fault> ParseFault(std::string_view text) {
   const size_t colon = text.find(':');
   const KindName* const kind = FindKind(text.substr(0, colon));

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/ir/shape.h"
 #include "runtime/base/status.h"
@@ -33,6 +34,9 @@ struct Fault {
   std::chrono::milliseconds delay{0};  // kDelay
   int exit_code = 1;                   // kExit
 };
+
+// The words before the colon: "corrupt", "delay" ...
+std::vector<std::string_view> FaultKinds();
 
 // Errors (kInvalidArgument) quote the text and name the field: an unknown kind or field, a field
 // that is missing, given twice, out of range, or of another kind of fault.

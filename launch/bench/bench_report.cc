@@ -135,11 +135,19 @@ std::string TableRow(const BenchPoint& point, BenchLayout layout) {
   return row + "\n";
 }
 
+const BenchPoint* WorstPoint(std::span<const BenchPoint> points) {
+  const BenchPoint* worst = nullptr;
+  for (const BenchPoint& point : points) {
+    if (!point.p50_ratio() || !point.average_ratio()) continue;
+    if (worst == nullptr || *worst->p50_ratio() < *point.p50_ratio()) worst = &point;
+  }
+  return worst;
+}
+
 std::string SummaryText(std::span<const BenchPoint> points) {
   std::map<std::string, Ratios> by_operation;
   std::vector<std::string> order;
   Ratios all;
-  const BenchPoint* worst = nullptr;
   for (const BenchPoint& point : points) {
     if (!point.p50_ratio() || !point.average_ratio()) continue;
     if (!by_operation.contains(point.operation)) order.push_back(point.operation);
@@ -147,8 +155,8 @@ std::string SummaryText(std::span<const BenchPoint> points) {
       ratios->p50.push_back(*point.p50_ratio());
       ratios->average.push_back(*point.average_ratio());
     }
-    if (worst == nullptr || *worst->p50_ratio() < *point.p50_ratio()) worst = &point;
   }
+  const BenchPoint* const worst = WorstPoint(points);
   if (worst == nullptr) return "";
   std::string text = fmt::format(
       "# time of ours / time of MPI, geometric means; below 1 ours is "

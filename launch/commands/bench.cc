@@ -2,10 +2,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "launch/bench/bench_job.h"
-#include "launch/commands/command.h"
+#include "launch/commands/answer.h"
 #include "launch/commands/fail_together.h"
 #include "launch/commands/versions.h"
 #include "launch/pages/environment.h"
@@ -18,18 +19,45 @@
 namespace npumesh {
 namespace {
 
-using nlohmann::json;
+bool AnyFailed(const std::vector<BenchPoint>& points) {
+  return std::any_of(points.begin(), points.end(),
+                     [](const BenchPoint& point) { return point.check == "failed"; });
+}
+
+// What to do with what was measured; empty: nothing. `ranks` of the job.
+std::string NextOf(const std::vector<BenchPoint>& points, const BenchOptions& options, int ranks) {
+  if (AnyFailed(points)) {
+    return options.check == CheckMode::kVerbose
+               ? ""
+               : "the same with -c 2: each rank tells its first wrong element";
+  }
+  const BenchPoint* const worst = WorstPoint(points);
+  if (worst == nullptr) return "";
+  // Which algorithm is taken at the worst point, and why not others.
+  return fmt::format("npumesh launch -n {} -- bench {} -b {} -e {} --algorithms", ranks,
+                     worst->operation, worst->size, worst->size);
+}
 
 Status WriteJson(const std::vector<BenchPoint>& points, const BenchOptions& options,
-                 const BenchPlace& place) {
-  const json report = {{"npumesh", VersionsAsJson()},   {"note", kTimeNote},
-                       {"api", Name(options.api)},      {"ranks", place.ranks},
-                       {"hosts", place.nodes},          {"dtype", options.dtype_name},
-                       {"op", Name(options.reduce_op)}, {"iterations", options.iterations},
-                       {"warm_ups", options.warm_ups},  {"rounds", options.rounds},
-                       {"rotate", options.rotate},      {"barrier", options.barrier},
-                       {"points", ToJson(points)}};
-  return WriteFile(options.json, report.dump(2) + "\n", FileKind::kData);
+                 const BenchPlace& place, const std::string& next) {
+  CommandReport report;
+  report.verdict = AnyFailed(points) ? "failed" : "ok";
+  for (const BenchPoint& point : points) {
+    if (point.check != "failed") continue;
+    report.Add(Severity::kError,
+               fmt::format("{} of {} bytes gives wrong results", point.operation, point.size),
+               {{"operation", point.operation}, {"size", point.size}});
+  }
+  report.details = {{"npumesh", VersionsAsJson()},   {"note", kTimeNote},
+                    {"api", Name(options.api)},      {"ranks", place.ranks},
+                    {"hosts", place.nodes},          {"dtype", options.dtype_name},
+                    {"op", Name(options.reduce_op)}, {"iterations", options.iterations},
+                    {"warm_ups", options.warm_ups},  {"rounds", options.rounds},
+                    {"rotate", options.rotate},      {"barrier", options.barrier},
+                    {"points", ToJson(points)}};
+  if (!next.empty()) report.details["next"] = next;
+  return WriteFile(options.json, ToText(report, "bench", AnyFailed(points) ? 1 : 0),
+                   FileKind::kData);
 }
 
 // How much of the measuring is done, where a call costs a fixed time and a time for each byte.
@@ -116,16 +144,14 @@ class BenchRun {
   }
 
   int Finish() {
-    Say(SummaryText(points_));
+    const std::string next = NextOf(points_, options_, world_.size());
+    Say(SummaryText(points_) + NextLine(next));
     Status written;
     if (is_root() && !options_.json.empty()) {
-      written = WriteJson(points_, options_, job_.place());
+      written = WriteJson(points_, options_, job_.place(), next);
     }
     if (!agreement_.Reached(written)) return agreement_.exit_code();
-    for (const BenchPoint& point : points_) {
-      if (point.check == "failed") return 1;
-    }
-    return 0;
+    return AnyFailed(points_) ? 1 : 0;
   }
 
   World& world_;
@@ -266,7 +292,9 @@ void AddBench(CLI::App& app, Action& action) {
   bench->add_flag("--algorithms", words->algorithms,
                   "Measure nothing: say which algorithm is taken at each size, and why not others");
   AddAlgorithmLibraryOption(*bench);
-  bench->add_option("--json", words->json, "JSON file for everything the table shows, and more")
+  bench
+      ->add_option("--json", words->json,
+                   "JSON file for everything the table shows, and more (docs/json.md)")
       ->type_name("FILE");
   bench->callback([words, &action] { action = [words] { return RunBench(*words); }; });
 }

@@ -18,6 +18,7 @@
 
 #include "launch/commands/fail_together.h"
 #include "launch/commands/help_text.h"
+#include "launch/commands/validators.h"
 #include "launch/commands/versions.h"
 #include "launch/screen/progress_line.h"
 #include "launch/screen/screen.h"
@@ -51,9 +52,20 @@ std::string DidYouMean(std::string_view wanted, const std::vector<std::string>& 
   return near.empty() ? "" : fmt::format("; did you mean {}?", near[0]);
 }
 
+// Pages that `npumesh help` has beside the commands, and the words that print them.
+struct HelpTopic {
+  std::string_view name;
+  std::vector<std::string> words;
+};
+
 // `npumesh help run` is `npumesh run --help`.
 std::vector<std::string> HelpWords(std::vector<std::string> words) {
+  const HelpTopic topics[] = {{"config-options", {"config", "--markdown"}},
+                              {"variables", {"env", "--markdown"}}};
   words.erase(words.begin());
+  for (const HelpTopic& topic : topics) {
+    if (words.size() == 1 && words[0] == topic.name) return topic.words;
+  }
   words.push_back("--help");
   return words;
 }
@@ -80,6 +92,7 @@ std::string UnknownOption(const CLI::App& app) {
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) known.push_back("-" + name);
   }
   for (const std::string& word : app.remaining(true)) {
     const std::string option = word.substr(0, word.find('='));
@@ -107,7 +120,10 @@ int UsageFailure(const CLI::App& app, const CLI::ParseError& error) {
   const std::string command = ParsedCommand(app);
   const std::string full = command.empty() ? "npumesh" : "npumesh " + command;
   std::string what = UnknownSubCommand(app);
-  if (what.empty() && dynamic_cast<const CLI::ExtrasError*>(&error)) what = UnknownOption(app);
+  // An option that is not known may have kept the parser from a word that it requires.
+  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                     dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (what.empty() && extra) what = UnknownOption(app);
   if (what.empty()) what = error.what();
   const Outcome usage = Outcome::Usage(fmt::format("{}; see {} --help", what, full));
   // Every rank was started with the same words: they say so together, once.
@@ -161,6 +177,20 @@ bool PrintAdvice(std::string_view command, std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+// CLI11 takes -1 for the largest unsigned number.
+void RefuseNegatives(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_type_name() == "UINT") option->check(WholeNumberFromZero());
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    RefuseNegatives(*command);
+  }
+}
+
+}  // namespace
+
 void AddCommands(CLI::App& app, Action& action) {
   AddRun(app, action);
   AddLaunch(app, action);
@@ -184,6 +214,7 @@ void AddCommands(CLI::App& app, Action& action) {
   AddVersion(app, action);
   AddCompletion(app, action);
   AddMan(app, action);
+  RefuseNegatives(app);
 }
 
 namespace {
@@ -217,7 +248,9 @@ int RunNpumesh(int argc, const char* const* argv) {
   std::string versions = VersionsAsText();
   versions.pop_back();  // CLI11 ends the line
   app.set_version_flag("-V,--version", versions);
-  app.footer("Example:\n  npumesh launch -n 4 -- run mp/ --steps 10");
+  app.footer(
+      "npumesh help COMMAND says more; npumesh help config-options and npumesh help variables list "
+      "what can be set.\nExample:\n  npumesh launch -n 4 -- run mp/ --steps 10");
   Action action;
   AddCommands(app, action);
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);

@@ -1,10 +1,13 @@
 // `npumesh completion` and `npumesh man`: what shells and man(1) know of the commands.
 #include <filesystem>
 
+#include "graph/config/option_tables.h"
+#include "graph/inject/fault.h"
 #include "launch/commands/command.h"
 #include "launch/commands/completion_text.h"
 #include "launch/commands/option_facts.h"
 #include "launch/ranks/rank_circle.h"
+#include "launch/samples/samples.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -14,6 +17,21 @@ struct ManOptions {
   std::vector<std::string> command;  // "dump compare"; none: npumesh itself
   std::string folder;                // empty: to standard output
 };
+
+// What the parser takes as text and a shell can offer.
+ValuesOfKinds KnownValues(const CLI::App& app) {
+  ValuesOfKinds values;
+  CompilerConfig config;
+  SystemOptions session;
+  for (const Option& option : OptionsOf(config, session).rows) {
+    values["A.B.C=VALUE"].push_back(fmt::format("{}=", option.path));
+  }
+  for (const Sample& sample : AllSamples()) values["SAMPLE"].emplace_back(sample.name);
+  for (const CLI::App* command : SubCommands(app)) values["COMMAND"].push_back(command->get_name());
+  for (const std::string_view kind : FaultKinds())
+    values["FAULT"].push_back(fmt::format("{}:", kind));
+  return values;
+}
 
 // The command that the words name, below `app`.
 Result<const CLI::App*> Find(const CLI::App& app, const std::vector<std::string>& words) {
@@ -72,7 +90,8 @@ void AddCompletion(CLI::App& app, Action& action) {
       ->required();
   completion->callback([shell, &app, &action] {
     action = [shell, &app] {
-      Print(*shell == "bash" ? BashCompletion(app) : ZshCompletion(app));
+      const ValuesOfKinds values = KnownValues(app);
+      Print(*shell == "bash" ? BashCompletion(app, values) : ZshCompletion(app, values));
       return 0;
     };
   });
@@ -83,7 +102,7 @@ void AddMan(CLI::App& app, Action& action) {
   CLI::App* man = app.add_subcommand("man", "Print the manual page of a command, for man(1)");
   AddFooter(*man, "", {"npumesh man dump compare > npumesh-dump-compare.1"});
   man->add_option("command", options->command, "The words of a command; default: npumesh itself")
-      ->type_name("WORD");
+      ->type_name("COMMAND");
   man->add_option("--write", options->folder, "All pages from this command on, into this folder")
       ->type_name("FOLDER")
       ->check(CLI::ExistingDirectory);

@@ -7,38 +7,58 @@
 namespace npumesh {
 namespace {
 
-// What one command takes, as a case of the script: words, and for each option what follows it.
-std::string CaseOf(const CLI::App& command) {
+std::string_view WordOf(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kNone:
+      return "none";
+    case ValueKind::kFile:
+      return "file";
+    case ValueKind::kFolder:
+      return "folder";
+    case ValueKind::kChoice:
+      return "choice";
+    case ValueKind::kText:
+      break;
+  }
+  return "text";
+}
+
+// "kind=choice choices='a b'": what follows an option, or stands where a word is taken.
+std::string KindAndChoices(const OptionFacts& facts, const ValuesOfKinds& values) {
+  const auto known = values.find(facts.value);
+  const bool offers = known != values.end();
+  const std::vector<std::string>& choices = offers ? known->second : facts.choices;
+  return fmt::format("kind={} choices='{}'", WordOf(offers ? ValueKind::kChoice : facts.kind),
+                     fmt::join(choices, " "));
+}
+
+// What one command takes, as a case of the script: words, what stands where it takes a word, and
+// for each option what follows it.
+std::string CaseOf(const CLI::App& command, const ValuesOfKinds& values) {
   std::vector<std::string> words;
   for (const CLI::App* below : SubCommands(command)) words.push_back(below->get_name());
-  std::string values;
-  std::string_view positional = "none";
+  std::string options;
+  std::string positional;
   for (const OptionFacts& facts : AllFacts(command)) {
-    const std::string choices =
-        facts.kind == ValueKind::kChoice ? fmt::format("{}", fmt::join(facts.choices, " ")) : "";
-    const std::string_view kind = facts.kind == ValueKind::kNone     ? "none"
-                                  : facts.kind == ValueKind::kFile   ? "file"
-                                  : facts.kind == ValueKind::kFolder ? "folder"
-                                  : facts.kind == ValueKind::kChoice ? "choice"
-                                                                     : "text";
     if (facts.positional) {
-      positional = kind;
+      positional = "      positional_" + KindAndChoices(facts, values) + "\n";
+      positional.insert(positional.find(" choices=") + 1, "positional_");
       continue;
     }
     words.insert(words.end(), facts.names.begin(), facts.names.end());
     if (facts.value.empty()) continue;
-    values += fmt::format("        {}) kind={} choices='{}' ;;\n", fmt::join(facts.names, "|"),
-                          kind, choices);
+    options += fmt::format("        {}) {} ;;\n", fmt::join(facts.names, "|"),
+                           KindAndChoices(facts, values));
   }
   std::string text = fmt::format("    '{}')\n", FullName(command));
-  text += fmt::format("      words='{}' positional={}\n", fmt::join(words, " "), positional);
-  if (!values.empty()) text += fmt::format("      case $before in\n{}      esac\n", values);
+  text += fmt::format("      words='{}'\n{}", fmt::join(words, " "), positional);
+  if (!options.empty()) text += fmt::format("      case $before in\n{}      esac\n", options);
   return text + "      ;;\n";
 }
 
-std::string CasesOf(const CLI::App& command) {
-  std::string cases = CaseOf(command);
-  for (const CLI::App* below : SubCommands(command)) cases += CasesOf(*below);
+std::string CasesOf(const CLI::App& command, const ValuesOfKinds& values) {
+  std::string cases = CaseOf(command, values);
+  for (const CLI::App* below : SubCommands(command)) cases += CasesOf(*below, values);
   return cases;
 }
 
@@ -54,7 +74,8 @@ std::string FullNames(const CLI::App& command) {
 constexpr std::string_view kFirst = R"(# Made by `npumesh completion bash`.
 _npumesh() {
   local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-  local command=npumesh words='' positional=none kind=none choices='' i
+  local command=npumesh words='' kind=none choices='' i
+  local positional_kind=none positional_choices=''
   COMPREPLY=()
   if [ "$before" = = ]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi  # --bind=c is three words
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -65,17 +86,22 @@ _npumesh() {
 constexpr std::string_view kLast = R"(  esac
   if [ "$current" = = ]; then current=''; fi
   case $kind in
-    choice) COMPREPLY=($(compgen -W "$choices" -- "$current")); return ;;
+    choice) COMPREPLY=($(compgen -W "$choices" -- "$current")); _npumesh_goes_on; return ;;
     file) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$current")); return ;;
     folder) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$current")); return ;;
     text) return ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
   if [ "${current:0:1}" = - ]; then return; fi
-  case $positional in
+  case $positional_kind in
+    choice) COMPREPLY+=($(compgen -W "$positional_choices" -- "$current")) ;;
     file) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -f -- "$current")) ;;
     folder) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -d -- "$current")) ;;
   esac
+}
+_npumesh_goes_on() {
+  case ${COMPREPLY[0]} in *[:=]) compopt -o nospace 2>/dev/null ;; esac
+  return 0
 }
 complete -F _npumesh npumesh
 )";
@@ -134,17 +160,18 @@ std::string Notes(const std::string& footer) {
 
 }  // namespace
 
-std::string BashCompletion(const CLI::App& app) {
+std::string BashCompletion(const CLI::App& app, const ValuesOfKinds& values) {
   std::string names = FullNames(app);
   names.pop_back();
   return fmt::format(
       "{}      {})\n        command=\"$command ${{COMP_WORDS[i]}}\" ;;\n    esac\n"
       "  done\n  case $command in\n{}{}",
-      kFirst, names, CasesOf(app), kLast);
+      kFirst, names, CasesOf(app, values), kLast);
 }
 
-std::string ZshCompletion(const CLI::App& app) {
-  return "#compdef npumesh\nautoload -U +X bashcompinit && bashcompinit\n" + BashCompletion(app);
+std::string ZshCompletion(const CLI::App& app, const ValuesOfKinds& values) {
+  return "#compdef npumesh\nautoload -U +X bashcompinit && bashcompinit\n" +
+         BashCompletion(app, values);
 }
 
 std::string ManPage(const CLI::App& command) {

@@ -29,14 +29,6 @@ Result<Answer> CheckSource(const ConfigSource& source) {
   return answer;
 }
 
-// Every option, as docs/config.md has them.
-Answer ListOptions() {
-  Answer answer{0, ConfigAsMarkdown(), {}};
-  answer.report.verdict = "ok";
-  answer.report.details["markdown"] = answer.text;
-  return answer;
-}
-
 }  // namespace
 
 void AddConfig(CLI::App& app, Action& action) {
@@ -55,13 +47,12 @@ void AddConfig(CLI::App& app, Action& action) {
   AddJsonFlag(*config, options->as_json);
   config->callback([options, &action] {
     action = [options] {
-      const bool lists = options->markdown || options->source.empty();
-      if (lists && !options->as_json) {
-        Print(ConfigAsMarkdown());
-        return 0;
+      if (!options->markdown && !options->source.empty()) {
+        return Tell("config", options->as_json, CheckSource(options->source));
       }
-      return Tell("config", options->as_json,
-                  lists ? Result<Answer>(ListOptions()) : CheckSource(options->source));
+      if (options->as_json) return Tell("config", true, Answer{0, "", OptionsReport()});
+      Print(ConfigAsMarkdown());
+      return 0;
     };
   });
 }

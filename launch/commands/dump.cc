@@ -3,15 +3,18 @@
 #include <filesystem>
 #include <set>
 
-#include "launch/commands/command.h"
+#include "launch/commands/answer.h"
 #include "launch/commands/dump_compare.h"
 #include "launch/dump/convert.h"
 #include "launch/dump/listing.h"
 #include "launch/dump/overflow_report.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
 namespace {
+
+using nlohmann::json;
 
 struct FolderOptions {
   std::string path;
@@ -20,18 +23,26 @@ struct FolderOptions {
   bool operators = false;
   bool to_nd = false;
   size_t most = 1;
+  bool as_json = false;
 };
 
-Status List(const FolderOptions& options) {
+Result<Answer> List(const FolderOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
-  NPUMESH_ASSIGN_OR_RETURN(const std::string text, ListingText(steps, options.operators));
-  Show(text);
-  return Status();
+  Answer answer;
+  answer.report.verdict = "ok";
+  json& list = answer.report.details["steps"] = json::array();
+  for (const DumpStep& step : steps) {
+    NPUMESH_ASSIGN_OR_RETURN(const ListedStep listed, ListStep(step, options.operators));
+    answer.text += ToText(listed);
+    list.push_back(ToJsonObject(listed));
+  }
+  return answer;
 }
 
 // Each folder of dump files into a folder of the same name below `out`; a single one into `out`.
-Status Convert(const FolderOptions& options) {
+Result<Answer> Convert(const FolderOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
+  Answer answer;
   size_t files = 0;
   std::vector<std::string> failed;
   for (const DumpStep& step : steps) {
@@ -44,64 +55,96 @@ Status Convert(const FolderOptions& options) {
     files += converted.files;
     failed.insert(failed.end(), converted.failed.begin(), converted.failed.end());
   }
-  Show(fmt::format("{} files written to {}\n", files, options.out));
-  for (const std::string& line : failed) Show("failed: " + line + "\n");
-  if (failed.empty()) return Status();
-  return Error(Code::kUnsupported, "{} dump files could not be converted, the first: {}",
-               failed.size(), failed.front());
+  answer.text = fmt::format("{} files written to {}\n", files, options.out);
+  if (!failed.empty()) {
+    for (const std::string& line : failed) answer.text += "failed: " + line + "\n";
+    if (!options.as_json) Show(answer.text);
+    return Error(Code::kUnsupported, "{} dump files could not be converted, the first: {}",
+                 failed.size(), failed.front());
+  }
+  answer.report.verdict = "ok";
+  answer.report.details = {{"out", options.out}, {"files", files}};
+  return answer;
 }
 
-Status Stat(const FolderOptions& options) {
+Result<Answer> Stat(const FolderOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
-  bool found = false;
+  Answer answer;
+  answer.report.verdict = "ok";
+  json& folders = answer.report.details["folders"] = json::array();
   for (const DumpStep& step : steps) {
-    NPUMESH_ASSIGN_OR_RETURN(const std::string text, StatText(step.path, options.op));
-    found = found || !text.empty();
-    if (options.op.empty() || !text.empty()) Show(step.path + "\n" + text);
+    NPUMESH_ASSIGN_OR_RETURN(const FolderStatistics found, StatisticsOf(step.path, options.op));
+    if (!options.op.empty() && found.empty()) continue;
+    answer.text += step.path + "\n" + ToText(found);
+    folders.push_back(ToJsonObject(found));
   }
-  if (found || options.op.empty()) return Status();
+  if (!folders.empty()) return answer;
   return Error(
       Code::kNotFound,
       "{}: no operator whose name contains \"{}\" was dumped; `npumesh dump ls -l` lists them",
       options.path, options.op);
 }
 
-// 1: there are overflows. Writes the summary and the JSON of every record.
-Result<int> ShowOverflows(const FolderOptions& options) {
+json ToJsonObject(const Overflow& overflow) {
+  return {{"operator", overflow.op_name},
+          {"type", overflow.op_type},
+          {"file", overflow.operator_file},
+          {"record", overflow.record_file},
+          {"accelerator", overflow.entry.accelerator},
+          {"fields", overflow.entry.fields}};
+}
+
+// Exit code 1: there are overflows. Writes the summary and the JSON of every record.
+Result<Answer> ShowOverflows(const FolderOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Overflow> overflows, FindOverflows(steps));
   NPUMESH_ASSIGN_OR_RETURN(const std::string text, OverflowText(overflows, options.most));
-  Show(text);
   NPUMESH_RETURN_IF_ERROR(MakeFolders(options.out, FileKind::kDataDump));
   NPUMESH_RETURN_IF_ERROR(WriteFile(
       fmt::format("{}/overflow_summary_{}.txt", options.out, TimeFolderName(std::time(nullptr))),
       text, FileKind::kDataDump));
+  Answer answer{overflows.empty() ? 0 : 1, text, {}};
+  answer.report.verdict = overflows.empty() ? "none" : "overflowed";
+  json& list = answer.report.details["overflows"] = json::array();
   std::set<std::string> records;
-  for (const Overflow& overflow : overflows) records.insert(overflow.record_file);
+  for (const Overflow& overflow : overflows) {
+    records.insert(overflow.record_file);
+    list.push_back(ToJsonObject(overflow));
+  }
   for (const std::string& record : records) {
     NPUMESH_RETURN_IF_ERROR(ConvertOverflowRecord(record, options.out).status());
   }
-  return overflows.empty() ? 0 : 1;
+  answer.report.details["out"] = options.out;
+  if (!overflows.empty() && !overflows.front().op_name.empty()) {
+    answer.next = fmt::format("npumesh dump stat {} --op {}: what it read and wrote", options.path,
+                              Printable(overflows.front().op_name));
+  }
+  return answer;
 }
 
-// A command that only fails or succeeds.
-template <typename Command>
-Action ActionOf(std::shared_ptr<FolderOptions> options, Command command) {
-  return [options, command] {
-    const Status status = command(*options);
-    return status.ok() ? 0 : Fail("dump", status);
-  };
+void AddFolder(CLI::App& command, const std::shared_ptr<FolderOptions>& options) {
+  command.add_option("path", options->path, "A dump folder, of any level")
+      ->type_name("FOLDER")
+      ->required();
+}
+
+// Adds --json, and has the command answer with what `find` says. `words`: its name, "dump ls".
+void Answers(CLI::App& command, Action& action, std::string words,
+             const std::shared_ptr<FolderOptions>& options,
+             Result<Answer> (*find)(const FolderOptions&)) {
+  AddJsonFlag(command, options->as_json);
+  command.callback([&action, words = std::move(words), options, find] {
+    action = [words, options, find] { return Tell(words, options->as_json, find(*options)); };
+  });
 }
 
 void AddList(CLI::App& dump, Action& action) {
   auto options = std::make_shared<FolderOptions>();
   CLI::App* list = dump.add_subcommand("ls", "What was dumped, by rank and step");
   AddFooter(*list, "", {"npumesh dump ls dump/ -l"});
-  list->add_option("path", options->path, "A dump folder, of any level")
-      ->type_name("FOLDER")
-      ->required();
+  AddFolder(*list, options);
   list->add_flag("-l,--operators", options->operators, "One line for each operator, with types");
-  list->callback([options, &action] { action = ActionOf(options, List); });
+  Answers(*list, action, "dump ls", options, List);
 }
 
 void AddConvert(CLI::App& dump, Action& action) {
@@ -109,26 +152,22 @@ void AddConvert(CLI::App& dump, Action& action) {
   CLI::App* convert =
       dump.add_subcommand("convert", "Dump files to .npy, under the names of msaccucmp");
   AddFooter(*convert, "", {"npumesh dump convert dump/worldsize4_global_rank0 -o npy/"});
-  convert->add_option("path", options->path, "A dump folder, of any level")
-      ->type_name("FOLDER")
-      ->required();
+  AddFolder(*convert, options);
   convert->add_option("-o,--out", options->out, "Folder for the files")
       ->type_name("FOLDER")
       ->capture_default_str();
   convert->add_flag("--nd", options->to_nd, "FRACTAL_NZ tensors become ND, without padding");
-  convert->callback([options, &action] { action = ActionOf(options, Convert); });
+  Answers(*convert, action, "dump convert", options, Convert);
 }
 
 void AddStat(CLI::App& dump, Action& action) {
   auto options = std::make_shared<FolderOptions>();
   CLI::App* stat = dump.add_subcommand("stat", "Minimum, maximum, mean, NaN and Inf of tensors");
   AddFooter(*stat, "", {"npumesh dump stat dump/ --op RmsNorm"});
-  stat->add_option("path", options->path, "A dump folder, of any level")
-      ->type_name("FOLDER")
-      ->required();
+  AddFolder(*stat, options);
   stat->add_option("--op", options->op, "Only operators whose name contains this")
       ->type_name("NAME");
-  stat->callback([options, &action] { action = ActionOf(options, Stat); });
+  Answers(*stat, action, "dump stat", options, Stat);
 }
 
 void AddOverflow(CLI::App& dump, Action& action) {
@@ -136,21 +175,14 @@ void AddOverflow(CLI::App& dump, Action& action) {
   CLI::App* overflow =
       dump.add_subcommand("overflow", "Operators that overflowed, from the debug records");
   AddFooter(*overflow, "an operator overflowed", {"npumesh dump overflow dump/ -n 3 -o report/"});
-  overflow->add_option("path", options->path, "A dump folder, of any level")
-      ->type_name("FOLDER")
-      ->required();
+  AddFolder(*overflow, options);
   overflow->add_option("-o,--out", options->out, "Folder for summary and JSON files")
       ->type_name("FOLDER")
       ->capture_default_str();
   overflow->add_option("-n", options->most, "How many cases to show")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  overflow->callback([options, &action] {
-    action = [options] {
-      const Result<int> code = ShowOverflows(*options);
-      return code.ok() ? *code : Fail("dump", code.status());
-    };
-  });
+  Answers(*overflow, action, "dump overflow", options, ShowOverflows);
 }
 
 }  // namespace

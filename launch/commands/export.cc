@@ -1,11 +1,11 @@
 // `npumesh export`: graphs that exist become a package of all ranks.
-#include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "graph/config/config_reader.h"
 #include "graph/export/export_config.h"
 #include "graph/ops/builtin_ops.h"
-#include "launch/commands/command.h"
+#include "launch/commands/answer.h"
 #include "launch/commands/fail_together.h"
 #include "launch/commands/shard_words.h"
 #include "launch/export/export_job.h"
@@ -27,37 +27,48 @@ Status AddWeightNames(const std::vector<std::string>& texts, ExportOptions* opti
   return Status();
 }
 
-void PrintSummary(const ExportSummary& summary, int ranks) {
-  Print(fmt::format("{}: {} weights of {} bytes {}{}{}\n", summary.air, summary.weights,
-                    summary.weight_bytes, summary.external ? "in files" : "inside",
-                    summary.configs ? ", with model_relation_config.json and numa_config.json" : "",
-                    ranks == 1 ? "" : fmt::format("; {} ranks", ranks)));
+Answer AnswerOf(const ExportSummary& summary, int ranks) {
+  Answer answer;
+  answer.text =
+      fmt::format("{}: {} weights of {} bytes {}{}{}\n", summary.air, summary.weights,
+                  summary.weight_bytes, summary.external ? "in files" : "inside",
+                  summary.configs ? ", with model_relation_config.json and numa_config.json" : "",
+                  ranks == 1 ? "" : fmt::format("; {} ranks", ranks));
+  answer.report.verdict = "ok";
+  answer.report.details = {{"written", summary.air},
+                           {"ranks", ranks},
+                           {"weights", summary.weights},
+                           {"weight_bytes", summary.weight_bytes},
+                           {"weights_in_files", summary.external},
+                           {"configs", summary.configs}};
+  const std::filesystem::path folder = std::filesystem::path(summary.air).parent_path();
+  answer.next = fmt::format("npumesh validate {}", folder.empty() ? "." : folder.string());
+  return answer;
 }
 
 // One process, a thread for each rank.
-int ExportAllRanks(const Env& env, const ExportJobOptions& job, int ranks) {
+int ExportAllRanks(const Env& env, const ExportJobOptions& job, int ranks, bool as_json) {
   ExportSummary summary;
   const std::vector<Status> statuses = RunRanks(ranks, env, [&](World& world) {
     const Result<ExportSummary> mine = RunExport(world, job);
     if (mine.ok() && world.rank() == 0) summary = *mine;
     return mine.status();
   });
-  if (!statuses[0].ok()) return Fail("export", statuses[0]);
-  PrintSummary(summary, ranks);
-  return 0;
+  return Tell("export", as_json,
+              statuses[0].ok() ? Result<Answer>(AnswerOf(summary, ranks)) : statuses[0]);
 }
 
 // Collective over all MPI ranks.
-int ExportOwnRank(World& world, const ExportJobOptions& job) {
+int ExportOwnRank(World& world, const ExportJobOptions& job, bool as_json) {
   const Result<ExportSummary> summary = RunExport(world, job);
   // The ranks agree on every error, so one of them says it, before any of them ends: a launcher
   // cuts off what the others still have to say. Only a lost rank, which may be that one, is told by
   // all that are left.
   const bool speaks = world.rank() == 0 || summary.status().code() == Code::kPeerLost;
-  if (!summary.ok() && speaks) Fail("export", summary.status());
+  if (!summary.ok() && speaks) Tell("export", as_json, summary.status());
   const Status end = world.Shutdown();
   if (!summary.ok()) return ExitCode(summary.status());
-  if (world.rank() == 0) PrintSummary(*summary, world.size());
+  if (world.rank() == 0) Tell("export", as_json, AnswerOf(*summary, world.size()));
   return end.ok() ? 0 : Fail("export", end);
 }
 
@@ -70,6 +81,7 @@ struct ExportWords {
   std::vector<std::string> weight_names;
   std::string weight_limit;
   bool distributed = false;
+  bool as_json = false;
   bool quiet = false;
   ShardJobOptions shard;
 };
@@ -100,23 +112,24 @@ Result<ExportJobOptions> JobOf(const ExportWords& words, const ExportOptions& co
   return job;
 }
 
-int ExportSharded(const ExportJobOptions& job, const ShardJobOptions& shard) {
+int ExportSharded(const ExportJobOptions& job, const ShardJobOptions& shard, bool as_json) {
   if (job.paths.size() != 1) {
     return Fail("export", Error(Code::kInvalidArgument, "--tp splits one graph; {} were named",
                                 job.paths.size()));
   }
-  return ShardFile("export", job.paths[0], BuiltinOps(), shard, job.options);
+  return ShardFile("export", job.paths[0], BuiltinOps(), shard, job.options, as_json);
 }
 
-int RunCommand(const ExportJobOptions& job) {
+int RunCommand(const ExportJobOptions& job, bool as_json) {
   const Result<Env> env = ReadEnvironment();
   if (!env.ok()) return FailTogether("export", Outcome::From(env.status()));
   const Result<std::unique_ptr<World>> world = World::Start(*env);
   if (!world.ok()) return FailTogether("export", Outcome::From(world.status()));
-  if ((*world)->size() > 1) return ExportOwnRank(**world, job);
+  if ((*world)->size() > 1) return ExportOwnRank(**world, job, as_json);
   const Result<int> ranks = RanksOfPaths(job.paths);
-  if (!ranks.ok()) return Fail("export", ranks.status());
-  return *ranks > 1 ? ExportAllRanks(*env, job, *ranks) : ExportOwnRank(**world, job);
+  if (!ranks.ok()) return Tell("export", as_json, ranks.status());
+  return *ranks > 1 ? ExportAllRanks(*env, job, *ranks, as_json)
+                    : ExportOwnRank(**world, job, as_json);
 }
 
 }  // namespace
@@ -172,6 +185,7 @@ void AddExport(CLI::App& app, Action& action) {
   AddAllowOutsideOption(*command, words->job.allow_outside);
   command->add_flag("--no-progress", words->quiet,
                     "No progress line; otherwise there is one where standard error is a terminal");
+  AddJsonFlag(*command, words->as_json);
   AddConfigOptions(*command, words->config);
   AddShardOptions(*command, words->shard);
   command->callback([words, &action] {
@@ -179,8 +193,10 @@ void AddExport(CLI::App& app, Action& action) {
       const Result<ExportOptions> configured = ConfiguredOptions(words->config);
       if (!configured.ok()) return FailTogether("export", Outcome::From(configured.status()));
       const Result<ExportJobOptions> job = JobOf(*words, *configured);
-      if (job.ok() && words->shard.ranks > 0) return ExportSharded(*job, words->shard);
-      if (job.ok()) return RunCommand(*job);
+      if (job.ok() && words->shard.ranks > 0) {
+        return ExportSharded(*job, words->shard, words->as_json);
+      }
+      if (job.ok()) return RunCommand(*job, words->as_json);
       return FailTogether("export", Outcome::Usage(std::string(job.status().message())));
     };
   });

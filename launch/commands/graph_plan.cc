@@ -107,6 +107,7 @@ Result<Answer> ShowPlan(const GraphOptions& options) {
   answer.report.details = ToJsonObject(plan);
   if (options.svg.empty()) return answer;
   NPUMESH_RETURN_IF_ERROR(WriteFile(options.svg, ToSvg(plan), FileKind::kData));
+  answer.next = fmt::format("open {} in a browser", options.svg);
   return answer;
 }
 

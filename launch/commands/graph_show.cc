@@ -20,6 +20,7 @@
 #include "launch/view/graph_picture.h"
 #include "launch/view/node_detail.h"
 #include "launch/view/value_types.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -70,6 +71,14 @@ Status WritePictures(const GraphOptions& options, const ShownGraph& shown) {
   return WriteFile(options.svg, ToSvg(drawings, name), FileKind::kData);
 }
 
+// What to do with the files that were written, or with a difference.
+std::string NextOf(const GraphOptions& options) {
+  if (!options.html.empty()) return fmt::format("open {} in a browser", options.html);
+  if (!options.onnx.empty()) return fmt::format("npumesh run {}", options.onnx);
+  if (!options.svg.empty()) return fmt::format("open {} in a browser", options.svg);
+  return options.dot.empty() ? "" : fmt::format("dot -Tsvg {} -o graph.svg", options.dot);
+}
+
 Status WriteFiles(const GraphOptions& options, const ShownGraph& shown) {
   if (!options.onnx.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(const std::string bytes, WriteOnnx(shown.model));
@@ -107,7 +116,7 @@ Result<Answer> ShowGraph(const GraphOptions& options) {
       CollectiveInputs(shown.model, *shown.registry, shown.groups, shown.place.world_size);
   const ValueTypes types = Infer(shown);
   const GraphFacts facts = Examine(shown.model, *shown.registry, collectives);
-  Answer answer{0, ToText(facts), {}};
+  Answer answer{0, ToText(facts), {}, NextOf(options)};
   if (types.open_inputs || options.types) answer.text += ToText(types);
   NPUMESH_RETURN_IF_ERROR(WriteFiles(options, shown));
   if (!runnable.ok()) {
@@ -150,6 +159,10 @@ Result<Answer> ShowDiff(const GraphOptions& options) {
                            {"nodes_here", diff.nodes_here},
                            {"nodes_there", diff.nodes_there},
                            {"nodes_of_both", diff.common}};
+  if (!diff.differences.empty()) {
+    answer.next = fmt::format("npumesh graph {} --node {}: its readers and its weight file",
+                              options.file, Printable(diff.differences.front().node));
+  }
   return answer;
 }
 

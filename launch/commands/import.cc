@@ -8,6 +8,7 @@
 #include "launch/commands/answer.h"
 #include "launch/commands/shard_words.h"
 #include "launch/pages/onnx_table.h"
+#include "launch/run/dim_bindings.h"
 #include "runtime/base/parse.h"
 
 namespace npumesh {
@@ -41,6 +42,16 @@ Result<OnnxImportOptions> OptionsFrom(const std::vector<std::string>& texts) {
   return options;
 }
 
+// What to do with a model that was written, or only checked.
+std::string NextOf(const ImportWords& words, const Model& model) {
+  if (words.output.empty()) {
+    const std::string stem = std::filesystem::path(words.file).stem().string();
+    return fmt::format("npumesh import {} -o {}.air: the graph as a file", words.file, stem);
+  }
+  const Result<std::vector<InputSpec>> inputs = InputsOf(model);
+  return fmt::format("npumesh run {}{}", words.output, inputs.ok() ? DimWords(*inputs) : "");
+}
+
 Result<Answer> ImportFile(const ImportWords& words) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(words.op_libraries, words.library_trust));
@@ -63,6 +74,7 @@ Result<Answer> ImportFile(const ImportWords& words) {
       {"inputs", model.graph.DataNodes().size()},
       {"outputs", outputs},
       {"subgraphs", model.subgraphs.size()}};
+  answer.next = NextOf(words, model);
   return answer;
 }
 
@@ -70,11 +82,11 @@ Result<Answer> ImportFile(const ImportWords& words) {
 int ImportSharded(const ImportWords& words) {
   const Result<std::shared_ptr<const OpRegistry>> registry =
       OperatorsWith(words.op_libraries, words.library_trust);
-  if (!registry.ok()) return Fail("import", registry.status());
+  if (!registry.ok()) return Tell("import", words.as_json, registry.status());
   ExportOptions package;
   package.export_path = words.output;
   package.export_name = std::filesystem::path(words.file).stem().string() + "_rank";
-  return ShardFile("import", words.file, **registry, words.shard, package);
+  return ShardFile("import", words.file, **registry, words.shard, package, words.as_json);
 }
 
 }  // namespace
@@ -110,12 +122,15 @@ void AddImport(CLI::App& app, Action& action) {
       command->add_flag("--ops", words->ops, "List the operators that have a translation");
   ops->excludes(file)->excludes(output)->excludes(sequence);
   command->add_flag("--markdown", words->markdown, "As the table of docs/onnx.md")->needs(ops);
-  AddJsonFlag(*command, words->as_json)->excludes(ops)->excludes(command->get_option("--tp"));
+  AddJsonFlag(*command, words->as_json)->excludes(command->get_option("--markdown"));
   command->callback([words, &action] {
     if (words->file.empty() && !words->ops) {
       throw CLI::RequiredError("file");
     }
     action = [words] {
+      if (words->ops && words->as_json) {
+        return Tell("import", true, Answer{0, "", OnnxOpsReport()});
+      }
       if (words->ops) {
         words->markdown ? Print(OnnxOpsAsMarkdown()) : Show(OnnxOpsAsText());
         return 0;

@@ -293,8 +293,8 @@ LaunchNote NoteOf(const LaunchOptions& options, const ChildEnd& end, const RankS
   return note;
 }
 
-// The exit code of the job.
-int CodeOfJob(const ChildEnd& end, const RankScreen& screen, bool own) {
+// The exit code of the job. `far`: on other hosts, too.
+int CodeOfJob(const ChildEnd& end, const RankScreen& screen, bool own, bool far) {
   if (end.late) return ExitCode(Error(Code::kInternal, "--timeout"));
   if (end.signal != 0) return 128 + end.signal;
   JobWords words;
@@ -309,6 +309,11 @@ int CodeOfJob(const ChildEnd& end, const RankScreen& screen, bool own) {
     PrintFailure("launch",
                  "mpirun ended with 1 and no rank has told a verdict: MPI could not start "
                  "the ranks, or ended them; see its words above");
+  }
+  if (words.refused && told != 0 && far) {
+    PrintFailure("launch",
+                 "mpirun could not start ranks on all hosts; each has to be reached by ssh without "
+                 "a password (ssh HOST true) and have the same MPI and npumesh");
   }
   return told;
 }
@@ -342,7 +347,7 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
     NPUMESH_WARNING("mpirun did not notice that all ranks of this host had ended; it was killed");
   }
   LaunchNote note = NoteOf(options, end, screen);
-  note.exit_code = CodeOfJob(end, screen, RunsSubCommand(options, place));
+  note.exit_code = CodeOfJob(end, screen, RunsSubCommand(options, place), !spread.hosts.empty());
   if (!record.empty()) NPUMESH_RETURN_IF_ERROR(WriteLaunchNote(record, note));
   NPUMESH_RETURN_IF_ERROR(EndReports(options, place, note, screen.errors().vanished(),
                                      std::chrono::steady_clock::now() - begin));

@@ -41,22 +41,31 @@ std::string RangeText(std::string_view check) {
   return fmt::format("{} to {}", low, high);
 }
 
-// CLI11 says "<type>:<check>", where the check is a list, a range, or a name.
+// What CLI11's own checks of paths add to a type.
+bool IsPathCheck(std::string_view check) {
+  return check == "FILE" || check == "DIR" || check.starts_with("PATH(");
+}
+
+// CLI11 says "<type>" or "<type>:<check>". Types of ours may have colons: "HOST:N,...".
 void SetValue(std::string_view type, OptionFacts& facts) {
-  const size_t colon = type.find(':');
-  facts.value = ValueWordFor(type.substr(0, colon));
   facts.kind = ValueKind::kText;
+  facts.value = ValueWordFor(type);
+  const size_t colon = type.rfind(':');
   if (colon == type.npos) return;
   const std::string_view check = type.substr(colon + 1);
+  const std::string_view word = type.substr(0, colon);
   if (const std::string_view list = Listed(check); !list.empty()) {
     for (const std::string_view choice : Split(list, ",")) facts.choices.emplace_back(choice);
     facts.value = fmt::format("{}", fmt::join(facts.choices, "|"));
     facts.kind = ValueKind::kChoice;
   } else if (const std::string range = RangeText(check); !range.empty()) {
+    facts.value = ValueWordFor(word);
     facts.remarks.push_back(range);
+  } else if (check == "POSITIVE") {
+    facts.value = ValueWordFor(word);
   } else if (check.starts_with("SIZE")) {
     facts.value = "BYTES";
-  } else {
+  } else if (IsPathCheck(check) || word == "TEXT") {
     facts.value = ValueWordFor(check);
   }
 }

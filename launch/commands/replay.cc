@@ -8,6 +8,7 @@
 #include "launch/dump/verdict_json.h"
 #include "launch/dump/verdict_text.h"
 #include "launch/pages/environment.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -52,6 +53,18 @@ std::string StepText(const Replayed& replayed, const JobSources& dumps, uint64_t
   return text;
 }
 
+// What to do with the first operator that differs; empty: none does.
+std::string NextOf(const Replayed& replayed, const JobModels& job) {
+  for (size_t rank = 0; rank < replayed.ranks.size(); ++rank) {
+    for (const OperatorRow& row : replayed.ranks[rank].rows) {
+      if (!row.differs()) continue;
+      return fmt::format("npumesh graph {} --node {}: its attributes, inputs and weight",
+                         job.models[rank].path, Printable(row.name));
+    }
+  }
+  return "";
+}
+
 Status ReplayStep(const ReplayCommandOptions& options, const std::vector<DumpStep>& steps,
                   uint64_t step, const JobModels& job, const Env& env, Answer& answer) {
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<JobSources> dumps,
@@ -60,6 +73,7 @@ Status ReplayStep(const ReplayCommandOptions& options, const std::vector<DumpSte
                            Replay(job.graphs, dumps->sources, env, options.replay));
   answer.text += StepText(replayed, *dumps, step, options.verbose);
   NoteReplayed(step, replayed, answer.report);
+  if (answer.next.empty()) answer.next = NextOf(replayed, job);
   return Status();
 }
 
@@ -88,6 +102,10 @@ Result<Answer> ReplayDump(ReplayCommandOptions options) {
     NPUMESH_RETURN_IF_ERROR(ReplayStep(options, steps, step, *job, env, answer));
   }
   answer.exit_code = ExitCodeOf(answer.report.verdict);
+  if (answer.report.verdict == "same" && RanksOf(steps) > 1) {
+    answer.next = fmt::format("npumesh dump laws {} --model {}: what has to be equal between ranks",
+                              options.folder, options.model);
+  }
   return answer;
 }
 

@@ -26,6 +26,7 @@ Answer AnswerOf(const std::vector<const Sample*>& samples, const std::string& fo
                     {"ranks", sample->ranks},
                     {"steps", sample->steps},
                     {"model", sample->model},
+                    {"library", sample->library},
                     {"summary", sample->summary},
                     {"run", RunCommand(*sample, place)}});
   }
@@ -33,7 +34,11 @@ Answer AnswerOf(const std::vector<const Sample*>& samples, const std::string& fo
 }
 
 Result<Answer> ListSamples(const SamplesWords& words) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<const Sample*> samples, SamplesNamed(words.names));
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<const Sample*> samples, SamplesNamed(words.names));
+  if (words.names.empty()) {
+    samples.clear();
+    for (const Sample& sample : AllSamples()) samples.push_back(&sample);
+  }
   return AnswerOf(samples, "", SamplesAsText(samples));
 }
 
@@ -59,7 +64,10 @@ void AddSamples(CLI::App& app, Action& action) {
   AddFooter(*command, "",
             {"npumesh samples", "npumesh samples --write samples/",
              "npumesh samples decoder_4 --write s/"});
-  command->add_option("names", words->names, "These samples; default: all")->type_name("NAME");
+  command
+      ->add_option("names", words->names,
+                   "These samples; default: all that need no library of operators")
+      ->type_name("SAMPLE");
   command
       ->add_option("--write", words->folder,
                    "Write each to FOLDER/NAME, which must not exist, with a README.md, and print "

@@ -1,19 +1,43 @@
 #include "launch/commands/shard_words.h"
 
+#include <filesystem>
+
 #include "graph/onnx/onnx_file.h"
+#include "launch/commands/answer.h"
 #include "launch/pages/environment.h"
+#include "launch/run/dim_bindings.h"
 
 namespace npumesh {
 namespace {
 
-Result<ShardReport> Shard(const std::string& file, const OpRegistry& registry,
-                          const ShardJobOptions& options, const ExportOptions& package) {
+// What the package computes beside the graph that it was made of.
+std::string NextOf(const std::string& file, const Model& model, const ShardJobOptions& options,
+                   const ShardReport& report) {
+  std::string words;
+  for (const std::string& dim : options.dims) words += " --dim " + dim;
+  const Result<std::vector<InputSpec>> inputs = InputsOf(model);
+  if (words.empty() && inputs.ok()) words = DimWords(*inputs);
+  const std::filesystem::path folder = std::filesystem::path(report.package.air).parent_path();
+  return fmt::format("npumesh launch -n {} -- run {} --golden {}{}", options.ranks, folder.string(),
+                     file, words);
+}
+
+Result<Answer> Shard(const std::string& file, const OpRegistry& registry,
+                     const ShardJobOptions& options, const ExportOptions& package) {
   NPUMESH_ASSIGN_OR_RETURN(const Env env, ReadEnvironment());
   NPUMESH_ASSIGN_OR_RETURN(Model model, LoadAnyModel(file, registry));
   model.path = file;
-  Result<ShardReport> report = RunShardJob(model, registry, env, options, package);
+  const Result<ShardReport> report = RunShardJob(model, registry, env, options, package);
   if (!report.ok()) return report.status().WithContext(file);
-  return report;
+  Answer answer{0, ToText(*report), {}, NextOf(file, model, options, *report)};
+  answer.report.verdict = "ok";
+  answer.report.details = {{"ranks", options.ranks},
+                           {"written", report->package.air},
+                           {"weights", report->package.weights},
+                           {"weight_bytes", report->package.weight_bytes},
+                           {"outputs_compared", report->proof.outputs},
+                           {"steps_compared", report->proof.steps}};
+  return answer;
 }
 
 }  // namespace
@@ -46,11 +70,8 @@ void AddShardOptions(CLI::App& app, ShardJobOptions& options) {
 }
 
 int ShardFile(std::string_view command, const std::string& file, const OpRegistry& registry,
-              const ShardJobOptions& options, const ExportOptions& package) {
-  const Result<ShardReport> report = Shard(file, registry, options, package);
-  if (!report.ok()) return Fail(command, report.status());
-  Show(ToText(*report));
-  return 0;
+              const ShardJobOptions& options, const ExportOptions& package, bool as_json) {
+  return Tell(command, as_json, Shard(file, registry, options, package));
 }
 
 }  // namespace npumesh

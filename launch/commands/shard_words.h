@@ -14,7 +14,7 @@ void AddShardOptions(CLI::App& app, ShardJobOptions& options);
 
 // Splits `file`, an .onnx or what LoadModel reads, and prints what became of it. The exit code.
 int ShardFile(std::string_view command, const std::string& file, const OpRegistry& registry,
-              const ShardJobOptions& options, const ExportOptions& package);
+              const ShardJobOptions& options, const ExportOptions& package, bool as_json);
 
 }  // namespace npumesh
 

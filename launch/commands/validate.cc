@@ -17,6 +17,11 @@ struct PackageOptions {
   bool strict = false;
 };
 
+std::string RunOf(const std::string& folder, size_t ranks) {
+  return ranks > 1 ? fmt::format("npumesh launch -n {} -- run {}", ranks, folder)
+                   : fmt::format("npumesh run {}", folder);
+}
+
 Result<Answer> Validate(const PackageOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(options.op_libraries, options.library_trust));
@@ -29,7 +34,8 @@ Result<Answer> Validate(const PackageOptions& options) {
                            CheckPackage(options.folder, *registry, options.allow_outside, show));
   const Findings& findings = report.findings;
   const bool wrong = findings.errors() > 0 || (options.strict && findings.warnings() > 0);
-  return Answer{wrong ? 1 : 0, ReportText(report), ToReport(report)};
+  return Answer{wrong ? 1 : 0, ReportText(report), ToReport(report),
+                wrong ? "" : RunOf(options.folder, report.ranks)};
 }
 
 }  // namespace

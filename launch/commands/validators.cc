@@ -18,4 +18,12 @@ CLI::Validator NumberFromZero() {
   return {refusal, ""};
 }
 
+CLI::Validator WholeNumberFromZero() {
+  const auto refusal = [](const std::string& text) {
+    if (!text.starts_with('-')) return std::string();
+    return fmt::format("expected an integer from 0 on, got \"{}\"", text.substr(0, 80));
+  };
+  return {refusal, ""};
+}
+
 }  // namespace npumesh

@@ -9,6 +9,9 @@ namespace npumesh {
 // A finite number from 0 on. The refusal quotes what was given, not the largest number there is.
 CLI::Validator NumberFromZero();
 
+// Not below 0; that it is an integer, CLI11 checks by the option's type.
+CLI::Validator WholeNumberFromZero();
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_LAUNCH_COMMANDS_VALIDATORS_H_

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "graph/compare/elements.h"
 #include "launch/view/graph_facts.h"
@@ -13,6 +14,8 @@
 
 namespace npumesh {
 namespace {
+
+using nlohmann::json;
 
 std::string StepName(const DumpStep& step) {
   std::string name = fmt::format("rank {} of {}", step.rank, step.world_size);
@@ -34,105 +37,176 @@ uint64_t BytesIn(const std::string& folder) {
   return bytes;
 }
 
-std::string TypesText(const std::vector<DumpTensor>& tensors) {
+std::vector<std::string> TypesOf(const std::vector<DumpTensor>& tensors) {
   std::vector<std::string> types;
   for (const DumpTensor& tensor : tensors) types.push_back(tensor.type.ToString());
-  return fmt::format("({})", fmt::join(types, ", "));
+  return types;
 }
 
-Result<std::string> OperatorLine(const DumpFolderFile& file) {
-  const std::string head = fmt::format("  {:<18} {:<32} task {:<5}", Printable(file.name.op_type),
-                                       Printable(file.name.op_name), file.name.task);
-  if (file.name.stats) return head + " statistics\n";
+Result<ListedOperator> RowOf(const DumpFolderFile& file) {
+  ListedOperator row{file.name.op_type, file.name.op_name, file.name.task, file.name.stats, {}, {}};
+  if (row.statistics) return row;
   NPUMESH_ASSIGN_OR_RETURN(const DumpFile data, DumpFile::Open(file.path));
-  return fmt::format("{} {} -> {}\n", head, TypesText(data.record().inputs),
-                     TypesText(data.record().outputs));
+  row.inputs = TypesOf(data.record().inputs);
+  row.outputs = TypesOf(data.record().outputs);
+  return row;
 }
 
-struct Moments {
-  double min = 0, max = 0, sum = 0, squares = 0;
-  int64_t count = 0, zeros = 0, nans = 0, infinities = 0;  // count: of the finite ones
-};
+std::string LineOf(const ListedOperator& row) {
+  const std::string head =
+      fmt::format("  {:<18} {:<32} task {:<5}", Printable(row.type), Printable(row.name), row.task);
+  if (row.statistics) return head + " statistics\n";
+  return fmt::format("{} ({}) -> ({})\n", head, fmt::join(row.inputs, ", "),
+                     fmt::join(row.outputs, ", "));
+}
 
 Moments MomentsOf(const std::vector<double>& elements) {
   Moments m;
+  double sum = 0, squares = 0;
   for (const double v : elements) {
     m.nans += std::isnan(v);
     m.infinities += std::isinf(v);
     if (!std::isfinite(v)) continue;
-    m.min = m.count == 0 ? v : std::min(m.min, v);
-    m.max = m.count == 0 ? v : std::max(m.max, v);
-    m.sum += v;
-    m.squares += v * v;
+    m.min = m.finite == 0 ? v : std::min(m.min, v);
+    m.max = m.finite == 0 ? v : std::max(m.max, v);
+    sum += v;
+    squares += v * v;
     m.zeros += v == 0;
-    ++m.count;
+    ++m.finite;
   }
+  if (m.finite == 0) return m;
+  const auto count = static_cast<double>(m.finite);
+  m.mean = sum / count;
+  m.deviation = std::sqrt(std::max(0.0, squares / count - m.mean * m.mean));
+  m.l2 = std::sqrt(squares);
   return m;
 }
 
-std::string StatLine(const SourceOperator& op, Side side, int index, const Tensor& tensor) {
-  const std::string head = fmt::format("{} ({}) {} {} {}", Printable(op.name), Printable(op.type),
-                                       Name(side), index, tensor.type().ToString());
-  const Result<std::vector<double>> elements = ElementsOf(tensor);
-  if (!elements.ok()) return head + "  no numbers\n";
-  const Moments m = MomentsOf(*elements);
-  if (m.count == 0) return fmt::format("{}  NaN {} Inf {}\n", head, m.nans, m.infinities);
-  const auto count = static_cast<double>(m.count);
-  const double mean = m.sum / count;
-  const double variance = std::max(0.0, m.squares / count - mean * mean);
+std::string LineOf(const ListedTensor& row) {
+  const std::string head = fmt::format("{} ({}) {} {} {}", Printable(row.name), Printable(row.type),
+                                       Name(row.side), row.index, row.tensor);
+  if (!row.moments) return head + "  no numbers\n";
+  const Moments& m = *row.moments;
+  if (m.finite == 0) return fmt::format("{}  NaN {} Inf {}\n", head, m.nans, m.infinities);
   return fmt::format(
       "{}  min {:.6g} max {:.6g} mean {:.6g} std {:.6g} l2 {:.6g} zeros {} NaN {} Inf {}\n", head,
-      m.min, m.max, mean, std::sqrt(variance), std::sqrt(m.squares), m.zeros, m.nans, m.infinities);
+      m.min, m.max, m.mean, m.deviation, m.l2, m.zeros, m.nans, m.infinities);
 }
 
-Result<std::string> StatisticsFiles(const std::vector<DumpFolderFile>& files,
-                                    const std::string& only) {
-  std::string text;
+json MomentsJson(const std::optional<Moments>& moments) {
+  if (!moments) return json();
+  return {
+      {"min", moments->min},       {"max", moments->max},   {"mean", moments->mean},
+      {"std", moments->deviation}, {"l2", moments->l2},     {"finite", moments->finite},
+      {"zeros", moments->zeros},   {"nans", moments->nans}, {"infinities", moments->infinities}};
+}
+
+Result<std::vector<StatisticsFile>> StatisticsFiles(const std::string& folder,
+                                                    const std::string& only) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpFolderFile> files, ListDumpFiles(folder));
+  std::vector<StatisticsFile> found;
   for (const DumpFolderFile& file : files) {
     if (!file.name.stats || file.name.op_name.find(only) == std::string::npos) continue;
-    NPUMESH_ASSIGN_OR_RETURN(const std::string content, ReadFile(file.path, uint64_t{1} << 30));
-    text += fmt::format("{} ({})\n{}", Printable(file.name.op_name), Printable(file.name.op_type),
-                        content);
+    NPUMESH_ASSIGN_OR_RETURN(std::string content, ReadFile(file.path, uint64_t{1} << 30));
+    found.push_back({file.name.op_name, file.name.op_type, std::move(content)});
   }
-  return text;
+  return found;
+}
+
+Status AddTensors(TensorSource& source, const SourceOperator& op, FolderStatistics& statistics) {
+  for (const Side side : {Side::kInput, Side::kOutput}) {
+    for (const int index : op.indexes(side)) {
+      NPUMESH_ASSIGN_OR_RETURN(const Tensor tensor, source.Load(op.key, side, index));
+      ListedTensor row{op.name, op.type, side, index, tensor.type().ToString(), {}};
+      const Result<std::vector<double>> elements = ElementsOf(tensor);
+      if (elements.ok()) row.moments = MomentsOf(*elements);
+      statistics.tensors.push_back(std::move(row));
+    }
+  }
+  return Status();
 }
 
 }  // namespace
 
-Result<std::string> ListingText(const std::vector<DumpStep>& steps, bool operators) {
-  std::string text;
-  for (const DumpStep& step : steps) {
-    NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpFolderFile> files, ListDumpFiles(step.path));
-    std::vector<std::string> names;
-    for (const DumpFolderFile& file : files) names.push_back(file.name.op_name);
-    std::sort(names.begin(), names.end());
-    const auto distinct = std::unique(names.begin(), names.end()) - names.begin();
-    text += fmt::format("{}  {} operators, {} files, {}\n  {}\n", StepName(step), distinct,
-                        files.size(), HumanBytes(BytesIn(step.path)), step.path);
-    if (!operators) continue;
-    for (const DumpFolderFile& file : files) {
-      NPUMESH_ASSIGN_OR_RETURN(const std::string line, OperatorLine(file));
-      text += line;
-    }
+Result<ListedStep> ListStep(const DumpStep& step, bool operators) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpFolderFile> files, ListDumpFiles(step.path));
+  std::set<std::string> names;
+  for (const DumpFolderFile& file : files) names.insert(file.name.op_name);
+  ListedStep listed{step, names.size(), files.size(), BytesIn(step.path), {}};
+  if (!operators) return listed;
+  for (const DumpFolderFile& file : files) {
+    NPUMESH_ASSIGN_OR_RETURN(ListedOperator row, RowOf(file));
+    listed.rows.push_back(std::move(row));
   }
+  return listed;
+}
+
+std::string ToText(const ListedStep& listed) {
+  std::string text =
+      fmt::format("{}  {} operators, {} files, {}\n  {}\n", StepName(listed.step), listed.operators,
+                  listed.files, HumanBytes(listed.bytes), listed.step.path);
+  for (const ListedOperator& row : listed.rows) text += LineOf(row);
   return text;
 }
 
-Result<std::string> StatText(const std::string& folder, const std::string& only) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpFolderFile> files, ListDumpFiles(folder));
-  NPUMESH_ASSIGN_OR_RETURN(std::string text, StatisticsFiles(files, only));
+json ToJsonObject(const ListedStep& listed) {
+  const DumpStep& step = listed.step;
+  json rows = json::array();
+  for (const ListedOperator& row : listed.rows) {
+    rows.push_back({{"type", row.type},
+                    {"name", row.name},
+                    {"task", row.task},
+                    {"statistics", row.statistics},
+                    {"inputs", row.inputs},
+                    {"outputs", row.outputs}});
+  }
+  return {{"folder", step.path},           {"rank", step.rank},
+          {"world_size", step.world_size}, {"time", step.time},
+          {"model", step.model},           {"step", step.index ? json(*step.index) : json()},
+          {"operators", listed.operators}, {"files", listed.files},
+          {"bytes", listed.bytes},         {"rows", std::move(rows)}};
+}
+
+Result<FolderStatistics> StatisticsOf(const std::string& folder, const std::string& only) {
+  FolderStatistics statistics;
+  statistics.folder = folder;
+  NPUMESH_ASSIGN_OR_RETURN(statistics.files, StatisticsFiles(folder, only));
   const Result<std::unique_ptr<TensorSource>> source = OpenTensorFolder(folder);
-  if (!source.ok()) return text.empty() ? Result<std::string>(source.status()) : text;
+  if (!source.ok()) {
+    return statistics.files.empty() ? Result<FolderStatistics>(source.status()) : statistics;
+  }
   for (const SourceOperator& op : (*source)->operators()) {
     if (op.key.find(only) == std::string::npos && op.name.find(only) == std::string::npos) continue;
-    for (const Side side : {Side::kInput, Side::kOutput}) {
-      for (const int index : op.indexes(side)) {
-        NPUMESH_ASSIGN_OR_RETURN(const Tensor tensor, (*source)->Load(op.key, side, index));
-        text += StatLine(op, side, index, tensor);
-      }
-    }
+    NPUMESH_RETURN_IF_ERROR(AddTensors(**source, op, statistics));
   }
+  return statistics;
+}
+
+std::string ToText(const FolderStatistics& statistics) {
+  std::string text;
+  for (const StatisticsFile& file : statistics.files) {
+    text += fmt::format("{} ({})\n{}", Printable(file.name), Printable(file.type), file.content);
+  }
+  for (const ListedTensor& row : statistics.tensors) text += LineOf(row);
   return text;
+}
+
+json ToJsonObject(const FolderStatistics& statistics) {
+  json files = json::array();
+  for (const StatisticsFile& file : statistics.files) {
+    files.push_back({{"name", file.name}, {"type", file.type}, {"content", file.content}});
+  }
+  json tensors = json::array();
+  for (const ListedTensor& row : statistics.tensors) {
+    tensors.push_back({{"name", row.name},
+                       {"type", row.type},
+                       {"side", Name(row.side)},
+                       {"index", row.index},
+                       {"tensor", row.tensor},
+                       {"moments", MomentsJson(row.moments)}});
+  }
+  return {
+      {"folder", statistics.folder}, {"files", std::move(files)}, {"tensors", std::move(tensors)}};
 }
 
 }  // namespace npumesh

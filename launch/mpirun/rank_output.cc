@@ -129,6 +129,16 @@ int VanishedIn(std::string_view notice) {
   return vanished ? NumberAfter(notice, "process rank ") : -1;
 }
 
+// Twenty lines that guess at the reason.
+bool TellsOfAHostWithoutDaemon(std::string_view notice) {
+  return notice.find("unable to reliably start one or more daemons") != std::string_view::npos;
+}
+
+// Ctrl-C, which mpirun passes on to the ranks.
+bool TellsOfASignalPassedOn(std::string_view line) {
+  return line.starts_with("mpirun: Forwarding signal ");
+}
+
 bool TellsOfALostHost(std::string_view notice) {
   return notice.find("lost communication with a remote daemon") != std::string_view::npos;
 }
@@ -269,6 +279,7 @@ std::string RankOutput::Take(std::string line) {
     notice_.push_back(std::move(line));
     return {};
   }
+  if (TellsOfASignalPassedOn(line)) return {};
   return line + "\n";
 }
 
@@ -283,6 +294,10 @@ std::string RankOutput::CloseNotice() {
     vanished_ = rank;
     mpirun_spoke_ = true;
     return fmt::format("rank {} has ended before the job, without an error\n", rank);
+  }
+  if (TellsOfAHostWithoutDaemon(sentences)) {
+    mpirun_spoke_ = true;
+    return "mpirun could not start its daemon on a host\n";
   }
   std::string text;
   for (const std::string& line : notice) text += line + "\n";

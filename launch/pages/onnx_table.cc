@@ -27,4 +27,15 @@ std::string OnnxOpsAsMarkdown() {
   return text;
 }
 
+CommandReport OnnxOpsReport() {
+  CommandReport report;
+  report.verdict = "ok";
+  nlohmann::json& operators = report.details["operators"] = nlohmann::json::array();
+  for (const OnnxOp& op : OnnxOps()) {
+    operators.push_back(
+        {{"domain", op.domain}, {"name", op.name}, {"since", op.since}, {"becomes", op.text}});
+  }
+  return report;
+}
+
 }  // namespace npumesh

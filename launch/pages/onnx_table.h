@@ -4,11 +4,16 @@
 
 #include <string>
 
+#include "launch/report/command_report.h"
+
 namespace npumesh {
 
 // A line for each row: operator, since which version, what becomes of it.
 std::string OnnxOpsAsText();
 std::string OnnxOpsAsMarkdown();
+
+// Verdict "ok", key "operators".
+CommandReport OnnxOpsReport();
 
 }  // namespace npumesh
 

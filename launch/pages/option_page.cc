@@ -23,18 +23,6 @@ std::string Cell(std::string_view text) {
   return cell;
 }
 
-std::string_view ModeText(OptionMode mode) {
-  switch (mode) {
-    case OptionMode::kMaxAutotune:
-      return "max-autotune";
-    case OptionMode::kCapture:
-      return "reduce-overhead, npugraph_ex";
-    case OptionMode::kAny:
-      break;
-  }
-  return "all";
-}
-
 // Its name up to the first dot; the top level has none.
 std::string_view SectionOf(std::string_view path) {
   const size_t dot = path.find('.');
@@ -57,6 +45,18 @@ void AppendVariables(std::span<const EnvVariable> variables, std::string& text) 
 }
 
 }  // namespace
+
+std::string_view ModeText(OptionMode mode) {
+  switch (mode) {
+    case OptionMode::kMaxAutotune:
+      return "max-autotune";
+    case OptionMode::kCapture:
+      return "reduce-overhead, npugraph_ex";
+    case OptionMode::kAny:
+      break;
+  }
+  return "all";
+}
 
 std::string ConfigAsMarkdown() {
   std::string text =

@@ -5,10 +5,16 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
+
+#include "graph/config/option.h"
 
 namespace npumesh {
 
 std::string ConfigAsMarkdown();
+
+// "all", or the modes that have an option.
+std::string_view ModeText(OptionMode mode);
 
 // Kinds of files with their permissions.
 std::string PermissionsAsMarkdown();

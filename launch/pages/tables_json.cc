@@ -1,8 +1,10 @@
 #include "launch/pages/tables_json.h"
 
+#include "graph/config/option_tables.h"
 #include "graph/ops/core/signature.h"
 #include "launch/pages/environment.h"
 #include "launch/pages/op_table.h"
+#include "launch/pages/option_page.h"
 #include "runtime/base/ascend_env.h"
 #include "runtime/base/hccl_env.h"
 
@@ -79,6 +81,23 @@ CommandReport EnvReport(const std::function<const char*(const char*)>& get) {
   AddVariables("npumesh", AllVariables(), get, variables);
   AddVariables("hccl", HcclEnvTable(), get, variables);
   AddVariables("ascend", AscendEnvTable(), get, variables);
+  return report;
+}
+
+CommandReport OptionsReport() {
+  CommandReport report;
+  report.verdict = "ok";
+  json& options = report.details["options"] = json::array();
+  CompilerConfig config;
+  SystemOptions session;
+  for (const Option& option : OptionsOf(config, session).rows) {
+    options.push_back({{"name", option.path},
+                       {"accepted", AcceptedText(option)},
+                       {"default", ToText(Get(option))},
+                       {"has_effect", option.effect == OptionEffect::kHere},
+                       {"meaning", option.does},
+                       {"modes", ModeText(option.mode)}});
+  }
   return report;
 }
 

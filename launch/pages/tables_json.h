@@ -1,5 +1,5 @@
-// The tables of operators and of environment variables, for programs: `npumesh ops --json` and
-// `npumesh env --json` (docs/json.md).
+// The tables of operators, environment variables and options, for programs: `npumesh ops --json`,
+// `npumesh env --json` and `npumesh config --json` (docs/json.md).
 #ifndef NPUMESH_LAUNCH_PAGES_TABLES_JSON_H_
 #define NPUMESH_LAUNCH_PAGES_TABLES_JSON_H_
 
@@ -15,6 +15,9 @@ CommandReport OpsReport(const OpRegistry& registry);
 
 // Verdict "ok", key "variables". `get` returns null for an unset variable.
 CommandReport EnvReport(const std::function<const char*(const char*)>& get);
+
+// Verdict "ok", key "options": every option of `run`.
+CommandReport OptionsReport();
 
 }  // namespace npumesh
 

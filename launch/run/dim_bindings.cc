@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "runtime/base/parse.h"
+#include "runtime/base/printable.h"
 
 namespace npumesh {
 namespace {
@@ -52,6 +53,15 @@ std::string InputNames(const std::vector<InputSpec>& inputs) {
     names.push_back(fmt::format("{} ({})", input.name, input.declared.ToString()));
   }
   return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string DimWords(const std::vector<InputSpec>& inputs) {
+  std::string words;
+  for (const InputSpec& input : inputs) {
+    if (!input.declared.shape.is_static())
+      words += fmt::format(" --dim {}=N", Printable(input.name));
+  }
+  return words;
 }
 
 Result<DimBindings> DimBindings::Parse(const std::vector<std::string>& texts) {

@@ -20,6 +20,10 @@ std::optional<size_t> FindInput(std::string_view name, const std::vector<InputSp
 // "x (float32[2,-1]), ids (int64[4])".
 std::string InputNames(const std::vector<InputSpec>& inputs);
 
+// " --dim x=N --dim ids=N": what a command needs for inputs with open dimensions; empty: all are
+// known.
+std::string DimWords(const std::vector<InputSpec>& inputs);
+
 class DimBindings {
  public:
   // Errors (kInvalidArgument) quote the text: no "=", a value that is not a positive integer.

@@ -121,11 +121,12 @@ Result<std::string> GoldenFile(const RunOptions& options) {
   Result<std::string> file = ChooseModelFile(options.golden, 0, 1);
   std::error_code ignored;
   if (file.ok() || !std::filesystem::is_directory(options.golden, ignored)) return file;
+  // What the status says is for the ranks' own graphs: to start as many as the package has.
   return Error(
       file.status().code(),
-      "{}: expected the unsharded graph, which one rank runs ({}); to compare two packages, "
-      "dump both and use npumesh dump compare",
-      options.golden, file.status().message());
+      "{}: expected the unsharded graph, which one rank runs, seen a folder without it; to "
+      "compare two packages, dump both and use npumesh dump compare",
+      options.golden);
 }
 
 // Whether one declared shape can be the other; unknown dimensions can be any.

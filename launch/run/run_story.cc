@@ -263,6 +263,9 @@ std::string ToJunit(const RunStory& story, const RunOptions& options) {
   }
   std::string printed;
   for (const std::string& warning : story.warnings) printed += "warning: " + warning + "\n";
+  if (const std::string next = NextStep(story, options); !next.empty()) {
+    printed += "next: " + next + "\n";
+  }
   return ToJunit("npumesh run " + options.path, SecondsOf(story), cases, printed);
 }
 

@@ -33,6 +33,7 @@ Result<SampleContent> MakeDecoder(int ranks);
 Result<SampleContent> MakeExperts();
 Result<SampleContent> MakeTraining();
 Result<SampleContent> MakeOnnx();
+Result<SampleContent> MakeOwnOperator();
 
 }  // namespace npumesh
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "graph/export/dynamo_export.h"
+#include "graph/io/model_file.h"
 #include "graph/io/npy.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/secure_file.h"
@@ -105,6 +106,17 @@ const Sample kSamples[] = {
              "npumesh import model.onnx --tp 2 -o split/ --dim x=8\n"
              "npumesh launch -n 2 -- run split/ --dim x=8 --golden model.onnx\n",
      .make = MakeOnnx},
+    {.name = "own_operator",
+     .model = "model.air",
+     .summary = "an operator of your own, from a library that you build; written when it is named",
+     .story = "y = 1 + 2 x + 3 x^2 by one node Polynomial, which npumesh does not have. Build\n"
+              "examples/polynomial_operator.cc as docs/custom_operators.md says, and copy the "
+              "library here.",
+     .library = "libpolynomial_operator.so",
+     .computed = kInPlainLoops,
+     .more = "npumesh ops Polynomial --op-library ./libpolynomial_operator.so\n"
+             "npumesh graph model.air --op-library ./libpolynomial_operator.so --node polynomial\n",
+     .make = MakeOwnOperator},
 };
 
 std::string Readme(const Sample& sample) {
@@ -148,6 +160,7 @@ Status WriteModel(const Sample& sample, const Env& env, SampleContent& content,
                   const std::string& folder) {
   const std::string place = fmt::format("{}/{}", folder, sample.model);
   if (!content.onnx.empty()) return WriteFile(place, content.onnx, FileKind::kData);
+  if (!sample.library.empty()) return SaveAir(content.models.front(), place);
   return WritePackageTo(place, env, std::move(content.models));
 }
 
@@ -162,7 +175,7 @@ Result<std::vector<const Sample*>> SamplesNamed(const std::vector<std::string>& 
   std::vector<std::string_view> known;
   for (const Sample& sample : kSamples) {
     known.push_back(sample.name);
-    if (names.empty()) chosen.push_back(&sample);
+    if (names.empty() && sample.library.empty()) chosen.push_back(&sample);
   }
   for (const std::string& name : names) {
     const auto found = std::find(known.begin(), known.end(), name);
@@ -178,7 +191,10 @@ Result<std::vector<const Sample*>> SamplesNamed(const std::vector<std::string>& 
 std::string RunCommand(const Sample& sample, const std::string& folder) {
   std::string command = "npumesh ";
   if (sample.ranks > 1) command += fmt::format("launch -n {} -- ", sample.ranks);
-  command += fmt::format("run {0}{1} --inputs {0}inputs/ --check {0}golden/", folder, sample.model);
+  const std::string library =
+      sample.library.empty() ? "" : fmt::format(" --op-library ./{}", sample.library);
+  command += fmt::format("run {0}{1}{2} --inputs {0}inputs/ --check {0}golden/", folder,
+                         sample.model, library);
   if (sample.steps > 1) command += fmt::format(" --steps {}", sample.steps);
   return command;
 }
@@ -186,7 +202,7 @@ std::string RunCommand(const Sample& sample, const std::string& folder) {
 std::string SamplesAsText(const std::vector<const Sample*>& samples) {
   std::string text;
   for (const Sample* sample : samples) {
-    text += fmt::format("{:<10} {} rank{}  {}\n", sample->name, sample->ranks,
+    text += fmt::format("{:<12} {} rank{}  {}\n", sample->name, sample->ranks,
                         sample->ranks == 1 ? " " : "s", sample->summary);
   }
   return text;

@@ -24,7 +24,10 @@ struct Sample {
   int steps = 1;
   std::string_view model;  // below its folder: what `npumesh run` takes
   std::string_view summary;
-  std::string_view story;     // of its README: what is in it
+  std::string_view story;  // of its README: what is in it
+  // Of operators that its graph needs, in the working folder; empty: none. The user builds it, so
+  // the sample is written only when it is named.
+  std::string_view library;
   std::string_view computed;  // of its README: how the goldens are computed
   // Of its README: commands after the one that runs and checks it, a line each.
   std::string_view more;
@@ -34,7 +37,8 @@ struct Sample {
 // In the order in which a newcomer tries them.
 std::span<const Sample> AllSamples();
 
-// The samples of these names, all if there are none. Error: kNotFound with names that look alike.
+// The samples of these names; without names all, but for those that need a library. Error:
+// kNotFound with names that look alike.
 Result<std::vector<const Sample*>> SamplesNamed(const std::vector<std::string>& names);
 
 // "npumesh launch -n 4 -- run package/ --inputs inputs/ --check golden/", with paths below `folder`

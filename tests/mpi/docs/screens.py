@@ -78,6 +78,7 @@ MASKS = [
      lambda m: m[1] + m[2] + "#"),
     (r"/[\w./-]*npumesh-screens-\w+", lambda m: "HOME"),
     (r"worst point: .*", lambda m: "worst point: #"),
+    (r"(?<=bench allreduce) -b \d+ -e \d+(?= --algorithms)", lambda m: " -b # -e #"),
 ]
 
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Writes all samples of `npumesh samples`, types what their README says, and plants a fault in each.
 
-  written_samples.py NPUMESH
+  written_samples.py NPUMESH LIBRARY
+
+LIBRARY has the operator Polynomial.
 
 Every sample is run and checked by the commands of its README.md. With one wrong element in the middle of the
 graph of the last rank the same check must end with 1 and name the rank. Every package is valid, and writing
@@ -11,6 +13,7 @@ again gives the same bytes.
 import filecmp
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,6 +30,7 @@ FAULTS = {
     "experts": "weighted",
     "training": "error",
     "onnx": "block1.down",
+    "own_operator": "polynomial",
 }
 
 
@@ -62,6 +66,8 @@ def check_sample(reader, name, ranks):
     with open(os.path.join(reader.home, folder, "README.md"), encoding="utf-8") as file:
         commands = [command.text for command in typed_commands.commands_in(file.read(), folder)]
     check = commands[0]
+    if "--op-library" in check:
+        shutil.copy(sys.argv[2], os.path.join(reader.home, folder, "libpolynomial_operator.so"))
     reader.type(check, folder, said=r"\ncheck: OK, .* match\n$")
     for command in commands[1:]:
         reader.type(command, folder, said=r"\S")
@@ -90,6 +96,8 @@ def main():
         samples = listed(reader)
         reader.type("npumesh samples --write s", ".")
         reader.type("npumesh samples --write again", ".")
+        for folder in ("s", "again"):
+            reader.type(f"npumesh samples own_operator --write {folder}", ".", said="--op-library")
         unequal = differing(f"{home}/s", f"{home}/again")
         if unequal:
             reader.problems.append(f"written twice, and not the same: {unequal}")

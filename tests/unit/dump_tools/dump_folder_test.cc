@@ -94,17 +94,40 @@ TEST_F(DumpFolder, ListingAndStatistics) {
                 {Floats({1, -2})}, {Floats({3, 0, NAN, INFINITY})});
   const auto steps = FindDumpSteps(Path());
   ASSERT_TRUE(steps.ok());
-  const auto listing = ListingText(*steps, true);
-  ASSERT_TRUE(listing.ok());
-  EXPECT_THAT(*listing, HasSubstr("rank 0 of 1  20240101000000  decoder/1  step 0  1 operators"));
-  EXPECT_THAT(*listing, HasSubstr("(float32[2]) -> (float32[4])"));
-  const auto stat = StatText(steps->front().path, "");
+  const auto listed = ListStep(steps->front(), true);
+  ASSERT_TRUE(listed.ok());
+  const std::string listing = ToText(*listed);
+  EXPECT_THAT(listing, HasSubstr("rank 0 of 1  20240101000000  decoder/1  step 0  1 operators"));
+  EXPECT_THAT(listing, HasSubstr("(float32[2]) -> (float32[4])"));
+  const auto stat = StatisticsOf(steps->front().path, "");
   ASSERT_TRUE(stat.ok());
-  EXPECT_THAT(*stat, HasSubstr("a (Add) input 0 float32[2]  min -2 max 1 mean -0.5 std 1.5 "
+  const std::string lines = ToText(*stat);
+  EXPECT_THAT(lines, HasSubstr("a (Add) input 0 float32[2]  min -2 max 1 mean -0.5 std 1.5 "
                                "l2 2.23607 zeros 0 NaN 0 Inf 0"));
-  EXPECT_THAT(*stat, HasSubstr("output 0 float32[4]  min 0 max 3 mean 1.5 std 1.5 l2 3 zeros 1 "
+  EXPECT_THAT(lines, HasSubstr("output 0 float32[4]  min 0 max 3 mean 1.5 std 1.5 l2 3 zeros 1 "
                                "NaN 1 Inf 1"));
-  EXPECT_EQ(*StatText(steps->front().path, "other"), "");
+  EXPECT_TRUE(StatisticsOf(steps->front().path, "other")->empty());
+}
+
+// The same for programs.
+TEST_F(DumpFolder, ListingAndStatisticsAsJson) {
+  const std::string folder = "worldsize1_global_rank0/20240101000000/0/decoder/1/0";
+  WriteOperator(folder, "Add", "a", 1, {Floats({1, -2})}, {Floats({NAN})});
+  const auto steps = FindDumpSteps(Path());
+  ASSERT_TRUE(steps.ok());
+  const nlohmann::json listed = ToJsonObject(*ListStep(steps->front(), true));
+  EXPECT_EQ(listed["folder"], steps->front().path);
+  EXPECT_EQ(listed["step"], 0);
+  EXPECT_EQ(listed["operators"], 1);
+  EXPECT_EQ(listed["rows"], nlohmann::json::parse(R"([{"type": "Add", "name": "a", "task": 1,
+      "statistics": false, "inputs": ["float32[2]"], "outputs": ["float32[1]"]}])"));
+  const nlohmann::json tensors = ToJsonObject(*StatisticsOf(steps->front().path, "a"))["tensors"];
+  ASSERT_EQ(tensors.size(), 2u);
+  EXPECT_EQ(tensors[0]["moments"], nlohmann::json::parse(R"({"min": -2.0, "max": 1.0, "mean": -0.5,
+      "std": 1.5, "l2": 2.23606797749979, "finite": 2, "zeros": 0, "nans": 0, "infinities": 0})"));
+  EXPECT_EQ(tensors[1]["side"], "output");
+  EXPECT_EQ(tensors[1]["moments"]["finite"], 0);
+  EXPECT_EQ(tensors[1]["moments"]["nans"], 1);
 }
 
 }  // namespace

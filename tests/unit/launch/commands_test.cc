@@ -48,6 +48,12 @@ TEST(Commands, UsageErrorsAreOneLineAndCode2) {
       {{"run", "a", "--steps", "0"}, "npumesh run: "},
       {{"run", "a", "--steps", "ten"}, "npumesh run: "},
       {{"run", "a", "--rtol", "-1"}, "npumesh run: "},
+      {{"run", "a", "--seed", "-1"},
+       "npumesh run: --seed: expected an integer from 0 on, got \"-1\"; see npumesh run --help\n"},
+      {{"replay", "a", "--model", "b", "--step", "-1"},
+       "npumesh replay: --step: expected an integer from 0 on, got \"-1\"; see npumesh replay"},
+      {{"-v"}, "npumesh: unknown option -v; did you mean -V?; see npumesh --help\n"},
+      {{"run", "--stps", "3"}, "npumesh run: unknown option --stps; did you mean --steps?; see"},
       {{"run", "a", "--bind", "socket"}, "npumesh run: "},
       {{"run", "a", "--inputs", "b", "--dim", "x=1"}, "npumesh run: "},
       {{"launch", "--", "run"}, "npumesh launch: "},
@@ -151,6 +157,36 @@ TEST(Commands, JsonOfTheTables) {
   EXPECT_EQ(topo["ranks"][2].at("node"), 1);
 }
 
+TEST(Commands, JsonOfOptionsSamplesAndImports) {
+  const auto named = [](const nlohmann::json& list, const std::string& name) {
+    const auto found = std::find_if(list.begin(), list.end(), [&](const nlohmann::json& row) {
+      return row.at("name") == name;
+    });
+    EXPECT_NE(found, list.end()) << name;
+    return found == list.end() ? nlohmann::json::object() : *found;
+  };
+  const nlohmann::json config = JsonOf({"config"}, "config", 0);
+  const nlohmann::json level = named(config.at("options"), "ge_config.oo_level");
+  EXPECT_EQ(level.value("default", ""), "\"O3\"");
+  EXPECT_EQ(level.value("has_effect", false), true);
+  EXPECT_EQ(level.value("modes", ""), "max-autotune");
+  EXPECT_EQ(JsonOf({"config", "-o", "ge_config.oo_level=O1"}, "config", 0).at("verdict"), "valid");
+
+  const nlohmann::json samples = JsonOf({"samples"}, "samples", 0).at("samples");
+  EXPECT_EQ(named(samples, "decoder_4").value("ranks", 0), 4);
+  EXPECT_EQ(named(samples, "own_operator").value("library", ""), "libpolynomial_operator.so");
+
+  const nlohmann::json ops = JsonOf({"import", "--ops"}, "import", 0).at("operators");
+  EXPECT_EQ(named(ops, "ReduceLogSumExp").value("since", 0), 1);
+}
+
+// Two tables have words after help.
+TEST(Commands, HelpHasPagesOfWhatCanBeSet) {
+  EXPECT_EQ(RunCommand({"help", "config-options"}).out, RunCommand({"config", "--markdown"}).out);
+  EXPECT_EQ(RunCommand({"help", "variables"}).out, RunCommand({"env", "--markdown"}).out);
+  EXPECT_THAT(RunCommand({"--help"}).out, HasSubstr("npumesh help config-options"));
+}
+
 TEST(Commands, JsonOfAnErrorNamesIt) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> cases = {
       {{"record", "/no/such"}, "record"},
@@ -159,6 +195,13 @@ TEST(Commands, JsonOfAnErrorNamesIt) {
       {{"replay", "/no/such", "--model", "x"}, "replay"},
       {{"dump", "compare", "/no/such", "/no/other"}, "dump compare"},
       {{"dump", "laws", "/no/such", "--model", "x"}, "dump laws"},
+      {{"dump", "ls", "/no/such"}, "dump ls"},
+      {{"dump", "stat", "/no/such"}, "dump stat"},
+      {{"dump", "convert", "/no/such"}, "dump convert"},
+      {{"dump", "overflow", "/no/such"}, "dump overflow"},
+      {{"export", "/no/such"}, "export"},
+      {{"import", "/no/such"}, "import"},
+      {{"graph", "/no/such"}, "graph"},
   };
   for (const auto& [words, command] : cases) {
     const nlohmann::json object = JsonOf(words, command, 3);

@@ -165,6 +165,35 @@ TEST_F(Completion, OffersWhatComesNext) {
   EXPECT_THAT(Offers("npumesh completion \"\"", 2), Contains("--help"));
 }
 
+// Values that the parser takes as text.
+TEST_F(Completion, OffersNamesOfOptionsSamplesCommandsAndFaults) {
+  using testing::ElementsAre;
+  std::ofstream(folder_ / "script") << BashCompletion(app_, {{"A.B.C=VALUE", {"a.b=", "a.c="}},
+                                                             {"SAMPLE", {"one", "two"}},
+                                                             {"COMMAND", {"run", "ops"}},
+                                                             {"FAULT", {"delay:", "kill:"}}});
+  EXPECT_THAT(Offers("npumesh run -o a.b", 3), ElementsAre("a.b="));
+  EXPECT_THAT(Offers("npumesh run --inject k", 3), ElementsAre("kill:"));
+  EXPECT_THAT(Offers("npumesh samples t", 2), ElementsAre("two"));
+  EXPECT_THAT(Offers("npumesh man o", 2), ElementsAre("ops"));
+}
+
+// A colon in the name of a value does not begin a check of the parser.
+TEST_F(EveryCommand, NamesValuesWithColonsWhole) {
+  std::map<std::string, std::string> values;
+  for (const CLI::App* command : all_) {
+    for (const OptionFacts& facts : AllFacts(*command)) {
+      values[FullName(*command) + " " + facts.names[0]] = facts.value;
+    }
+  }
+  EXPECT_EQ(values["npumesh topo --plan"], "HOST[,ADDRESS]:RANKS");
+  EXPECT_EQ(values["npumesh launch --hosts"], "HOST:N,...");
+  EXPECT_EQ(values["npumesh run --int-range"], "NAME=LOW:HIGH");
+  EXPECT_EQ(values["npumesh run --inject"], "FAULT");
+  EXPECT_EQ(values["npumesh man --write"], "FOLDER");
+  EXPECT_EQ(values["npumesh profile --fail-above"], "X");
+}
+
 TEST_F(Completion, ForZshGoesThroughBashcompinit) {
   const std::string script = ZshCompletion(app_);
   EXPECT_TRUE(script.starts_with("#compdef npumesh\n"));

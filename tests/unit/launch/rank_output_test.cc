@@ -183,6 +183,22 @@ TEST(RankOutput, KnowsTheNoticesOfOpenMpi5) {
   EXPECT_FALSE(output.mpirun_spoke());
 }
 
+// Twenty lines of guesses become one, and what mpirun says of Ctrl-C goes.
+TEST(RankOutput, SaysShortlyThatAHostCannotBeReached) {
+  for (const char* name : {"ORTE", "PRTE"}) {
+    RankOutput output;
+    const std::string said = fmt::format(
+        "{} was unable to reliably start one or more daemons.\nThis usually is caused by:\n\n"
+        "* not finding the required libraries and/or binaries on\n  one or more nodes.\n",
+        name);
+    EXPECT_EQ(output.Add(kRule + "\n" + said + kRule + "\n"),
+              "mpirun could not start its daemon on a host\n");
+    EXPECT_TRUE(output.mpirun_spoke());
+  }
+  RankOutput output;
+  EXPECT_EQ(output.Add("mpirun: Forwarding signal 10 to job\n[1,0]<stdout>:a\n"), "[0] a\n");
+}
+
 TEST(RankOutput, KnowsThatAHostIsLost) {
   RankOutput output(MpiLauncher::kOpenMpi5);
   EXPECT_FALSE(output.lost_host());
