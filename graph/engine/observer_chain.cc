@@ -5,9 +5,8 @@
 namespace npumesh {
 
 bool ObserverChain::needs_each_operator() const {
-  return std::any_of(observers_.begin(), observers_.end(), [](const StepObserver* observer) {
-    return observer->needs_each_operator();
-  });
+  return std::any_of(observers_.begin(), observers_.end(),
+                     [](const StepObserver* observer) { return observer->needs_each_operator(); });
 }
 
 Status ObserverChain::BeforeRun(const RunView& run) {
