@@ -19,7 +19,7 @@ from . import _device, _table, operators  # noqa: F401
 _device.install(npu)
 _table.register()
 
-from . import _C, distributed  # noqa: E402, F401
+from . import _C, atb, distributed  # noqa: E402, F401
 from ._autograd import register as _register_gradients  # noqa: E402
 from ._types import (  # noqa: E402, F401
     float4_e1m2fn_x2,

@@ -1,6 +1,7 @@
 """torch.ops.npu: operators of the vendor's library against torch's own formulas, with drawn shapes."""
 
 import json
+import math
 import os
 import random
 import subprocess
@@ -441,6 +442,48 @@ class Memory(unittest.TestCase):
                                          torch.tensor([4], dtype=torch.int32), found, again)
         self.assertTrue(torch.equal(found[1], key[0]))
 
+    def test_keys_alone_are_written_into_pages(self):
+        draw = random.Random(12)
+        for _ in range(80):
+            heads, width, size, pages = (draw.randint(1, 3) for _ in range(4))
+            slots = draw.sample(range(-1, size * pages), draw.randint(1, size * pages))
+            key = torch.randn(len(slots), heads, width).to(draw.choice(FLOATS))
+            cache = torch.randn(pages, size, heads, width).to(key.dtype)
+            wanted = cache.clone()
+            for token, slot in zip(key, slots):
+                if slot >= 0:
+                    wanted[slot // size, slot % size] = token
+            torch_npu._npu_reshape_and_cache_siso(key, cache,
+                                                  torch.tensor(slots, dtype=torch.int32))
+            self.assertTrue(torch.equal(cache, wanted))
+
+    def test_sequences_are_read_from_pages(self):
+        draw = random.Random(13)
+        for _ in range(80):
+            batch, heads, size = draw.randint(1, 3), draw.randint(1, 2), draw.randint(1, 4)
+            key_cache, value_cache = (torch.randn(6, size, heads, width).half()
+                                      for width in (8, 3))
+            table = torch.stack([torch.randperm(6, dtype=torch.int32) for _ in range(batch)])
+            lengths = [draw.randint(0, 3 * size) for _ in range(batch)]
+            starts = [draw.randint(0, 3 * size - 1) for _ in range(batch)]
+            rows = [(table[b, starts[b] // size + t // size], t % size)
+                    for b in range(batch) for t in range(lengths[b])]
+            cumsum = draw.choice([False, True])
+            given = torch.tensor([0, *lengths] if cumsum else lengths, dtype=torch.int32)
+            given = given.cumsum(0).int() if cumsum else given
+            words = {"seq_starts": torch.tensor(starts, dtype=torch.int32), "cumsum": cumsum}
+            found = torch_npu.atb.npu_paged_cache_load(key_cache, value_cache, table, given, **words)
+            for got, cache in zip(found, (key_cache, value_cache)):
+                wanted = [cache[row] for row in rows]
+                self.assertEqual(got.shape, (len(rows), *cache.shape[2:]))
+                self.assertTrue(not rows or torch.equal(got, torch.stack(wanted)))
+            again = [torch.zeros_like(each) for each in found]
+            torch_npu.atb.npu_paged_cache_load(key_cache, value_cache, table, given,
+                                               key=again[0], value=again[1], **words)
+            self.assertTrue(torch.equal(again[0], found[0]) and torch.equal(again[1], found[1]))
+        with self.assertRaisesRegex(RuntimeError, "key and value or neither"):
+            torch_npu.atb.npu_paged_cache_load(key_cache, value_cache, table, given, key=again[0])
+
     def test_one_query_of_each_sequence_in_pages(self):
         draw = random.Random(10)
         for _ in range(TURNS):
@@ -512,6 +555,61 @@ class Memory(unittest.TestCase):
             keys = cache[table[b].long()].flatten(0, 2)[:lengths[b]]
             wanted[b] = (query[b] @ keys.T * 0.25).softmax(-1) @ keys[:, :32]
         close(self, out, wanted)
+
+
+def chosen_experts(x, bias, groups, group_topk, n, k):
+    """By plain Python: the experts of each row and their shares."""
+    all_chosen, all_shares = [], []
+    for row in x.tolist():
+        shares = [1 / (1 + math.exp(-value)) for value in row]
+        scores = [share + more for share, more in zip(shares, bias.tolist())]
+        size = len(row) // groups
+        sums = [sum(sorted(scores[g * size:(g + 1) * size])[-n:]) for g in range(groups)]
+        kept = sorted(range(groups), key=lambda g: -sums[g])[:group_topk]
+        scores = [score if e // size in kept else 0.0 for e, score in enumerate(scores)]
+        chosen = sorted(range(len(row)), key=lambda e: -scores[e])[:k]
+        all_chosen.append(chosen)
+        all_shares.append([shares[e] for e in chosen])
+    return all_chosen, torch.tensor(all_shares)
+
+
+class ExpertsInGroups(unittest.TestCase):
+    def test_groups_and_experts_with_the_largest_shares(self):
+        draw = random.Random(14)
+        for _ in range(80):
+            groups, size, tokens = draw.randint(1, 4), draw.randint(2, 4), draw.randint(1, 4)
+            words = {"group_num": groups, "group_topk": draw.randint(1, groups),
+                     "n": draw.randint(1, size), "k": draw.randint(1, size)}
+            # Values that are far enough apart for float32 to keep their order.
+            x = torch.randperm(tokens * groups * size).reshape(tokens, -1) / 8 - 2
+            bias = torch.randint(-4, 9, (groups * size,)) / 8
+            chosen, shares = chosen_experts(x.double(), bias.double(), groups,
+                                            words["group_topk"], words["n"], words["k"])
+            scale = draw.choice([1, 2.5])
+            y, experts = torch_npu.atb.npu_fused_add_topk_div(x, bias, scale=scale, **words)
+            self.assertEqual((experts.dtype, experts.tolist()), (torch.int32, chosen))
+            close(self, y, shares / shares.sum(-1, keepdim=True) * scale)
+            plain, _ = torch_npu.atb.npu_fused_add_topk_div(x, bias, is_norm=False, scale=scale,
+                                                            **words)
+            close(self, plain, shares)
+            counts = torch.randint(1, 4, (groups * size,), dtype=torch.int32)
+            table = torch.randint(0, 99, (groups * size, 3), dtype=torch.int32)
+            out = torch.empty_like(y), torch.empty_like(experts)
+            torch_npu.atb.npu_fused_add_topk_div(
+                x, bias, scale=scale, mapping_num=counts, mapping_table=table,
+                enable_expert_mapping=True, y=out[0], indices=out[1], **words)
+            self.assertEqual(out[1].tolist(), [[table[e, t % int(counts[e])] for e in row]
+                                               for t, row in enumerate(chosen)])
+            self.assertTrue(torch.equal(out[0], y))
+
+    def test_experts_that_do_not_fit_their_groups(self):
+        x, bias = torch.zeros(1, 6), torch.zeros(6)
+        for words, text in (({"group_num": 4}, "6 experts in group_num 4"), ({"n": 7}, "n 7"),
+                            ({"group_topk": 2}, "group_topk 2"), ({"k": 7}, "k 7"),
+                            ({"activation_type": "other"}, "seen 'other'"),
+                            ({"enable_expert_mapping": True}, "needs mapping_num")):
+            with self.assertRaisesRegex(RuntimeError, text):
+                torch_npu.atb.npu_fused_add_topk_div(x, bias, **words)
 
 
 class Products(unittest.TestCase):

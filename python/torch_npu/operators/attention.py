@@ -458,6 +458,18 @@ row("_npu_reshape_and_cache(Tensor key, Tensor value, Tensor(a!) key_cache, "
     "ScatterPaKvCache", lambda a: None, names={"slot_indices": "slot_mapping"},
     adapt=_reshape_and_cache, results=())
 
+
+def _reshape_and_cache_keys(a: Arguments) -> None:
+    """Keys alone: the values have no elements."""
+    a.value = a.key.new_empty([*a.key.shape[:-1], 0])
+    a.value_cache = a.key_cache.new_empty([*a.key_cache.shape[:-1], 0])
+    a.cache_mode = "Norm"
+
+
+row("_npu_reshape_and_cache_siso(Tensor key, Tensor(a!) key_cache, Tensor slot_indices) -> ()",
+    "ScatterPaKvCache", lambda a: None, names={"slot_indices": "slot_mapping"},
+    adapt=_reshape_and_cache_keys, results=())
+
 _KV_NORM = ("Tensor kv, Tensor gamma, Tensor cos, Tensor sin, Tensor index, %s k_cache, "
             "%s ckv_cache, *, Tensor? k_rope_scale=None, Tensor? c_kv_scale=None, "
             "Tensor? k_rope_offset=None, Tensor? c_kv_offset=None, Tensor? v=None, "
