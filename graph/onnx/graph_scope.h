@@ -1,6 +1,6 @@
 // GraphScope: the names of one ONNX graph, and the walk over its nodes.
 //
-// The body of a branch or loop is a graph of its own for us; what it reads of the graphs around it
+// The body of a branch or loop is a separate graph for us; what it reads of the graphs around it
 // becomes an input of it (a capture). The body of a function is written where it is called.
 //
 // Thread-safety: none.
@@ -27,7 +27,7 @@ class GraphScope {
     Value inner;
   };
 
-  // A graph of its own, called `name`, that sees the names of `outer`, or null. All must outlive
+  // A separate graph, called `name`, that sees the names of `outer`, or null. All must outlive
   // the scope.
   GraphScope(const OnnxModel& model, const OpRegistry& registry, GraphScope* outer,
              std::string name);
@@ -76,7 +76,7 @@ class GraphScope {
   const OnnxModel& model_;
   const OpRegistry& registry_;
   GraphScope* outer_;  // whose names are seen; null: none
-  GraphScope* host_;   // whose graph is written into; null: a graph of its own
+  GraphScope* host_;   // whose graph is written into; null: a separate graph
   std::unique_ptr<GraphEmitter> own_;
   GraphEmitter* emitter_;
   const std::map<std::string, int64_t>* opsets_;

@@ -97,7 +97,7 @@ class LoopWriter {
     if (!inner.ok()) return body;
     body.outputs = {inner.Add(body.variables[0], inner.IntScalar(1)), turn.go_on};
     body.outputs.insert(body.outputs.end(), turn.next.begin(), turn.next.end());
-    // A variable that is handed on is a value of its own.
+    // A variable that is handed on is a separate value.
     for (Value& output : body.outputs) output = inner.Unary("Identity", output);
     return body;
   }

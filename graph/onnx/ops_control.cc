@@ -27,7 +27,7 @@ SubgraphBody WriteBranch(Lowering& at, const OnnxGraph& graph, const std::string
   results = body.scope->OutputsOf(graph);
   for (const OnnxValue& result : results) {
     for (const Value item : result.items) {
-      // What comes from outside is a value of its own.
+      // What comes from outside is a separate value.
       body.outputs.push_back(body.scope->emitter().Op("Identity", {{"x", item}}, {}, "result"));
     }
   }

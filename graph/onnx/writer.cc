@@ -134,7 +134,7 @@ class OnnxFileWriter {
     return graph_.node(value.node).output_descs[static_cast<size_t>(value.port)].dtype;
   }
 
-  // An output of ONNX is a name of its own: one that is an input, or asked for twice, is copied.
+  // An output of ONNX is a separate name: one that is an input, or asked for twice, is copied.
   void WriteOutputs(const Node& sink) {
     for (size_t i = 0; i < sink.inputs.size(); ++i) {
       if (!sink.inputs[i]) continue;
