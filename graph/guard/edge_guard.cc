@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "graph/engine/compiled_model.h"
 #include "graph/guard/guarded_area.h"
@@ -16,6 +17,12 @@ bool Covers(const PlannedTensor& block, uint64_t offset, size_t step) {
   const auto index = static_cast<int>(step);
   return block.first <= index && index <= block.last && block.offset <= offset &&
          offset < block.offset + block.bytes;
+}
+
+// Whether all bytes are the canary; in the time of a pass over them.
+bool IsUntouched(std::span<const std::byte> bytes) {
+  return bytes.empty() || (bytes[0] == kCanary &&
+                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
 bool HasUntrusted(const Graph& graph, const OpRegistry& operators, const OpRegistry& trusted) {
@@ -67,9 +74,9 @@ void EdgeGuard::AddEdge(const StepView& view, size_t output) {
 
 Status EdgeGuard::AfterStep(const StepView& view) {
   for (const Edge& edge : edges_) {
+    if (IsUntouched(edge.unused)) continue;
     const auto last = std::find_if(edge.unused.rbegin(), edge.unused.rend(),
                                    [](std::byte value) { return value != kCanary; });
-    if (last == edge.unused.rend()) continue;
     const auto reached = static_cast<uint64_t>(edge.unused.rend() - last);
     const TensorType& type = view.step.output_types[edge.output];
     return AtNode(view.step.name, view.step.type, view.step.origin,

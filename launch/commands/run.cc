@@ -81,8 +81,7 @@ void PrintMeasured(const MeasuredRun& measured, const RunOptions& options) {
   if (options.guard) text += GuardLine(measured);
   if (!options.guard && !options.op_libraries.empty()) {
     text +=
-        "guarded at the ends of outputs: --guard checks all that operators of --op-library write and "
-        "read\n";
+        "not guarded in full: --guard checks all that operators of --op-library write and read\n";
   }
   if (!options.check.empty()) {
     text += CheckVerdict(measured.checks, measured.ranks.size()) + "\n";
