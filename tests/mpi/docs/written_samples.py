@@ -72,7 +72,7 @@ def check_sample(reader, name, ranks):
     for command in commands[1:]:
         reader.type(command, folder, said=r"\S")
     if os.path.isdir(os.path.join(reader.home, folder, "package")):
-        reader.type("npumesh validate package/", folder, said=": valid\n$")
+        reader.type("npumesh validate package/", folder, said=r": valid\nnext: npumesh .*run package/\n$")
     fault = f" --inject corrupt:rank={ranks - 1},op={FAULTS[name]}"
     reader.type(check + fault, folder, code=1, said=rf"\nrank {ranks - 1} output .* DIFFERS")
 
