@@ -32,7 +32,7 @@ bool Contradicts(const TensorDesc& declared, const TensorType& inferred) {
 Compiler::Compiler(const Model& model, const OpRegistry& registry, GroupProvider* groups,
                    const CompileOptions& options)
     : options_(options),
-      analysis_(model, registry, groups, options),
+      analysis_(model, registry, groups, options, FoundBefore(options)),
       graph_(model.graph),
       choice_(analysis_, groups),
       builder_(analysis_, draft_),

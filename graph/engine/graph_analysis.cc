@@ -1,7 +1,6 @@
 #include "graph/engine/graph_analysis.h"
 
 #include "graph/engine/stage_graph.h"
-#include "graph/engine/static_parts.h"
 #include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/node_error.h"
 #include "graph/passes/analysis/operator_check.h"
@@ -12,34 +11,25 @@
 namespace npumesh {
 namespace {
 
-StaticParts* SharedParts(const CompileOptions& options) {
-  const bool shares = options.static_parts != nullptr && options.static_parts->lower_limit() >= 0;
-  return shares ? options.static_parts : nullptr;
-}
-
-Inference::Settings InferenceSettings(GroupProvider* groups, const CompileOptions& options) {
+Inference::Settings InferenceSettings(GroupProvider* groups, const CompileOptions& options,
+                                      const InferenceMemory* memory) {
   Inference::Settings settings;
   settings.groups = groups;
   settings.threads = options.threads;
   if (options.weights != nullptr) settings.packed = &options.weights->packed();
   settings.tuning = options.tuner;
-  StaticParts* const shared = SharedParts(options);
-  if (shared != nullptr && shared->chosen()) settings.memory = &shared->memory();
+  settings.memory = memory;
   return settings;
 }
 
 }  // namespace
 
 GraphAnalysis::GraphAnalysis(const Model& model, const OpRegistry& registry, GroupProvider* groups,
-                             const CompileOptions& options)
+                             const CompileOptions& options, const InferenceMemory* memory)
     : model_(model),
       options_(options),
       bound_(model.graph, registry),
-      inference_(bound_, InferenceSettings(groups, options)) {}
-
-StaticParts* GraphAnalysis::shared_parts() const {
-  return SharedParts(options_);
-}
+      inference_(bound_, InferenceSettings(groups, options, memory)) {}
 
 Status GraphAnalysis::TakeInputs(const std::vector<TensorType>& types,
                                  const std::vector<Tensor>& values) {

@@ -22,9 +22,10 @@ namespace npumesh {
 
 class GraphAnalysis {
  public:
-  // All must outlive it.
+  // `memory`: what an analysis of the same graph found; null: there is none yet. All must outlive
+  // it.
   GraphAnalysis(const Model& model, const OpRegistry& registry, GroupProvider* groups,
-                const CompileOptions& options);
+                const CompileOptions& options, const InferenceMemory* memory = nullptr);
 
   // The inputs of a compilation, by position.
   struct Inputs {
@@ -49,8 +50,6 @@ class GraphAnalysis {
   const BoundGraph& bound() const { return bound_; }
   const Inference& inference() const { return inference_; }
   const Inputs& inputs() const { return inputs_; }
-  // The static parts that this compilation shares with others of the graph; null: none.
-  StaticParts* shared_parts() const;
 
   // Nodes that inference has seen, in execution order.
   const std::vector<NodeId>& order() const { return order_; }

@@ -94,6 +94,16 @@ bool Holds(const std::vector<NodeId>& nodes, const std::vector<NodeId>& some) {
 
 }  // namespace
 
+StaticParts* SharedParts(const CompileOptions& options) {
+  const bool shares = options.static_parts != nullptr && options.static_parts->lower_limit() >= 0;
+  return shares ? options.static_parts : nullptr;
+}
+
+const InferenceMemory* FoundBefore(const CompileOptions& options) {
+  StaticParts* const shared = SharedParts(options);
+  return shared != nullptr && shared->chosen() ? &shared->memory() : nullptr;
+}
+
 Result<std::vector<bool>> StaticOperators(const Model& model, const BoundGraph& graph,
                                           const std::vector<NodeId>& order, GroupProvider* groups) {
   std::vector<bool> is_static(graph.graph().nodes().size(), false);

@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "graph/engine/compile_options.h"
 #include "graph/engine/inference.h"
 #include "graph/engine/plan_facts.h"
 #include "graph/engine/step.h"
@@ -88,6 +89,13 @@ class StaticParts {
   InferenceMemory memory_;
   std::vector<StaticPart> parts_;
 };
+
+// The parts that a compilation with these options shares with others of the graph; null: it shares
+// none.
+StaticParts* SharedParts(const CompileOptions& options);
+
+// What the first of these compilations found; null: this is the first, or nothing is shared.
+const InferenceMemory* FoundBefore(const CompileOptions& options);
 
 // By node id: operators of the nodes `order` whose shapes and values are the same for all inputs
 // that the model admits. All false for a model without open dimensions and without inputs whose
