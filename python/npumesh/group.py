@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 from . import tensors
 from ._library import check, encode, library
 from .dtypes import DType
 from .errors import InvalidArgumentError
-from .handle import Handle
-
-if TYPE_CHECKING:
-    from .world import World
+from .handle import Handle, Owner
 
 __all__ = ["Group"]
 
@@ -32,7 +29,7 @@ class Group(Handle):
     _kind = "group"
     _ender = "npumesh_close_group"
 
-    def __init__(self, world: World, ranks: Optional[Sequence[int]], name: str) -> None:
+    def __init__(self, world: Owner, ranks: Optional[Sequence[int]], name: str) -> None:
         super().__init__(world, name)
         members = (ctypes.c_int32 * len(ranks))(*ranks) if ranks else None
         if ranks is not None and not ranks:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, Optional
+from typing import Any, ClassVar, Deque, Optional, Protocol, Tuple
 
 from ._library import check, library
 from .errors import InvalidArgumentError
 
-if TYPE_CHECKING:
-    from .world import World
+
+class Owner(Protocol):
+    """What a handle asks of the world in which it lives."""
+
+    _turn: Any  # a threading.RLock
+    _dropped: Deque[Tuple[str, int]]  # enders and handles, to be closed at a quiet moment
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its handles may be used."""
+        raise NotImplementedError
+
+    def _open(self) -> int:
+        """The world's own handle. Errors: InvalidArgumentError when it is closed."""
+        raise NotImplementedError
 
 
 class Handle:
@@ -19,7 +32,7 @@ class Handle:
     _kind: ClassVar[str]  # in messages
     _ender: ClassVar[str]  # the function of the library that ends such a handle
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: Owner, name: str) -> None:
         self._world = world
         self._handle: Optional[int] = None
         self._process = os.getpid()

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from typing import Union
 
 from . import tensors
 from ._library import CPort, CSessionStats, CTensor, check, dims_of, library
 from .dtypes import DType, bytes_of
 from .errors import InvalidArgumentError
-from .handle import Handle
-
-if TYPE_CHECKING:
-    from .world import World
+from .handle import Handle, Owner
 
 __all__ = ["Port", "Session", "SessionStats"]
 
@@ -56,7 +53,7 @@ class Session(Handle):
     _kind = "session"
     _ender = "npumesh_close"
 
-    def __init__(self, world: World, handle: int, name: str) -> None:
+    def __init__(self, world: Owner, handle: int, name: str) -> None:
         super().__init__(world, name)
         self._handle = handle
         inputs, outputs = ctypes.c_size_t(), ctypes.c_size_t()

@@ -13,7 +13,7 @@ from typing import Any, Mapping, Optional, Sequence
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .npu.graphs import hold
+from .npu.capturing import hold
 
 
 def _npu_getOption(option_type: str) -> Optional[bytes]:  # noqa: N802

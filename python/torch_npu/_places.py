@@ -158,9 +158,9 @@ def _copied(args: Any, kwargs: Any) -> Any:
 
 def _permit(tensor: torch.Tensor, place: Optional[Place], non_blocking: bool) -> None:
     """Errors: RuntimeError where a capture forbids the transfer."""
-    from .npu import graphs
+    from .npu import capturing
 
-    graphs.permit_transfer(tensor, place, non_blocking)
+    capturing.permit_transfer(tensor, place, non_blocking)
 
 
 def _npu(self: torch.Tensor, device: Any = None, non_blocking: bool = False,
@@ -223,9 +223,9 @@ def _reading(name: str) -> Callable:
 
     @functools.wraps(method)
     def read(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        from .npu import graphs
+        from .npu import capturing
 
-        graphs.permit_reading(self, name.strip("_"))
+        capturing.permit_reading(self, name.strip("_"))
         return method(self, *args, **kwargs)
 
     return read

@@ -12,7 +12,7 @@ from torch._C._distributed_c10d import ProcessGroup, Work, _create_work_from_fut
 import npumesh
 
 from .. import _engine, _types
-from ..npu import graphs
+from ..npu import capturing
 
 _REDUCTIONS = {dist.ReduceOp.SUM: 0, dist.ReduceOp.PRODUCT: 1, dist.ReduceOp.MAX: 2,
                dist.ReduceOp.MIN: 3}
@@ -450,7 +450,7 @@ class ProcessGroupHCCL(ProcessGroup):
             return low, high, sender != low
 
         for work in sorted(pending, key=turn):
-            if not graphs.record(work.call):
+            if not capturing.record(work.call):
                 work.call()
             work.done = True
 
@@ -466,7 +466,7 @@ class ProcessGroupHCCL(ProcessGroup):
 
     def _run(self, call: Callable[[], Any]) -> None:
         self._meet_peers()
-        if not graphs.record(call):
+        if not capturing.record(call):
             call()
 
     def _check(self, holds: bool, what: str, expected: str, seen: torch.Tensor) -> None:

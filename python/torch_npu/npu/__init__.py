@@ -20,6 +20,7 @@ from ._limits import (
     super_kernel_scope_begin,
     super_kernel_scope_end,
 )
+from .capturing import is_current_stream_capturing
 from .graphs import (
     NPUGraph,
     graph,
@@ -28,7 +29,6 @@ from .graphs import (
     graph_task_group_end,
     graph_task_update_begin,
     graph_task_update_end,
-    is_current_stream_capturing,
     make_graphed_callables,
 )
 from .memory import (

@@ -25,13 +25,14 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from .. import _places
 from .._say import no_effect
-from .captured import EVENT_CAPTURED, STREAM_CAPTURED, Values, refusal
+from . import capturing
+from .captured import STREAM_CAPTURED, Values, refusal
 from .schemas import depends_on_values, is_random, writes, writes_all, written_by
 from .segments import Segment, Written, segmented, storage_of, tensors_of
 from .streams import ExternalEvent, Stream, current_stream, set_stream
 
-_here = threading.local()
 _pools = itertools.count(1)
+_updates = threading.local()  # the task group that this thread updates
 
 # Makers of tensors without values: a replay leaves alone what is in them.
 _MAKERS = {f"aten::{name}" for name in
@@ -41,47 +42,6 @@ _MAKERS = {f"aten::{name}" for name in
 
 # Of calls that a program knows by another name.
 _NAMES_OF_READERS = {"_local_scalar_dense": "item", "is_nonzero": "item"}
-
-
-def _capture() -> Optional["_Capture"]:
-    return getattr(_here, "capture", None)
-
-
-def is_current_stream_capturing() -> bool:
-    return _capture() is not None
-
-
-def record(call: Callable[[], Any], name: str = "collective") -> bool:
-    """Writes down a call that torch's dispatcher does not see, such as a collective. False: there is
-    no capture, so the caller has to run it."""
-    capture = _capture()
-    if capture is None:
-        return False
-    capture.steps.append(_Call(name, call))
-    return True
-
-
-def hold(tensor: torch.Tensor) -> None:
-    """Keeps a tensor as long as the graph that is captured now. Nothing without a capture."""
-    capture = _capture()
-    if capture is not None:
-        capture.held.append(tensor)
-
-
-class _Call:
-    """A step of a graph."""
-
-    def __init__(self, name: str, call: Callable[[], Any]) -> None:
-        self.names = [name]
-        self.call = call
-
-
-class _Wait:
-    """A step: nothing goes on before the event is recorded."""
-
-    def __init__(self, event: ExternalEvent) -> None:
-        self.names = ["wait"]
-        self.event = event
 
 
 class _Group:
@@ -216,18 +176,18 @@ class _Capture(TorchDispatchMode):
     def _add(self, step: Written) -> None:
         if self._tasks and step.func._schema.name in _UPDATED:
             task = _Task(step)
-            self.steps += [_Wait(task.event), task]
+            self.steps += [capturing.Wait(task.event), task]
         else:
             self.steps.append(step)
 
     def run(self, enter: bool) -> None:
         """This thread is captured from now on, or no longer."""
         if enter:
-            _here.capture = self
+            capturing.make_current(self)
             self.__enter__()
         else:
             self.__exit__(None, None, None)
-            _here.capture = None
+            capturing.make_current(None)
 
 
 def _is_of_host(step: Any) -> bool:
@@ -259,44 +219,6 @@ def _foreseen(func: Any, args: Any, kwargs: Any) -> Tuple[bool, Any]:
                           if isinstance(each, torch.Tensor) else each, result)
 
 
-def permit_transfer(tensor: torch.Tensor, place: Optional[_places.Place],
-                    non_blocking: bool) -> None:
-    """Before a copy to another place. Errors: RuntimeError where a capture forbids it."""
-    capture = _capture()
-    if capture is not None:
-        capture.permit_transfer(tensor, place, non_blocking)
-
-
-def permit_reading(tensor: torch.Tensor, what: str) -> None:
-    """Before `what` reads the values of a tensor past torch's dispatcher. Errors: RuntimeError when
-    they come with a replay."""
-    capture = _capture()
-    if capture is not None and not capture.values.are_there(tensor):
-        raise refusal(f"{what} needs values", STREAM_CAPTURED)
-
-
-def permit_waiting(what: str, stream: Optional[Stream] = None) -> None:
-    """Before the host waits for a stream, or for all. Errors: RuntimeError when it is captured."""
-    capture = _capture()
-    if capture is not None and (stream is None or stream.stream_id in capture.streams):
-        raise refusal(f"{what} waits for a stream that is captured", STREAM_CAPTURED)
-
-
-def permit_asking(event: Any, what: str) -> None:
-    """Before an event is asked for. Errors: RuntimeError when it was recorded in the capture that
-    goes on."""
-    capture = _capture()
-    if capture is not None and event._capture is capture:
-        raise refusal(f"{what} asks for an event that is captured", EVENT_CAPTURED)
-
-
-def enter_stream(stream: Stream) -> None:
-    """The stream that is current now belongs to the capture, if there is one."""
-    capture = _capture()
-    if capture is not None:
-        capture.streams.add(stream.stream_id)
-
-
 class NPUGraph:
     """Calls that were captured. `replay` runs them; tensors of the capture are its inputs and
     results. Errors: RuntimeError for calls in the wrong order."""
@@ -315,7 +237,7 @@ class NPUGraph:
         if capture_error_mode not in ("global", "thread_local", "relaxed"):
             raise RuntimeError("torch_npu: capture_error_mode: expected global, thread_local or "
                                f"relaxed, seen {capture_error_mode!r}")
-        if _capture() is not None:
+        if capturing.current() is not None:
             raise refusal("capture_begin: a capture is running already in this thread",
                           STREAM_CAPTURED)
         self._pool = pool or graph_pool_handle()
@@ -330,7 +252,7 @@ class NPUGraph:
 
     def _ended(self) -> _Capture:
         """The capture, which is over now."""
-        if self._capture is None or _capture() is not self._capture:
+        if self._capture is None or capturing.current() is not self._capture:
             raise RuntimeError("torch_npu: capture_end: this graph has no capture running")
         capture, self._capture = self._capture, None
         capture.run(False)
@@ -338,32 +260,32 @@ class NPUGraph:
 
     def replay(self) -> None:
         """Runs the calls again, in order, up to the first event that it must wait for."""
-        if _capture() is not None:
+        if capturing.current() is not None:
             raise refusal("replay: a capture is running in this thread", STREAM_CAPTURED)
         if self._steps is None:
             raise RuntimeError("torch_npu: replay: nothing was captured")
-        if self in _waiting:
+        if self in capturing.waiting:
             raise RuntimeError("torch_npu: replay: the replay before this one waits for an "
                                "ExternalEvent; record the event first")
         self._left = iter(self._steps)
         self._go_on()
 
     def _go_on(self) -> None:
-        _waiting.pop(self, None)
+        capturing.waiting.pop(self, None)
         with torch.no_grad():
             for step in self._left:
-                if not isinstance(step, _Wait):
+                if not isinstance(step, capturing.Wait):
                     step.call()
                     continue
                 # Another thread may record the event, and go on, before this one is back.
-                _waiting[self] = step.event
+                capturing.waiting[self] = step.event
                 if not step.event._pass(self._go_on):
                     return
-                _waiting.pop(self, None)
+                capturing.waiting.pop(self, None)
 
     def reset(self) -> None:
         """Forgets the calls and their tensors."""
-        _waiting.pop(self, None)
+        capturing.waiting.pop(self, None)
         self._steps, self._held, self._left = None, [], iter(())
 
     def pool(self) -> Any:
@@ -411,25 +333,6 @@ class NPUGraph:
 
     def _names(self) -> List[str]:
         return [name for each in self._steps or () for name in each.names]
-
-
-# Replays that have stopped, and the event that each waits for.
-_waiting: "dict[NPUGraph, ExternalEvent]" = {}
-
-
-def check_nothing_waits() -> None:
-    """Errors: RuntimeError when a replay waits for an event, because no one could record it
-    while the host waits for the replay."""
-    if _waiting:
-        raise RuntimeError("torch_npu: synchronize: a replay waits for an ExternalEvent that was "
-                           "not recorded, or for NPUGraph.update")
-
-
-def wait_in_capture(event: ExternalEvent) -> None:
-    """The graph that is captured now waits for the event in each replay. Nothing without one."""
-    capture = _capture()
-    if capture is not None:
-        capture.steps.append(_Wait(event))
 
 
 class graph:
@@ -531,7 +434,7 @@ def graph_task_group_end(stream: Stream) -> _Group:
 
 
 def _captured_now(function: str) -> _Capture:
-    capture = _capture()
+    capture = capturing.current()
     if capture is None:
         raise RuntimeError(f"torch_npu: {function}: no graph is being captured")
     return capture
@@ -540,18 +443,18 @@ def _captured_now(function: str) -> _Capture:
 def graph_task_update_begin(stream: Stream, handle: Any) -> None:
     """The calls from now on take the place of those of the task group; they are not run now.
     Errors: RuntimeError."""
-    if not isinstance(handle, _Group) or _capture() is not None:
+    if not isinstance(handle, _Group) or capturing.current() is not None:
         raise RuntimeError("torch_npu: graph_task_update_begin: expected a handle of "
                            "graph_task_group_end, outside of a capture")
-    _here.update = handle
+    _updates.handle = handle
     _Capture().run(True)
 
 
 def graph_task_update_end(stream: Stream) -> None:
     """Ends graph_task_update_begin. Errors: RuntimeError."""
-    capture, handle = _capture(), getattr(_here, "update", None)
+    capture, handle = capturing.current(), getattr(_updates, "handle", None)
     if capture is None or handle is None:
         raise RuntimeError("torch_npu: graph_task_update_end: no update has begun")
     capture.run(False)
-    _here.update = None
+    _updates.handle = None
     handle.steps = capture.steps

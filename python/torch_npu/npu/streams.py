@@ -11,6 +11,8 @@ from typing import Any, Iterator, Optional
 
 import torch
 
+from . import capturing
+
 _numbers = itertools.count(1)
 _here = threading.local()
 
@@ -41,16 +43,12 @@ class Stream:
 
     def synchronize(self) -> None:
         """As torch.npu.synchronize."""
-        from . import graphs
-
-        graphs.permit_waiting("Stream.synchronize", self)
-        graphs.check_nothing_waits()
+        capturing.permit_waiting("Stream.synchronize", self)
+        capturing.check_nothing_waits()
 
     def query(self) -> bool:
         """Whether all work is done: always."""
-        from . import graphs
-
-        graphs.permit_waiting("Stream.query", self)
+        capturing.permit_waiting("Stream.query", self)
         return True
 
     def wait_event(self, event: "Event") -> None:
@@ -108,24 +106,18 @@ class Event:
         return torch.device("npu", 0)
 
     def record(self, stream: Optional[Stream] = None) -> None:
-        from . import graphs
-
-        self._capture = graphs._capture()
+        self._capture = capturing.current()
         self._recorded = time.perf_counter()
 
     def wait(self, stream: Optional[Stream] = None) -> None:
         pass
 
     def query(self) -> bool:
-        from . import graphs
-
-        graphs.permit_asking(self, "Event.query")
+        capturing.permit_asking(self, "Event.query")
         return True
 
     def synchronize(self) -> None:
-        from . import graphs
-
-        graphs.permit_asking(self, "Event.synchronize")
+        capturing.permit_asking(self, "Event.synchronize")
 
     def reset(self, stream: Optional[Stream] = None) -> None:
         self._recorded = None
@@ -159,9 +151,7 @@ class ExternalEvent(Event):
         self._go_on: Any = None  # of the replay that waits
 
     def wait(self, stream: Optional[Stream] = None) -> None:
-        from . import graphs
-
-        graphs.wait_in_capture(self)
+        capturing.wait_in_capture(self)
 
     def record(self, stream: Optional[Stream] = None) -> None:
         super().record(stream)
@@ -172,10 +162,8 @@ class ExternalEvent(Event):
             go_on()
 
     def reset(self, stream: Optional[Stream] = None) -> None:
-        from . import graphs
-
         super().reset(stream)
-        if not graphs.is_current_stream_capturing():  # a graph that has waited has reset it
+        if not capturing.is_current_stream_capturing():  # a graph that has waited has reset it
             self._is_set = False
 
     def _pass(self, go_on: Any) -> bool:
@@ -202,11 +190,9 @@ def current_stream(device: Any = None) -> Stream:
 
 
 def set_stream(stream: Optional[Stream]) -> None:
-    from . import graphs
-
     if stream is not None:
         _here.stream = stream
-        graphs.enter_stream(stream)
+        capturing.enter_stream(stream)
 
 
 class StreamContext(contextlib.AbstractContextManager):
@@ -230,11 +216,11 @@ def stream(stream: Optional[Stream]) -> StreamContext:
 def synchronize(device: Any = None) -> None:
     """Work is done when a call returns. Errors: RuntimeError when a replay waits for an event that
     no one can record any more."""
-    from . import check_device, graphs
+    from . import check_device
 
     check_device(device)
-    graphs.permit_waiting("torch.npu.synchronize")
-    graphs.check_nothing_waits()
+    capturing.permit_waiting("torch.npu.synchronize")
+    capturing.check_nothing_waits()
 
 
 def fake_record_stream(tensor: torch.Tensor, stream: Stream) -> None:
