@@ -459,7 +459,7 @@ TEST(RecordPage, HasTheVerdictAndTheCallsAndNoForeignMarkup) {
   EXPECT_EQ(data.at("version"), "1.2");
   EXPECT_EQ(data.at("problems").size(), joined.problems.size());
   EXPECT_EQ(data.at("report").at("ranks").size(), 2u);
-  EXPECT_EQ(data.at("report").at("look_first_at").at("ranks"), joined.blame.ranks);
+  EXPECT_EQ(data.at("report").at("look_first_at").at("ranks"), nlohmann::json(joined.blame.ranks));
   EXPECT_EQ(data.at("trace"), nlohmann::json::parse(TimelineJson(records, joined)));
 }
 
