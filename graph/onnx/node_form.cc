@@ -85,8 +85,8 @@ Status CheckCount(const OnnxNode& node, const std::vector<FormOperand>& operands
                  operands.size());
   }
   for (size_t i = 0; i < operands.size(); ++i) {
-    const bool given = i < node.inputs.size() && !node.inputs[i].empty();
-    const bool left_out = i < node.inputs.size() && operands[i].optional;
+    const bool placed = i < node.inputs.size(), given = placed && !node.inputs[i].empty();
+    const bool left_out = placed && (operands[i].optional || operands[i].several);
     // What stands in front of several operands has a place, also where it is left out.
     if (given || left_out || (operands[i].optional && (!several || operands[i].several))) continue;
     return Error(Code::kCorrupt, "has no input {}, which it needs", i);
