@@ -16,7 +16,7 @@ else()
 endif()
 get_filename_component(NPUMESH_MPIEXEC "${MPIEXEC_EXECUTABLE}" NAME)
 find_package(Protobuf REQUIRED)
-# Debian's libonnx-dev: generated messages and their library. It has no CMake package of its own.
+# Debian's libonnx-dev: generated messages and their library. It has no CMake package.
 find_path(ONNX_INCLUDE_DIR onnx/onnx_pb.h REQUIRED)
 find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
 add_library(npumesh_onnx_proto INTERFACE)

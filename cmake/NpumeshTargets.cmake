@@ -36,7 +36,7 @@ if(NPUMESH_SANITIZE)
 endif()
 
 # Code of a library is position independent, so every call of a function within it went through the
-# linker's table, and none was inlined: nobody replaces functions of ours by his own. Measured: a
+# linker's table, and none was inlined: no program replaces functions of ours. Measured: a
 # small collective of the C interface takes 166 ns instead of 184 (bench_hccl).
 target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-fno-semantic-interposition>)
 
@@ -80,7 +80,7 @@ endfunction()
 # npumesh_batches(<target> <files>)
 # Compiles the target's files in batches of <files>, or 8: one reading of the headers, and each
 # template once. A file that Highway compiles again for each instruction set stays alone, and so does
-# one with options of its own (CMake sees to that).
+# one with separate options (CMake sees to that).
 function(npumesh_batches target files)
   if(NOT files)
     set(files 8)

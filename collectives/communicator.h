@@ -40,7 +40,7 @@ struct CommunicatorOptions {
   // false: the members do not compare their requests, and a mismatch is undefined. For measuring
   // what comparing costs (tests/bench/bench_contract); equal on all members.
   bool contract = true;
-  // true: Create waits for nobody, and the members meet in the first collective of the group, which
+  // true: Create does not wait, and the members meet in the first collective of the group, which
   // waits as any collective. Messages need no meeting. So members that are idle, or late, hold no
   // others; for groups that are declared in a graph. Equal on all members.
   bool meets_late = false;

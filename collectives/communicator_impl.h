@@ -77,7 +77,7 @@ struct Communicator::Impl {
                               const std::string& complaint);
   const Algorithm& AlgorithmFor(const Call& call) const;
   Status Perform(const PreparedCall& prepared);
-  // The parts of this rank and of members that share its processor, as far as nobody has run them.
+  // The parts of this rank and of members that share its processor, as far as they have not run.
   Status RunParts(const PreparedCall& prepared, Members& members);
   static Status RunPartOf(int member, const PreparedCall& prepared, const Members& members);
   Status MeetInNode(const PreparedCall& prepared);

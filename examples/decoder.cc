@@ -194,7 +194,7 @@ Result<bool> RunOn(World& world, const Options& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> folders,
                            gathering->Share(options.out.empty() ? temporary->path() : options.out));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Row> rows, RunDecoder(world, config, folders[0]));
-  // Nobody removes the package while others may still read it.
+  // No rank removes the package while others may still read it.
   NPUMESH_RETURN_IF_ERROR(gathering->AgreeOn(Status()));
   std::error_code ignored;
   if (options.out.empty()) fs::remove_all(folders[0], ignored);  // on hosts of their own disks, too
@@ -215,7 +215,7 @@ int Run(const Options& options) {
   if (!world.ok()) return Fail(world.status());
   const Result<bool> matches = RunOn(**world, options);
   if (!matches.ok()) {
-    // A rank that fails says so before it leaves; nobody waits for it.
+    // A rank that fails says so before it leaves; the others do not wait for it.
     (*world)->board().PublishFailure(matches.status());
     return Fail(matches.status().WithContext(
         fmt::format("rank {} of {}", (*world)->rank(), (*world)->size())));

@@ -15,7 +15,7 @@ namespace {
 const TensorType kInputs{DataType::kInt32, {2, 2}};
 const TensorType kWeights{DataType::kFloat, {2, 2}};
 
-// Each rank has a graph of its own; what they share is the group of the HcomAllReduce.
+// Each rank has a separate graph; what they share is the group of the HcomAllReduce.
 Result<Model> BuildModel() {
   GraphBuilder g("seed_allreduce");
   const Value x = g.Data("x", kInputs);
@@ -54,7 +54,7 @@ Status Run() {
   NPUMESH_ASSIGN_OR_RETURN(const Env env, Env::FromProcess());
   NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<World> world, World::Start(env));
   const Status status = RunOn(*world);
-  // A rank that fails says so before it leaves; nobody waits for it.
+  // A rank that fails says so before it leaves; the others do not wait for it.
   if (!status.ok()) world->board().PublishFailure(status);
   return status.ok() ? world->Shutdown() : status;
 }

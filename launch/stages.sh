@@ -11,7 +11,7 @@ fail() {
   exit 1
 }
 
-# option_value <option> <value...>: the value of an option, or an error when there is none.
+# option_value <option> <value...>: the value of an option, or an error without one.
 option_value() {
   if [ $# -lt 2 ] || [ -z "$2" ]; then fail "$1 needs a value; see $me --help"; fi
   printf '%s' "$2"

@@ -1,5 +1,5 @@
 # What a Debian package has outside of /opt/npumesh: copyright, changelog, the reason for /opt, and of
-# npumesh-tools the command, its manual pages and its completions where everybody's shell looks. Run by
+# npumesh-tools the command, its manual pages and its completions where every shell looks. Run by
 # cpack (CPACK_PRE_BUILD_SCRIPTS) on the staged files, before they are packed.
 set(names ${CPACK_COMPONENTS_ALL})
 list(TRANSFORM names TOUPPER)

@@ -35,7 +35,7 @@ struct Post {
   std::string_view group;
   int tag = 0;  // first of kTagsOfGroup
   Deadline deadline;
-  std::chrono::seconds limit;  // from which the deadline was made; kNoTimeout: there is none
+  std::chrono::seconds limit;  // from which the deadline was made; kNoTimeout: no limit
 };
 
 // Collective over the two ranks. Errors: kMismatch (on both, same text), kPeerLost, kTimeout.

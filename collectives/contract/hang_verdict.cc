@@ -254,7 +254,7 @@ class Drawing {
     const std::string call = same ? "this call" : CallText(busy);
     const std::vector<int> others = WaitedForBy(rank, busy.group);
     if (!others.empty()) return fmt::format("is in {} and waits for {}", call, RanksText(others));
-    return fmt::format("is in {} since {} and waits for nobody", call, Since(busy));
+    return fmt::format("is in {} since {} and waits for no rank", call, Since(busy));
   }
 
   // "in turn 512 of loop ..."; empty when the rank is in none.

@@ -6,7 +6,7 @@
 // of its processor need. So it runs their parts as well, and they find them done when they run
 // next: as many switches as one meeting takes (docs/algorithms.md has the figures).
 //
-// Each part is run once: whoever takes it first in its member's slot (Slot::part) runs it. A
+// Each part is run once: by the rank that takes it first in its member's slot (Slot::part). A
 // member helps only after it has taken its own part, and departs last. So a member that is lost
 // while it runs the part of another is missed, too, by all who wait.
 //

@@ -34,10 +34,10 @@ struct alignas(kCacheLine) Departure {
   std::atomic<int32_t> cpu;  // on which the rank ran when it last followed a sender (run_ahead.h)
 };
 
-// The member's part of a call, where members run each other's (shared_parts.h). Written by whoever
-// runs it.
+// The member's part of a call, where members run each other's (shared_parts.h). Written by the
+// member that runs it.
 struct Part {
-  std::atomic<uint64_t> taken;  // the last call of which somebody has taken it
+  std::atomic<uint64_t> taken;  // the last call of which a rank has taken it
   std::atomic<uint64_t> ended;  // release: all of it stands before it
 };
 

@@ -70,7 +70,7 @@ class WindowSlots {
     mine().departure.sequence.store(Stamp(rank_, call), std::memory_order_release);
   }
 
-  // Takes the part of member i in call `call` (shared_parts.h); false: somebody has it.
+  // Takes the part of member i in call `call` (shared_parts.h); false: it is taken.
   bool TakePart(size_t i, uint64_t call);
   void EndPart(size_t i, uint64_t call) {
     slots_[i]->part.ended.store(Stamp(i, call), std::memory_order_release);

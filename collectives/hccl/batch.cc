@@ -6,7 +6,7 @@
 namespace npumesh {
 namespace {
 
-// The item that takes from `rank` itself; null when there is none.
+// The item that takes from `rank` itself; null without one.
 const HcclSendRecvItem* FindSelf(std::span<const HcclSendRecvItem> items, uint32_t rank,
                                  HcclSendRecvType type) {
   const auto found = std::find_if(items.begin(), items.end(), [&](const HcclSendRecvItem& item) {

@@ -55,8 +55,7 @@ class Book {
                    place->second, hello.world_rank, hello.rank);
     }
     if (!devices_.insert(hello.world_rank).second) {
-      return Error(Code::kMismatch,
-                   "world rank {} comes twice; every rank needs a device of its own",
+      return Error(Code::kMismatch, "world rank {} comes twice; every rank needs a separate device",
                    hello.world_rank);
     }
     return Status();

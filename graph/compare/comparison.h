@@ -98,7 +98,7 @@ Result<OperatorRow> CompareOperator(const TensorSource& mine, const TensorSource
 
 // Among the comparisons of several ranks with their goldens, the one whose first operator is to
 // blame; -1: none differs. A rank that took a wrong value over a collective is not blamed as long
-// as another rank parted at an operator of its own; otherwise the earliest counts, then the lowest.
+// as another rank parted at another operator; otherwise the earliest counts, then the lowest.
 int RankToBlame(const std::vector<Comparison>& ranks, const OperatorOrder* order);
 
 }  // namespace npumesh

@@ -34,7 +34,7 @@ struct TensorDifference {
   int64_t columns = 0;
   int64_t map_rows = 0;  // at most kMostCells
   int64_t map_columns = 0;
-  std::vector<int64_t> map;  // elements that differ, by cell, row after row; empty: there is none
+  std::vector<int64_t> map;  // elements that differ, by cell, row after row; empty: no map
   DifferingRange in_rows;
   DifferingRange in_columns;
 };

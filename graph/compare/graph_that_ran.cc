@@ -48,7 +48,7 @@ Result<Tensor> DumpedAt(const TensorSource& source, const BoundGraph& bound, Nod
   return source.Load(OperatorKey(node.name), Side::kInput, static_cast<int>(number));
 }
 
-// The trait of a product that can read its right operand transposed; null: it is none.
+// The trait of a product that can read its right operand transposed; null: another operator.
 const ProductTrait* ProductOf(const BoundGraph& bound, NodeId id) {
   if (!bound.bound(id) || !bound.op(id)->product) return nullptr;
   const ProductTrait& product = *bound.op(id)->product;

@@ -23,7 +23,7 @@ int ShardAxis(const TensorRow& tensor, int my_ranks, int golden_ranks) {
   return my_ranks < golden_ranks ? PieceAxis(golden, mine, golden_ranks / my_ranks) : -1;
 }
 
-// Through what has no step of its own: views.
+// Through what has no step: views.
 Value Producer(const Graph& graph, const OpRegistry& registry, Value value) {
   for (;;) {
     const Node& node = graph.node(value.node);

@@ -20,7 +20,7 @@ namespace {
 // hold equal tensors.
 using Signature = std::vector<int>;
 
-constexpr int kAlone = -2;  // followed by the rank: equal to nobody
+constexpr int kAlone = -2;  // followed by the rank: equal to no rank
 
 bool SameBytes(const Tensor& a, const Tensor& b) {
   return a.type() == b.type() &&

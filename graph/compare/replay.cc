@@ -139,7 +139,7 @@ class Planner {
   const ReplayOptions& options_;
 };
 
-// One rank's part, on a thread of its own.
+// One rank's part, on a separate thread.
 class Player {
  public:
   Player(World& world, DeviceMemory& memory, const RankGraphs& graphs, const TensorSource& source,

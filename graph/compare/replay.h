@@ -61,7 +61,7 @@ struct Replayed {
 Result<Replayed> Replay(const RankGraphs& graphs, const RankSources& sources, const Env& env,
                         const ReplayOptions& options);
 
-// One operator of a graph as a model of its own: `inputs`, by input number of the node (default
+// One operator of a graph as a separate model: `inputs`, by input number of the node (default
 // Tensor: not connected), are its Data, or Const where the graph has a value that is known before
 // it runs. Outputs: all of the node's. Error: as GraphBuilder::Build.
 struct LoneOperator {

@@ -48,7 +48,7 @@ class TensorSource {
   // Error: kNotFound when the operator has no such tensor; else as the files' reader, naming the
   // file.
   virtual Result<Tensor> Load(const std::string& key, Side side, int index) const = 0;
-  // The file of a tensor; empty when there is none.
+  // The file of a tensor; empty without one.
   virtual std::string FileOf(const std::string& /*key*/, Side /*side*/, int /*index*/) const {
     return {};
   }

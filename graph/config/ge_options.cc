@@ -123,7 +123,7 @@ void AddGeOptions(CompilerConfig& config, std::vector<Option>& rows) {
         &ge.oo_dead_code_elimination,
         {},
         kHere,
-        "Whether operators that nobody reads are left out; null: they are",
+        "Whether operators whose outputs are unused are left out; null: they are",
         kMaxAutotune},
        {"ge_config.export_compile_stat",
         &ge.export_compile_stat,

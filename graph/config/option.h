@@ -24,7 +24,7 @@ namespace npumesh {
 using Words = std::vector<std::string_view>;
 using TextMap = std::map<std::string, std::string>;
 
-// A value on its way into a field; monostate is None.
+// A value on its way into a field; monostate: None.
 using OptionValue =
     std::variant<std::monostate, bool, int64_t, std::string, std::vector<int64_t>, TextMap>;
 

@@ -43,7 +43,7 @@ class Compiler {
   // Which steps run beside others.
   void AssignStreams();
   void AssignAddresses(const MemoryPlan& plan);
-  // Finds the constants that somebody reads while the graph runs.
+  // Finds the constants that are read while the graph runs.
   void MarkConstants();
   void TakeFacts(const MemoryPlan& plan);
   void TakeNodeFacts();

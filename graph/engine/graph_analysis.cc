@@ -83,8 +83,9 @@ Status GraphAnalysis::CheckProducers() const {
   for (const NodeId id : Kept()) {
     for (const std::optional<Value>& input : graph().node(id).inputs) {
       if (!input || needed(input->node) || Folded(*input)) continue;
-      return AtNode(graph().node(id), Error(Code::kInternal, "nobody computes output {} of \"{}\"",
-                                            input->port, graph().node(input->node).name));
+      return AtNode(graph().node(id),
+                    Error(Code::kInternal, "no operator computes output {} of \"{}\"", input->port,
+                          graph().node(input->node).name));
     }
   }
   return Status();

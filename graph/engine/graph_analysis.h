@@ -39,7 +39,7 @@ class GraphAnalysis {
   // Checks operators and inputs, and orders the nodes that run. Errors as CompiledModel::Compile.
   Status TakeInputs(const std::vector<TensorType>& types, const std::vector<Tensor>& values);
   // Finds the types of these nodes and the values that are known; then drops the nodes whose
-  // results nobody needs because they are known. Errors as Inference::Run.
+  // results that need no step because they are known. Errors as Inference::Run.
   Status Infer();
   // Finds what is computed by one step, as the options say.
   void FindFusions();

@@ -1,4 +1,4 @@
-// Lending: a plan works on memory of the caller instead of its own buffers.
+// Lending: a plan works on memory of the caller instead of the session's buffers.
 //
 // An input can be read where the caller has it, and an output computed where the caller wants it,
 // unless the plan's other tensors or other ranks are in the way. What is in the way is decided when

@@ -1,4 +1,4 @@
-// How a static part gets its steps, its kernels and a memory plan of its own.
+// How a static part gets its steps, its kernels and a separate memory plan.
 #ifndef NPUMESH_GRAPH_ENGINE_PART_PLAN_H_
 #define NPUMESH_GRAPH_ENGINE_PART_PLAN_H_
 

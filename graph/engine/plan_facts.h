@@ -47,7 +47,7 @@ struct UnfusedNode {
 struct PlanFacts {
   std::vector<PlannedTensor> tensors;  // in the order in which they are written first
   std::vector<std::string> folded;     // nodes whose results were computed while compiling
-  std::vector<std::string> pruned;     // nodes whose results nobody reads
+  std::vector<std::string> pruned;     // nodes whose results are unused
   std::vector<UnfusedNode> unfused;    // in the order of the passes
   std::vector<PlannedPart> parts;
   size_t steps_compiled = 0;  // by this compilation; those of older parts are not

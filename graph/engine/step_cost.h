@@ -9,7 +9,7 @@
 namespace npumesh {
 
 // Multiplications and additions of a product of matrices, 2 m n k for each matrix; 0 for other
-// operators, whose count nobody states. REQUIRES: the types of all operands are known.
+// operators, whose count is not stated. REQUIRES: the types of all operands are known.
 double ProductFlops(const Operator& op, const OpContext& context);
 
 }  // namespace npumesh

@@ -256,7 +256,7 @@ class Matcher {
       const std::vector<size_t> missing = Missing(rank, *call);
       if (missing.empty()) continue;
       Add(rank,
-          fmt::format("{}, call {} of rank {}, would wait for ever for rank {} in group "
+          fmt::format("{}, call {} of rank {}, would wait without end for rank {} in group "
                       "\"{}\": {}",
                       Who(*call), at_[rank], rank, missing[0], call->group, Place(missing[0])));
     }

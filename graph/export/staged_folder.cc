@@ -93,7 +93,7 @@ StagedFolder::~StagedFolder() {
   if (!owner_) return;
   work_.Remove(fs_);
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) {
-    // A folder that somebody else uses by now is not empty, and stays.
+    // A folder that another process uses by now is not empty, and stays.
     const Status ignored = fs_.Remove(*folder);
     if (!ignored.ok()) NPUMESH_INFO("{}", ignored.message());
   }

@@ -10,7 +10,7 @@
 // Ranks that share a file system share the folder: one owns it, creates and publishes, the others
 // only write. Symbolic links are refused: as the folder, as a folder in it, as a file.
 //
-// Thread-safety: none; each rank has an object of its own.
+// Thread-safety: none; each rank has a separate object.
 #ifndef NPUMESH_GRAPH_EXPORT_STAGED_FOLDER_H_
 #define NPUMESH_GRAPH_EXPORT_STAGED_FOLDER_H_
 
@@ -49,7 +49,7 @@ class StagedFolder {
   // The work folder is there, for this rank to see.
   bool Visible() const;
 
-  // Starts `name`, which may lie in a folder of its own. REQUIRES: Visible().
+  // Starts `name`, which may lie in a separate folder. REQUIRES: Visible().
   Result<std::unique_ptr<SecureFile>> Start(const std::string& name);
   Status Write(const std::string& name, std::string_view content);
   // Gives a file that was written permission 0400.

@@ -38,7 +38,7 @@ std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
-// A name of a journal stays in the target, whoever wrote the journal.
+// A name of a journal stays in the target, whatever wrote the journal.
 Status CheckJournalled(const std::string& name, const std::string& journal) {
   const stdfs::path path(name);
   const bool up = std::find(path.begin(), path.end(), "..") != path.end();
@@ -91,7 +91,7 @@ Status WorkFolder::TakeBack(FileSystem& fs) const {
   return fs.Remove(journal());
 }
 
-// The journal first: without it nobody takes back what the rest is needed for.
+// The journal first: without it no export takes back what the rest is needed for.
 void WorkFolder::Remove(FileSystem& fs) const {
   if (const Status status = fs.Remove(journal()); !status.ok()) {
     NPUMESH_WARNING("{} stays behind: {}", path, status.message());

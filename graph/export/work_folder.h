@@ -7,7 +7,7 @@
 //     old/                                files that were replaced one by one
 //     journal                             names that are being replaced one by one, a line each
 //
-// A folder nobody locks was left behind. With a journal the target has old and new files side by
+// A folder without a lock was left behind. With a journal the target has old and new files side by
 // side; without, the target is whole.
 #ifndef NPUMESH_GRAPH_EXPORT_WORK_FOLDER_H_
 #define NPUMESH_GRAPH_EXPORT_WORK_FOLDER_H_

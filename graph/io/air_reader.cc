@@ -26,7 +26,7 @@ struct EdgeText {
   int64_t index = 0;  // negative: control
 };
 
-// The leading decimal of `text`, as C reads it: 0 when there is none, saturated when it is long.
+// The leading decimal of `text`, as C reads it: 0 without one, saturated when it is long.
 int64_t LeadingInt(std::string_view text) {
   constexpr int64_t kLimit = std::numeric_limits<int32_t>::max();
   size_t i = std::min(text.find_first_not_of(" \t"), text.size());

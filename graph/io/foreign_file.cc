@@ -145,7 +145,7 @@ Status RefuseSafetensors(std::string_view bytes) {
   return Foreign("a file of weights (safetensors)", kExportTorch);
 }
 
-// What is left of a message after a field of number 1 with a length; nullopt: there is none.
+// What is left of a message after a field of number 1 with a length; nullopt: without one.
 std::optional<std::string_view> InsideField(std::string_view bytes, char tag) {
   if (!bytes.starts_with(tag)) return std::nullopt;
   uint64_t length = 0;

@@ -12,7 +12,7 @@ int HexDigit(char c) {
   return -1;
 }
 
-// The character that `\c` stands for; 0 when it is none.
+// The character that `\c` stands for; 0 for others.
 char Escaped(char c) {
   switch (c) {
     case 'n':

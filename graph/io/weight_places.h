@@ -50,7 +50,7 @@ std::string LackText(size_t count, const LackingWeight& first, std::string_view 
 // The notes of LookForWeights. Errors: its own, and kNotFound for weights that the package lacks.
 Result<std::vector<std::string>> CheckWeightPlaces(const Model& model, const WeightRules& rules);
 
-// The file that LoadWeight takes for a FileConstant; empty: there is none.
+// The file that LoadWeight takes for a FileConstant; empty: no file.
 std::string WeightFileOf(const Node& node, const std::string& model_path);
 
 }  // namespace npumesh

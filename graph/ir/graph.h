@@ -78,7 +78,7 @@ struct Node {
   std::string opaque;
   bool removed = false;
 
-  // Port index of an input by name; -1 when there is none.
+  // Port index of an input by name; -1: no such input.
   int FindInput(std::string_view port_name) const;
 
   const AttrValue* FindAttr(std::string_view attr) const;
@@ -115,13 +115,13 @@ class Graph {
   NodeId Find(std::string_view name) const;
   // Renames; kInvalidArgument when the name is taken.
   Status Rename(NodeId id, std::string name);
-  // Removes a node that nobody reads. REQUIRES: no value of it is an input or control of another
+  // Removes a node without readers. REQUIRES: no value of it is an input or control of another
   // node.
   void Remove(NodeId id);
   // Lets every reader of `from` read `to` instead.
   void ReplaceUses(Value from, Value to);
 
-  // The only NetOutput node, found by type; kNoNode when there is none.
+  // The only NetOutput node, found by type; kNoNode without one.
   NodeId NetOutput() const;
   // Data and RefData nodes, sorted by attribute `index` (then node order).
   std::vector<NodeId> DataNodes() const;

@@ -24,7 +24,7 @@ class Tensor {
  public:
   Tensor() = default;  // undefined dtype, no bytes
 
-  // Zero-filled memory of its own, 64-byte aligned. REQUIRES: a static, checked type.
+  // Separate zero-filled memory, 64-byte aligned. REQUIRES: a static, checked type.
   static Tensor Allocate(TensorType type);
   // Takes over `bytes`, which must hold at least type.bytes(); checked by the caller.
   static Tensor FromString(TensorType type, std::string bytes);

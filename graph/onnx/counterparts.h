@@ -81,7 +81,7 @@ struct Counterpart {
 // By our names, in their order.
 const std::vector<Counterpart>& Counterparts();
 
-// Null: there is none.
+// Null: no counterpart.
 const Counterpart* FindCounterpart(std::string_view type);
 
 // A dense tensor with these int64 values.

@@ -52,7 +52,7 @@ class Lowering {
   int inputs() const { return static_cast<int>(operands_.size()); }
   int outputs() const { return static_cast<int>(node_.outputs.size()); }
   bool has(int input) const;
-  // Whether somebody may read output `output`.
+  // Whether output `output` may be read.
   bool wants(int output) const;
   // A tensor operand. Error: it is left out, or is no tensor.
   Value in(int input);
@@ -73,7 +73,7 @@ class Lowering {
   int Rank(Value value);
   // In [0, rank). Error: it is outside.
   int Axis(int64_t axis, int rank);
-  // The size of dimension `axis`; -1: it is open, or there is none, or nothing is known of it.
+  // The size of dimension `axis`; -1: it is open, absent, or unknown.
   int64_t KnownSize(Value value, int axis) const;
   // Errors: there is no dimension `axis` (kCorrupt), or it is not known (kUnsupported); 1 then.
   int64_t Dim(Value value, int axis);

@@ -28,7 +28,7 @@ FormOperand OperandFrom(std::string_view word) {
           word.find('?') != std::string_view::npos, word.ends_with("...")};
 }
 
-// The number behind `mark`, which is cut off; `fallback` where there is none.
+// The number after `mark`, which is cut off; `fallback` without a number.
 int64_t TakeVersion(std::string_view& word, char mark, int64_t fallback) {
   const size_t at = word.find(mark);
   if (at == std::string_view::npos) return fallback;

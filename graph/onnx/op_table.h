@@ -69,7 +69,7 @@ void AddTrainingRows(std::vector<OnnxOp>& rows);
 // Every row, by domain, name and version. Made once, immutable.
 const std::vector<OnnxOp>& OnnxOps();
 
-// The row for an operator in this version of its operator set; null: there is none.
+// The row for an operator in this version of its operator set; null: no such row.
 const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int64_t version);
 
 }  // namespace npumesh

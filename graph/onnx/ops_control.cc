@@ -9,7 +9,7 @@
 namespace npumesh {
 namespace {
 
-// The graph that an attribute holds. Error: there is none.
+// The graph that an attribute holds. Error: it holds none.
 const OnnxGraph* BodyOf(Lowering& at, std::string_view name) {
   const OnnxAttribute* const attribute = at.node().Find(name);
   if (attribute != nullptr && attribute->graph != nullptr) return attribute->graph.get();

@@ -10,7 +10,7 @@ OnnxValue SequenceOf(std::vector<Value> items, DataType dtype) {
   return {OnnxKind::kSequence, std::move(items), true, dtype};
 }
 
-// A sequence operand. Error: it is none.
+// A sequence operand. Error: a tensor.
 OnnxValue SequenceIn(Lowering& at, int input) {
   const OnnxValue& value = at.operand(input);
   if (at.ok() && value.kind != OnnxKind::kSequence) {

@@ -8,7 +8,7 @@
 
 namespace npumesh {
 
-// The operator of a library that is called as the node's; null: there is none, the node is of the
+// The operator of a library that is called as the node's; null: no library has it, or it is of the
 // standard domain, or the name is one of npumesh's own operators, which may mean something else.
 const Operator* OwnOperatorOf(const OnnxNode& node, const OpRegistry& registry);
 

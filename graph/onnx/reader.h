@@ -18,7 +18,7 @@ namespace npumesh {
 // rest of the bytes.
 bool LooksLikeOnnx(std::string_view bytes);
 
-// The element type with this number of TensorProto.DataType; kUndefined: there is none here.
+// The element type with this number of TensorProto.DataType; kUndefined: not known here.
 DataType TypeOfOnnx(int64_t number);
 // The number of TensorProto.DataType; 0: ONNX has no such type.
 int OnnxTypeOf(DataType dtype);

@@ -192,7 +192,7 @@ struct Owned {
   OpRegistry registry;
 };
 
-// Input index of the input that output `port` is; -1: it is a tensor of its own.
+// Input index of the input that output `port` is; -1: it is a separate tensor.
 int SameInput(const Node& node, size_t port) {
   const std::string& name = node.output_descs[port].name;
   return name.empty() ? -1 : node.FindInput(name);

@@ -104,7 +104,7 @@ std::optional<ScaledSizes> SizesAt(const RuleQuestion& question, std::string_vie
   return ScaledSizes{question.node.inputs.size(), std::move(divisors), std::string(name)};
 }
 
-// The axis, not one of size 1, that has this many elements before it; nullopt: there is none.
+// The axis, not one of size 1, that has this many elements before it; nullopt: no such axis.
 std::optional<int> AxisAfter(const Shape& shape, int64_t before) {
   int64_t passed = 1;
   for (int i = 0; before != 0 && i < shape.rank(); ++i) {

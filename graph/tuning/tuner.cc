@@ -153,7 +153,7 @@ std::unique_ptr<Kernel> Tuner::Measure(const TunableStep& step, const std::strin
   for (size_t i = 0; i < others.size(); ++i) {
     record.candidates.push_back(CandidateOf(others[i], times[i + 1]));
   }
-  // A winner that others do not learn of is none.
+  // A winner counts when others learn of it.
   if (const Status written = records_.Publish(record); !written.ok()) {
     Advise(fmt::format("tuning: {}; operators without a record keep their ordinary kernels",
                        written.message()));

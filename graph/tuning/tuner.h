@@ -89,7 +89,7 @@ class Tuner final : public KernelTuner {
   TuningMachine machine_;
   TuningClock clock_;
   TuningRecords records_;
-  Trial* now_ = nullptr;  // that is being made; null: nobody may prefer anything
+  Trial* now_ = nullptr;  // that is being made; null: no decision may be taken
   int64_t spent_ns_ = 0;
   TuningStats stats_;
 };

@@ -104,7 +104,7 @@ Status BenchJob::CheckOptions(std::span<const BenchOp* const> ops) {
   }
   if (options_.npus && *options_.npus < world_.local_size()) {
     return Error(Code::kInvalidArgument,
-                 "-p {}: {} ranks run on this host, each with a device of its own", *options_.npus,
+                 "-p {}: {} ranks run on this host, each with a separate device", *options_.npus,
                  world_.local_size());
   }
   return Status();

@@ -102,7 +102,7 @@ std::string UnknownOption(const CLI::App& app) {
   return "";
 }
 
-// "unknown command ..." when a command has sub-commands and the word after it is none of them;
+// "unknown command ..." when a command has sub-commands and the word after it is another one;
 // otherwise empty.
 std::string UnknownSubCommand(const CLI::App& app) {
   const CLI::App& command = Innermost(app);

@@ -207,7 +207,7 @@ void AddKernels(CLI::App& app, Action& action) {
   };
   add("ls", "List the kernels", "npumesh kernels ls --json", ListKernels);
   add("verify", "Check every file by its SHA-256", "npumesh kernels verify", VerifyKernels);
-  add("gc", "Remove what nobody needs: leftovers, damaged files, old kernels",
+  add("gc", "Remove what is not needed: leftovers, damaged files, old kernels",
       "npumesh kernels gc --days 7", CollectKernels)
       ->add_option("--days", options->days, "Kernels not used for so many days")
       ->check(CLI::Range(0, 36500));

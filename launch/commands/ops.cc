@@ -65,7 +65,7 @@ void AddOpLibraryOption(CLI::App& app, std::vector<std::string>& libraries, Libr
           ->allow_extra_args(false);
   app.add_flag_callback(
          "--allow-writable-library", [&trust] { trust = LibraryTrust::kAnyone; },
-         "Load it although everybody may write it, or its folder")
+         "Load it although all users may write it, or its folder")
       ->needs(library);
 }
 

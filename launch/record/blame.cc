@@ -251,8 +251,8 @@ class BlameFinder {
     std::erase_if(ranks, [this](int rank) { return gave_up_.contains(rank); });
     const bool one = ranks.size() == 1;
     return {Cause::kMissing, std::move(ranks),
-            one ? "others wait for it, and it waits for nobody"
-                : "others wait for them, and they wait for nobody"};
+            one ? "others wait for it, and it waits for no rank"
+                : "others wait for them, and they wait for no rank"};
   }
 
   // A call in which a rank gave up waiting, the first of all.

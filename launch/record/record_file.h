@@ -101,7 +101,7 @@ Result<RankRecord> ParseRecord(std::string_view bytes, const std::string& path);
 // What this host says about the process of a record.
 ProcessFate FateOf(const RankRecord& record);
 
-// All rank_<R>.npr of a folder, by rank, with their fates. kNotFound when there is none; the first
+// All rank_<R>.npr of a folder, by rank, with their fates. kNotFound without one; the first
 // unreadable file is the error.
 Result<std::vector<RankRecord>> ReadRecords(const std::string& folder);
 

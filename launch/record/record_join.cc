@@ -398,7 +398,7 @@ class Joiner {
     const std::vector<int> roots = Roots(waits);
     for (int root : roots) {
       const std::vector<int> ranks(waiters[root].begin(), waiters[root].end());
-      Say("{} {} for rank {}, which waits for nobody{}", RanksText(ranks),
+      Say("{} {} for rank {}, which waits for no rank{}", RanksText(ranks),
           ranks.size() == 1 ? "waits" : "wait", root, EndText(RecordOf(root)));
     }
   }

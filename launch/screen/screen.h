@@ -34,7 +34,7 @@ bool IsRank(const EnvGetter& get);
 
 // COLUMNS counts before the width that a terminal says; one that is not a number from
 // kFewestColumns to kMostColumns is ignored, as other programs do. NO_COLOR (not empty) and
-// TERM=dumb switch colours off. mpirun gives its ranks pseudo-terminals of its own, so a rank has
+// TERM=dumb switch colours off. mpirun gives its ranks other pseudo-terminals, so a rank has
 // no terminal: `npumesh launch` passes its text on to the screen.
 Screen ScreenOf(const Descriptor& descriptor, const EnvGetter& get);
 

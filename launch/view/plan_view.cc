@@ -262,7 +262,7 @@ std::string ToText(const PlanView& plan) {
   }
   return text + MemoryLines(plan) + PartLines(plan) + StepLines(plan) + PrecisionLines(plan) +
          TensorLines(plan) + NameLines("folded while compiling", plan.folded) +
-         NameLines("pruned, nobody reads them", plan.pruned) + StageLines(plan);
+         NameLines("pruned, unused", plan.pruned) + StageLines(plan);
 }
 
 std::string ToJson(const PlanView& plan) {

@@ -160,7 +160,7 @@ def _forget(address: Any) -> None:
 
 @ctypes.CFUNCTYPE(None, c_void_p)
 def _capsule_gone(capsule: Any) -> None:
-    """Destructor of a capsule: nobody took the tensor."""
+    """Destructor of a capsule: the tensor was not taken."""
     is_valid, pointer = _raw_api()
     if is_valid(capsule, _NEW):
         _forget(pointer(capsule, _NEW))

@@ -274,7 +274,7 @@ def describe(operand: Optional[Operand], tensor: CTensor, in_place: bool = False
     if operand is None:
         tensor.data, tensor.bytes, tensor.rank, tensor.dtype = None, 0, 0, UNDEFINED
         return
-    # A tensor without elements has an address all the same: NULL would mean that there is none.
+    # A tensor without elements has an address all the same: NULL would mean no tensor.
     tensor.data, tensor.bytes = operand.address or ctypes.addressof(_NOWHERE), operand.bytes
     describe_type(operand.shape, operand.dtype, tensor)
     tensor.flags = IN_PLACE if in_place else 0

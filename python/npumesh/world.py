@@ -71,7 +71,7 @@ class World:
         self._turn = threading.RLock()  # making and closing come one at a time
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._groups: weakref.WeakSet[Group] = weakref.WeakSet()
-        # Handles of sessions and groups that nobody has, each with the function that ends it.
+        # Handles of sessions and groups that are not closed, each with the function that ends it.
         self._dropped: Deque[Tuple[str, int]] = collections.deque()
         self._all: Optional[Group] = None
         self._process = os.getpid()
@@ -274,7 +274,7 @@ class World:
         return first
 
     def _close_dropped(self) -> None:
-        """Closes what the program dropped without closing it. An error of it has nobody to go
+        """Closes what the program dropped without closing it. An error of it has no caller to go
         to."""
         self._open()
         while self._dropped:

@@ -21,7 +21,7 @@ CPU = torch.device("cpu")
 class Place(enum.Enum):
     NPU = "npu"
     HOST = "cpu"
-    PINNED = "pinned"  # of the host, for copies that nobody waits for
+    PINNED = "pinned"  # of the host, for copies without a wait
 
     @property
     def is_host(self) -> bool:

@@ -74,7 +74,7 @@ bool Engine::Finalize() {
 }
 
 npumesh_world* Engine::World() {
-  // The world of the package npumesh: a process has one, whoever asks first.
+  // The world of the package npumesh: a process has one, which the first call makes.
   const Ref shared = Import("npumesh.world", "shared_world");
   const Ref world(shared ? PyObject_CallObject(shared.get(), nullptr) : nullptr);
   const Ref handle(world ? PyObject_GetAttrString(world.get(), "handle") : nullptr);

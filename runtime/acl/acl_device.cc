@@ -14,7 +14,7 @@ namespace {
 // The SoC that npumesh simulates; its name makes clients take their ordinary paths.
 constexpr const char* kSocName = "Ascend910B1";
 
-// ACL_SUCCESS for an id that names a device of the node, whoever owns it.
+// ACL_SUCCESS for an id that names a device of the node, also of another process.
 aclError CheckNodeDevice(const char* function, int32_t device_id) {
   const npumesh::Result<int> count = AclProcess::Get().DeviceCount();
   NPUMESH_ACL_TRY(npumesh::Report(function, count.status()));

@@ -1,7 +1,7 @@
 // AddressSpace: reserved device addresses and the physical blocks that clients map there.
 //
 // Peers can only map what lies in the HBM segment, so reserved addresses are a block of it, and a
-// physical block is a claim without memory of its own: the bytes are counted once, when the
+// physical block is a claim without memory: the bytes are counted once, when the
 // addresses are reserved.
 //
 // Thread-safety: all members may be called from any thread.

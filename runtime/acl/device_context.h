@@ -24,14 +24,14 @@
 namespace npumesh {
 
 // A simulated NPU of this process. Under a launcher a process has one, its rank's; without one it
-// has NPUMESH_DEVICE_COUNT, each a rank of its own in a world of threads. Valid until aclFinalize.
+// has NPUMESH_DEVICE_COUNT, each a separate rank in a world of threads. Valid until aclFinalize.
 struct AclDevice {
   World& world;
   DeviceMemory& memory;
 };
 
 // The device that this thread has made current with aclrtSetDevice or aclrtSetCurrentContext.
-// kNotFound when there is none.
+// kNotFound without one.
 Result<AclDevice*> CurrentDevice();
 
 // aclrtSetDevice for callers in C++: says why when it fails. Collective over all ranks of the

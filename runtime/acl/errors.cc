@@ -17,7 +17,7 @@ RecentErrors& ErrorsOfThisThread() {
   return errors;
 }
 
-// A client that never asks must not pay for ever.
+// A client that never asks must not pay without limit.
 constexpr size_t kMostBytes = size_t{64} << 10;
 
 }  // namespace

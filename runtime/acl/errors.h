@@ -1,7 +1,7 @@
 // How functions of the C interface fail: the code goes to the caller, the words go to
 // aclGetRecentErrMsg, and both belong to the calling thread.
 //
-// Inside runtime/acl an aclError other than ACL_SUCCESS has been recorded by whoever made it.
+// Inside runtime/acl an aclError other than ACL_SUCCESS has been recorded where it was made.
 #ifndef NPUMESH_RUNTIME_ACL_ERRORS_H_
 #define NPUMESH_RUNTIME_ACL_ERRORS_H_
 
@@ -29,7 +29,7 @@ aclError Fail(aclError code, std::string_view function, fmt::format_string<Args.
 // lost, 507000 others.
 aclError ErrorOf(const Status& status);
 
-// Records a failed status; ACL_SUCCESS when it is none.
+// Records a failed status; ACL_SUCCESS for an ok one.
 aclError Report(std::string_view function, const Status& status);
 
 // What aclGetRecentErrMsg returns: null when nothing was recorded since the last time.

@@ -31,7 +31,7 @@ class MemoryBook {
   // True when all bytes are device memory of this process, allocated or not.
   bool OnDevice(const void* pointer, uint64_t bytes) const;
 
-  // Page-aligned host memory; null when there is none.
+  // Page-aligned host memory; null when it is exhausted.
   void* AllocateHost(uint64_t bytes);
   // False for what AllocateHost did not return.
   bool FreeHost(void* pointer);

@@ -9,7 +9,7 @@
 namespace npumesh {
 namespace {
 
-// What a thread has made current. The context ends with its device, whoever still points to it.
+// What a thread has made current. The context ends with its device, whatever still points to it.
 struct CurrentUse {
   std::weak_ptr<AclContext> context;
   int32_t device_id = 0;

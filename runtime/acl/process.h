@@ -58,7 +58,7 @@ class AclProcess {
   // ACL_ERROR_RT_INVALID_DEVICEID for a device that is not of this process, as far as that is
   // known; ACL_ERROR_PROFILING_FAILURE when a file cannot be written.
   aclError StartProfile(std::string_view function, ProfileRequest request);
-  // Ends the files; ACL_SUCCESS when there is none. Error: ACL_ERROR_PROFILING_FAILURE.
+  // Ends the files; ACL_SUCCESS without files. Error: ACL_ERROR_PROFILING_FAILURE.
   aclError StopProfile(std::string_view function);
 
   // Null when this thread has none.

@@ -142,7 +142,7 @@ constexpr std::array kEntries = {
          "120", "How long a communicator waits for its members, and a rank for the start of all."},
         ParseSecondsField<&Env::connect_timeout, 1, 7200>,
         EnvFallback::kValue},
-    Entry{{"HCCL_EXEC_TIMEOUT", "seconds in [0, 2147483647]; 0: for ever", "1836",
+    Entry{{"HCCL_EXEC_TIMEOUT", "seconds in [0, 2147483647]; 0: without limit", "1836",
            "How long a collective waits for its peers."},
           ParseSecondsField<&Env::exec_timeout, 0, kMaxInt>,
           EnvFallback::kValue},

@@ -1,7 +1,7 @@
 // Float16 (IEEE binary16) and Bfloat16: storage types that convert to and from float.
 //
 // Conversion from float rounds to nearest, ties to even; overflow gives infinity; NaN stays NaN and
-// subnormals are kept. Arithmetic is done in float by whoever computes, so that a sum is rounded
+// subnormals are kept. The code that uses them computes in float, so that a sum is rounded
 // once.
 #ifndef NPUMESH_RUNTIME_BASE_FLOAT16_H_
 #define NPUMESH_RUNTIME_BASE_FLOAT16_H_

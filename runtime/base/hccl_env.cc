@@ -75,7 +75,7 @@ bool IsFamily(Text text) {
   return text == "AF_INET" || text == "AF_INET6";
 }
 
-// "a-b[,c-d]" as ports; nullopt when it is none.
+// "a-b[,c-d]" as ports; nullopt for other texts.
 std::optional<std::vector<uint16_t>> ParsePorts(Text text) {
   std::vector<uint16_t> ports;
   for (const Text range : Fields(text, ",")) {

@@ -1,6 +1,6 @@
 // Files on their way (secure_file.h) that killed processes have left behind.
 //
-// Who writes a file aside holds a lock on it until it is renamed, so a file that nobody locks has
+// Who writes a file aside holds a lock on it until it is renamed, so a file without a lock has
 // no writer any more. Where the file system knows no locks, nothing is removed.
 //
 // Thread-safety: any thread; several processes may look through one folder at once.

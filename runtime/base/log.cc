@@ -117,7 +117,7 @@ class StandardErrorSink final : public spdlog::sinks::base_sink<std::mutex> {
     const char* end = at + line.size();
     while (at < end) {
       const ssize_t written = write(STDERR_FILENO, at, static_cast<size_t>(end - at));
-      if (written < 0 && errno != EINTR) return;  // nobody is left to tell
+      if (written < 0 && errno != EINTR) return;  // there is no reader to tell
       if (written > 0) at += written;
     }
   }

@@ -13,7 +13,7 @@ PathLock::~PathLock() {
 }
 
 bool PathLock::Take(const std::string& path) {
-  // O_NONBLOCK: nobody waits for a pipe of that name.
+  // O_NONBLOCK: opening does not wait for a pipe of that name.
   fd_ = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd_ < 0 || flock(fd_, LOCK_EX | LOCK_NB) != 0) return false;
   // What was opened may have been renamed by its owner, and `path` be a new file of another's.

@@ -19,7 +19,7 @@ class PathLock {
   PathLock& operator=(const PathLock&) = delete;
 
   // Claims what stands at `path`, a file or a folder, until this object or its process ends. Never
-  // waits and follows no link. False: somebody else claims it, or it cannot be claimed.
+  // waits and follows no link. False: another process claims it, or it cannot be claimed.
   bool Take(const std::string& path);
 
   // Programs that this process starts from now on claim it as well, while they live.
@@ -30,9 +30,9 @@ class PathLock {
   int fd_ = -1;
 };
 
-// Claims a file that this process has just created, for as long as `fd` is open. False: somebody
+// Claims a file that this process has just created, for as long as `fd` is open. False: another
 // took it for a leftover in between; it is removed, or will be in a moment. Where the file system
-// knows no locks the answer is true, because nobody removes anything there.
+// knows no locks the answer is true, because no process removes anything there.
 bool ClaimNewFile(int fd);
 
 }  // namespace npumesh

@@ -49,7 +49,7 @@ std::vector<std::string> WarningsAbout(const ProcessFacts& facts) {
   if (facts.umask && (*facts.umask & kStrictUmask) != kStrictUmask) {
     warnings.push_back(
         fmt::format("the umask is {:04o}, looser than {:04o}: files of other programs of this "
-                    "shell may be open to everybody; run `umask {:04o}`",
+                    "shell may be open to all users; run `umask {:04o}`",
                     *facts.umask, kStrictUmask, kStrictUmask));
   }
   if (facts.root) {

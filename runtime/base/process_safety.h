@@ -11,7 +11,7 @@
 
 namespace npumesh {
 
-// The loosest umask that lets nobody outside the group in: files 640, folders 750.
+// The loosest umask that lets only the group in: files 640, folders 750.
 inline constexpr mode_t kStrictUmask = 0027;
 // Full randomisation, kernel.randomize_va_space.
 inline constexpr int kFullAslr = 2;

@@ -1,6 +1,6 @@
 // The words and the environment of a program that is about to be started.
 //
-// Thread-safety: pure functions, while nobody changes the environment.
+// Thread-safety: pure functions, while the environment does not change.
 #ifndef NPUMESH_RUNTIME_BASE_PROGRAM_WORDS_H_
 #define NPUMESH_RUNTIME_BASE_PROGRAM_WORDS_H_
 

@@ -1,4 +1,4 @@
-// Which step of a graph a thread is in, for whoever has to say it when the process dies of a
+// Which step of a graph a thread is in, for the line that says it when the process dies of a
 // signal.
 #ifndef NPUMESH_RUNTIME_BASE_RUNNING_STEP_H_
 #define NPUMESH_RUNTIME_BASE_RUNNING_STEP_H_

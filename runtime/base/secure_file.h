@@ -71,7 +71,7 @@ class SecureFile {
   // not called before.
   Status Commit();
 
-  // Close and rename, without sync: whole for everybody who looks, also when this process is
+  // Close and rename, without sync: whole for every reader, also when this process is
   // killed, but not after a power failure. For files in great number whose loss costs a second run.
   // After an error the target is what it was before. REQUIRES: neither Commit was called before.
   Status CommitUnsynced();

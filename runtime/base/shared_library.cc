@@ -32,7 +32,7 @@ Status Refusal(std::string_view what, const std::string& where, std::string_view
   const std::string other =
       override_option.empty() ? "" : fmt::format(", or ask for it with {}", override_option);
   return Error(Code::kInvalidArgument,
-               "everybody may {} {}, and so run code as you; take that right away (chmod o-w {}){}",
+               "all users may {} {}, and so run code as you; take that right away (chmod o-w {}){}",
                what, where, where, other);
 }
 

@@ -36,7 +36,7 @@ using LibraryHandle = std::unique_ptr<void, UnloadLibrary>;
 Result<LibraryHandle> OpenLibrary(const std::string& path, LibraryTrust trust,
                                   std::string_view override_option);
 
-// The address of a symbol; null: there is none.
+// The address of a symbol; null: no such symbol.
 void* SymbolOf(const LibraryHandle& library, const char* name);
 
 // libstdc++'s _GLIBCXX_USE_CXX11_ABI, which library and program must have in common.

@@ -1,5 +1,5 @@
 // ShortLock: a mutex for sections of a few stores, which are seldom contended. Giving it back is a
-// plain store, so it costs half of what a std::mutex costs; therefore nobody is woken: who has to
+// plain store, so it costs half of what a std::mutex costs; so no thread is woken: who has to
 // wait looks again, first at once, then after naps, so that the holder gets a core.
 //
 // Thread-safety: all members may be called from any thread. Works with std::lock_guard,

@@ -72,7 +72,7 @@ Status Error(Code code, fmt::format_string<Args...> format, Args&&... args) {
 // (2, usage, is returned by the command-line parser itself.)
 int ExitCode(const Status& status);
 
-// A value or the reason why there is none.
+// A value or the reason for its absence.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -28,8 +28,8 @@ std::set<pid_t> ThreadsOfProcess();
 // A queue of work that threads run and wait for, as it is at one moment.
 struct QueueSight {
   bool idle = true;            // nothing is queued or running
-  pid_t worker = 0;            // runs what is queued when nobody else does; 0: none yet
-  pid_t runner = 0;            // runs an item now; 0: nobody yet
+  pid_t worker = 0;            // runs what is queued when no other does; 0: none yet
+  pid_t runner = 0;            // runs an item now; 0: none yet
   std::vector<pid_t> waiting;  // without an end, for items that are not done
 };
 

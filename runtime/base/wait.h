@@ -63,7 +63,7 @@ struct WaitPolicy {
     return ranks <= cores ? kMost : std::max(kLeast, kMost / ranks * std::max(cores, 1));
   }
 
-  // `ranks` waiters share `cores` cores: when everybody has a core, spinning longer is cheaper than
+  // `ranks` waiters share `cores` cores: when each has a core, spinning longer is cheaper than
   // a system call; otherwise the core is needed by the one that is waited for (one check instead of
   // 32: 3.7 us instead of 5.2 us for an AllReduce of 64 bytes, 4 ranks on 2 cores), unless that one
   // runs on another core (4.5 us instead of 15 us, the same beside other work).
@@ -85,7 +85,7 @@ inline int64_t NapNanoseconds(const WaitPolicy& policy, int64_t nap) {
 }
 
 // Waits until `ready()` is true. `watch()` returns a Status; an error ends the wait with it.
-// `elsewhere()`: those waited for run on other cores, so that to give this one away helps nobody.
+// `elsewhere()`: those waited for run on other cores, so giving this one away helps none of them.
 template <typename Ready, typename Watch, typename Elsewhere>
 Status WaitUntil(const WaitPolicy& policy, Ready&& ready, Watch&& watch, Elsewhere&& elsewhere) {
   for (int i = 0; i < policy.spins; ++i) {

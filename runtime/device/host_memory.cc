@@ -28,7 +28,7 @@ constexpr Controller kVersion2{"/sys/fs/cgroup", "memory.max", "memory.current",
 constexpr Controller kVersion1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
                                "memory.usage_in_bytes", "total_inactive_file"};
 
-// The decimal number that `text` starts with; nullopt when there is none ("max").
+// The decimal number that `text` starts with; nullopt for words ("max").
 std::optional<uint64_t> LeadingNumber(std::string_view text) {
   const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
   const auto number = ParseInt(digits, 0, std::numeric_limits<int64_t>::max(), "number");

@@ -32,7 +32,7 @@ class Recording {
   // Every stream that takes part queues its tasks again from now on.
   void End();
   bool ended() const;
-  // Streams that have joined and that nobody has waited for. REQUIRES: it has not ended.
+  // Streams that have joined and that no call has waited for. REQUIRES: it has not ended.
   int unjoined() const;
   size_t task_count() const;
 

@@ -2,7 +2,7 @@
 //
 // A Stream runs its tasks one after the other, beside the host. Who runs them: the thread that
 // synchronises, when it comes soon, because a hand-over to another thread costs more than a small
-// collective; otherwise a worker thread of the stream's own, which looks after tasks that nobody
+// collective; otherwise a worker thread of the stream, which looks after tasks that no thread
 // has synchronised for 0.1 to 2 ms, and at once after those that an event or a query is waiting
 // for. So Enqueue only queues, and work progresses even if no host ever waits for it.
 //
@@ -76,8 +76,8 @@ class Stream {
   // While the stream records, the event marks a point of the recording and is not reached.
   void Record(const Event& event);
   // Later tasks of this stream wait for the event's last Record so far, whatever is recorded after
-  // this call; see Event::Kind when there is none. A wait that takes longer than `limit` fails the
-  // stream with kTimeout; 0: for ever.
+  // this call; see Event::Kind without a Record. A wait that takes longer than `limit` fails the
+  // stream with kTimeout; 0: without limit.
   void Wait(const Event& event, std::chrono::seconds limit = std::chrono::seconds(0));
   // From here on the event is as if it had never been recorded. REQUIRES: Kind::kSignal.
   void Reset(const Event& event);

@@ -198,7 +198,7 @@ void StreamQueue::RunUntil(Lock& lock, uint64_t index) {
   }
 }
 
-// Until `index` is done or nobody runs.
+// Until `index` is done or no thread runs.
 void StreamQueue::AwaitProgress(Lock& lock, uint64_t index) {
   awaited_ = std::min(awaited_, index);
   const auto me = std::pair(ThisThread(), index);

@@ -1,7 +1,7 @@
 // StreamQueue: the items of one stream, and who runs them (stream.h says why). Known to
 // runtime/device only.
 //
-// Exactly one thread runs items at a time: `running_` says that somebody does. A worker thread is
+// Exactly one thread runs items at a time: `running_` says that one does. A worker thread is
 // started with the first item. It dozes while the stream is in use, sleeps when nothing came for a
 // while, and never sleeps while something is queued.
 //
@@ -95,7 +95,7 @@ class StreamQueue {
   bool AwaitUntil(uint64_t index, Deadline deadline);
   // Starts the worker unless it is there. Error (kIo): the system gives no thread.
   Status Ready();
-  // Somebody waits for what is queued: the worker begins at once.
+  // A thread waits for what is queued: the worker begins at once.
   void Hurry();
   void Abort();
 
@@ -156,7 +156,7 @@ class StreamQueue {
   std::thread worker_;
   bool worker_started_ = false;
   std::atomic<bool> has_worker_{false};  // asked by every call that queues something
-  Status without_worker_;                // why there is none
+  Status without_worker_;                // why it has no worker
   bool asleep_ = false;
   bool hurried_ = false;
   bool closing_ = false;

@@ -42,7 +42,7 @@ Result<UniqueFd> MakeSharedMemory(std::string_view label, uint64_t bytes) {
     return Error(Code::kOutOfMemory, "shared memory \"{}\" of {} bytes: {}", label, bytes,
                  std::strerror(errno));
   }
-  // A peer that shrank the file would take the pages from under everybody.
+  // A peer that shrank the file would take the pages away from all ranks.
   fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return fd;
 }

@@ -22,7 +22,7 @@ Result<UniqueFd> MakeSharedMemory(std::string_view label, uint64_t bytes);
 // A writable mapping, touched lazily, with huge pages where granted.
 class Mapping {
  public:
-  // A whole descriptor, shared with whoever maps it.
+  // A whole descriptor, shared with all that map it.
   static Result<std::shared_ptr<Mapping>> Map(const UniqueFd& fd, uint64_t bytes);
   // Zero memory that no other process needs: private, because systems grant huge pages to private
   // memory that asks for them and seldom to shared memory. (A read of 3 MiB that are in no cache

@@ -331,7 +331,7 @@ class MpiTransport final : public Transport {
     return comm;
   }
 
-  // Everybody is here: making a communicator of some ranks would wait for ever.
+  // All ranks are here: making a communicator of some would wait without limit.
   Status Gather(const std::vector<int>& world_ranks, uint32_t key, Deadline deadline) {
     const int first = world_ranks[0];
     uint32_t token = key;

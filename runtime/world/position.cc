@@ -91,7 +91,7 @@ void PositionLine::Close(int64_t now_ns) {
   Begin();
   since_ns_.store(now_ns, std::memory_order_release);
   End();
-  Move(Phase::kClosed);  // last: from here on the line may belong to somebody else
+  Move(Phase::kClosed);  // last: from here on the line may belong to another thread
 }
 
 std::optional<Position> PositionLine::Read() const {

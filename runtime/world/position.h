@@ -20,7 +20,7 @@ namespace npumesh {
 inline constexpr uint32_t kGatheringKind = 255;
 
 enum class Phase : uint32_t {
-  kFree = 0,       // nobody has this line
+  kFree = 0,       // no thread has this line
   kCreating = 1,   // waits for the members of a new group
   kOutside = 2,    // in none of the group's collectives; `call` is the last one
   kArriving = 3,   // waits until all have entered the call
@@ -65,7 +65,7 @@ class alignas(64) PositionLine {
   void Leave(int64_t now_ns, Phase phase = Phase::kOutside);
   void Close(int64_t now_ns);
 
-  // Empty for a line that nobody has opened, and for one that is written all the time.
+  // Empty for a line that is not open, and for one that is written all the time.
   std::optional<Position> Read() const;
 
  private:

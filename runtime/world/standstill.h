@@ -7,13 +7,13 @@
 //   - A rank says that it stands still when each of its threads waits for other ranks, or for a
 //     thread that does (runtime/base/thread_census.h), and for each wait whom it misses. It looks
 //     anew again and again, and counts the rounds in which all of its waits have looked.
-//   - Somebody who waits reads what all ranks say, three times. Between two readings each rank that
-//     counts has looked several times and no wait of its own has begun or ended. So between the
-//     second and the third nobody of them has moved, and each has missed whom it misses.
+//   - A rank that waits reads what all ranks say, three times. Between two readings each rank that
+//     counts has looked several times and has begun and ended no wait. So between the
+//     second and the third none of them has moved, and each has missed whom it misses.
 //   - Of these ranks those remain whose every wait misses one that remains or one that has ended
 //     its work. None of them moves again, nor does a wait for one of them end.
 //
-// What cannot be seen (ranks of other nodes, threads that nobody knows) counts as able to move.
+// What cannot be seen (ranks of other nodes, unknown threads) counts as able to move.
 #ifndef NPUMESH_RUNTIME_WORLD_STANDSTILL_H_
 #define NPUMESH_RUNTIME_WORLD_STANDSTILL_H_
 
@@ -40,7 +40,7 @@ struct RankStanding {
 using Standings = std::map<int, RankStanding>;  // by world rank
 
 // `now`, in which only those still stand still that have not moved since `before`, have looked in
-// between, and share their process with nobody who has moved.
+// between, and share their process with no thread that has moved.
 Standings Steady(const Standings& before, Standings now);
 
 // Ranks that have ended and ranks that stand still and never move again.

@@ -141,7 +141,7 @@ Result<Topology> Topology::Detect() {
   if (hwloc_topology_load(machine.get()) != 0) return HwlocError("read this machine", errno);
   const Bitmap usable(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(machine.get())));
   const Bitmap bound(hwloc_bitmap_alloc());
-  // Where the system does not tell a process its binding, there is none.
+  // Where the system does not tell a process its binding, it counts as unbound.
   if (hwloc_get_cpubind(machine.get(), bound.get(), HWLOC_CPUBIND_PROCESS) == 0 &&
       hwloc_bitmap_intersects(usable.get(), bound.get())) {
     hwloc_bitmap_and(usable.get(), usable.get(), bound.get());

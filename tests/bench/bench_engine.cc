@@ -22,7 +22,7 @@ std::string ProfileFolder() {
   return (std::filesystem::temp_directory_path() / "npumesh_bench_engine").string();
 }
 
-// A compiled graph on a device of its own.
+// A compiled graph on a separate device.
 class Runnable {
  public:
   static Result<std::unique_ptr<Runnable>> Create(Model model, const TensorType& input,

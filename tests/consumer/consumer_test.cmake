@@ -14,7 +14,7 @@ endfunction()
 file(REMOVE_RECURSE ${SCRATCH})
 run("install" ${CMAKE_COMMAND} --install ${NPUMESH_BUILD} --prefix ${SCRATCH}/prefix)
 
-# What shells and man(1) know of the command: readable by everybody, and about every command. The samples.
+# What shells and man(1) know of the command: readable by all users, and about every command. The samples.
 foreach(file man/man1/npumesh.1 man/man1/npumesh-dump-compare.1 bash-completion/completions/npumesh
              zsh/site-functions/_npumesh npumesh/samples/decoder_4/package/mp_rank3.air
              npumesh/samples/training/README.md)

@@ -1,5 +1,5 @@
 // What must hold for any bytes that a reader is given. Each target returns an empty text, or what
-// did not hold; a crash, a sanitizer report or boundless memory is found by whoever calls it.
+// did not hold; a crash, a sanitizer report or boundless memory is found by its caller.
 //
 // Of every error holds: it has a message, and the message is fit for a terminal and of bounded
 // length (runtime/base/printable.h).

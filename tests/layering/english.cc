@@ -9,6 +9,12 @@
 namespace npumesh {
 namespace {
 
+// Words in quotes and code are cited, not said.
+std::string WithoutQuotes(const std::string& text) {
+  static const std::regex quoted("\"[^\"]*\"|`[^`]*`");
+  return std::regex_replace(text, quoted, "");
+}
+
 std::regex WholeWords(const std::string& words) {
   return std::regex("\\b" + words + "\\b", std::regex::icase);
 }
@@ -24,6 +30,7 @@ std::vector<Violation> CheckEnglish(const std::filesystem::path& root,
     if (line.words.empty() || line.in_block) return;
     for (size_t i = 0; i < patterns.size(); ++i) {
       if (!std::regex_search(line.words, patterns[i])) continue;
+      if (!std::regex_search(WithoutQuotes(line.words), patterns[i])) continue;
       uses[i].push_back({"english", line.file, line.number,
                          "says \"" + ceilings[i].words + "\" (" + ceilings[i].instead + ")"});
     }

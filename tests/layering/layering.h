@@ -10,9 +10,10 @@
 //   operator  code asks for an operator by name instead of for a trait
 //   citation  a comment or a page cites a numbered part of a text that is not in the repository
 //   file      a comment or a page names a source file or page that does not exist
+//   link      a page links to a file or a heading that does not exist
 //   english   more lines than allowed use a word that CONTRIBUTING.md's English avoids
 //
-// Comments are not code and break no rule but the last three; literals break none but "operator".
+// Comments are not code and break no rule but the last four; literals break none but "operator".
 //
 // Thread-safety: free functions without state.
 #ifndef NPUMESH_TESTS_LAYERING_LAYERING_H_
@@ -27,7 +28,7 @@ namespace npumesh {
 
 struct Violation {
   std::string rule;  // "floor", "depends", "seal", "banned", "names", "operator", "citation",
-                     // "file" or "english"
+                     // "file", "link" or "english"
   std::string file;  // relative to the root
   int line = 0;      // from 1
   std::string text;  // what is wrong and what to do
@@ -43,6 +44,10 @@ std::vector<Violation> CheckLayering(const std::filesystem::path& root);
 // that do not exist. Part of CheckLayering.
 std::vector<Violation> CheckCitations(const std::filesystem::path& root);
 
+// Links of pages to files or headings that do not exist; blocks of pages are left out. Part of
+// CheckLayering.
+std::vector<Violation> CheckLinks(const std::filesystem::path& root);
+
 // Words that read badly, what to say in their place, and in how many lines for people they still
 // stand. A change may lower a ceiling, and never raises one.
 struct WordCeiling {
@@ -51,7 +56,8 @@ struct WordCeiling {
   size_t lines = 0;
 };
 
-// For each ceiling that is exceeded all lines that use its words; blocks of pages are left out.
+// For each ceiling that is exceeded all lines that use its words; quotations and blocks of pages
+// are left out.
 std::vector<Violation> CheckEnglish(const std::filesystem::path& root,
                                     const std::vector<WordCeiling>& ceilings);
 

@@ -11,7 +11,7 @@ namespace npumesh::models {
 namespace {
 
 // Relative to the largest hidden state, of the order of 4. In 16 bits each of some 20 operators
-// between input and output rounds to half a unit, 2^-12 or 2^-9 of its own result; roundings are as
+// between input and output rounds to half a unit, 2^-12 or 2^-9 of its result; roundings are as
 // often up as down.
 double ToleranceOf(DataType dtype) {
   if (dtype == DataType::kFloat16) return 4e-3;

@@ -1,5 +1,5 @@
 // A mixture of experts, expert parallel: rank r owns experts [r * E / ranks, (r + 1) * E / ranks),
-// and every rank has tokens of its own.
+// and every rank has other tokens.
 //
 //   weights, ids = top 2 of softmax(x wgT + bias)          in float32
 //   y = x + sum over the choices of weight * expert(x),  expert(x) = swiglu(x w1) w2

@@ -53,7 +53,7 @@ void WriteInputs(Node& node, const OpSchema& schema) {
       descs.push_back(UnfedOptional(port.name));
     }
   }
-  // A port that the interface lacks stays where it was: whoever binds the node says so.
+  // A port that the interface lacks stays where it was: the code that binds the node says so.
   if (inputs.size() < node.inputs.size()) return;
   node.inputs = std::move(inputs);
   node.input_descs = std::move(descs);

@@ -3,7 +3,7 @@
 //   onnx_cases <folder of cases>... [--only <part of a name>] [--atol <number>] [--damaged]
 //   onnx_cases --serve
 //
-// Each case runs in a process of its own, for a minute at most. With --damaged a case passes that
+// Each case runs in a separate process, for a minute at most. With --damaged a case passes that
 // ends in a run or in clear errors, one line each. The exit code is 0 whatever passes; the caller
 // knows what has to. With --serve it answers requests from standard input (onnx_server.h).
 #include <sys/wait.h>

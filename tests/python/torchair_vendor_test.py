@@ -72,7 +72,7 @@ def declared():
             for kind, inputs, outputs, attrs in OPERATORS]
 
 
-# Run in a process of its own for each file: prints a line for each test.
+# Run in a separate process for each file: prints a line for each test.
 RUNNER = '''
 import json, sys, unittest
 import torchair

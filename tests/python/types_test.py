@@ -166,7 +166,7 @@ class Dlpack(unittest.TestCase):
         gc.collect()
         self.assertIsNone(gone())
         self.assertEqual(dlpack._exported, {})
-        npumesh.to_bfloat16([1]).__dlpack__()  # a capsule that nobody takes
+        npumesh.to_bfloat16([1]).__dlpack__()  # a capsule that is not taken
         self.assertEqual(dlpack._exported, {})
 
     def test_what_is_refused(self):

@@ -7,7 +7,7 @@
 
 namespace npumesh {
 
-// With AVX-512 a product of float32 keeps constant weights in a layout of its own; older processors
+// With AVX-512 a product of float32 keeps constant weights in another layout; older processors
 // multiply through sgemm, which packs what it needs at each call.
 inline bool OneDnnHasAvx512() {
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());

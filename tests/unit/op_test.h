@@ -76,7 +76,7 @@ class CallListener {
   virtual void Ran(const Operator& op, const OpContext& context, const OpCall& call,
                    const std::vector<Tensor>& outputs) = 0;
 };
-// Null: nobody listens. Set before main alone.
+// Null: no listener. Set before main alone.
 inline CallListener*& call_listener() {
   static CallListener* listener = nullptr;
   return listener;

@@ -247,7 +247,7 @@ HWY_INLINE void EachVector(const HeadBlock& block, const Work& work) {
   }
 }
 
-// Dots of kRowsAtOnce rows. Only what is short has code of its own: that of all widths took 8 s
+// Dots of kRowsAtOnce rows. Only what is short has separate code: that of all widths took 8 s
 // more to compile.
 template <class T>
 auto DotsOf(int64_t width) {

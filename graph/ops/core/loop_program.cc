@@ -264,7 +264,7 @@ bool LoopProgram::has_row_sums() const {
 }
 
 void LoopProgram::Collapse() {
-  // Dimensions of one element are walked by nobody.
+  // No loop walks dimensions of one element.
   for (size_t d = outer.size(); d-- > 0;) {
     if (outer[d] != 1) continue;
     outer.erase(outer.begin() + static_cast<int64_t>(d));

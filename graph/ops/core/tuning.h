@@ -2,7 +2,7 @@
 // the rule of its operator. The makers of kernels ask; graph/tuning answers.
 //
 // What there is to choose is a decision with a name, "product of floats", and options with names,
-// "native" or "widened". A maker reports each decision that it takes, so that whoever measures
+// "native" or "widened". A maker reports each decision that it takes, so that the tuner
 // learns what there is to try, without a list of operators.
 #ifndef NPUMESH_GRAPH_OPS_CORE_TUNING_H_
 #define NPUMESH_GRAPH_OPS_CORE_TUNING_H_

@@ -32,7 +32,7 @@ struct BagPlan : Planned {
   int64_t count = 0;    // of the indices
   int64_t bags = 0;
   int64_t bag_length = 0;  // of every bag when the indices are a matrix
-  int64_t padding = -1;    // row that is passed over; -1: there is none
+  int64_t padding = -1;    // row that is passed over; -1: no row
   Integers offsets;
   std::optional<int> weights;  // slot
   bool last_offset = false;    // one more offset says where the last bag ends

@@ -49,7 +49,7 @@ MaskedSoftmaxPlan PlanMasked(const OpContext& op, std::string_view x, Check& che
   return plan;
 }
 
-// The mask of a row; null: there is none.
+// The mask of a row; null: no mask.
 const uint8_t* MaskRow(const MaskedSoftmaxPlan& plan, const KernelArgs& args, int64_t row) {
   if (!plan.mask) return nullptr;
   plan.mask->Gather(args.in[plan.mask_slot], row * plan.x.width, static_cast<size_t>(plan.x.width),

@@ -24,7 +24,7 @@ namespace {
 
 // ---- LayerNormV4 ----
 
-// The vector as floats; null: there is none.
+// The vector as floats; null: no vector.
 const float* LoadColumns(const ColumnInput& input, const KernelArgs& args, int64_t columns) {
   if (!input.slot) return nullptr;
   return LoadRow(input.dtype, args.in[*input.slot], 0, columns, input.row(args));

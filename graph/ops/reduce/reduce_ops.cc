@@ -194,7 +194,7 @@ void RunBlock(const ReducePlan& plan, const Pass& pass, const Source& source, in
   Finish(plan, total, columns, to + static_cast<size_t>(outer * pass.inner + begin) * step, last);
 }
 
-// Threads fold the whole blocks of a row, each into a total of its own, which are then folded in
+// Threads fold the whole blocks of a row, each into a separate total, which are then folded in
 // the order of the blocks, as FoldRow does: the bits are the same.
 void FoldLongRow(const ReducePlan& plan, const Source& source, int64_t start, int64_t size,
                  int parts, std::byte* totals, BlockBuffer& total) {

@@ -32,7 +32,7 @@ struct Region {
   NodeId last() const { return nodes.back(); }
 };
 
-// A region, or why there is none: a literal.
+// A region, or why it cannot be: a literal.
 struct Attempt {
   std::optional<Region> region;
   std::string_view why;
@@ -292,7 +292,7 @@ class RegionFinder {
     return region;
   }
 
-  // Operators that give the region rows of its own, with the shape of whole rows there. Says of
+  // Operators that give the region separate rows, with the shape of whole rows there. Says of
   // others why they are none.
   std::vector<std::pair<NodeId, Shape>> FeedersOf(const Region& region) {
     std::vector<std::pair<NodeId, Shape>> feeders;

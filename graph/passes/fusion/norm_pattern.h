@@ -33,7 +33,7 @@ class NormPattern {
   // The quotient of w and the root, the new end. REQUIRES: FindStatistics found w.
   std::string_view FindQuotient();
   // The vector over the columns that the only reader of the end, one of `types`, joins with it: the
-  // reader is the new end. nullopt: there is none.
+  // reader is the new end. nullopt: no such reader.
   std::optional<Value> TakeVector(std::initializer_list<std::string_view> types);
   // The only reader of the end is the new end if it is a Cast to 16 bits, or one that changes
   // nothing.

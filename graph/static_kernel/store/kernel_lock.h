@@ -66,7 +66,7 @@ class KernelLock {
 // Who holds the lock; nullopt: there is no lock, or it cannot be read now.
 std::optional<LockOwner> OwnerOf(const std::string& path);
 
-// True when TryTake would take the lock: there is none, or its owner is gone. Only looks.
+// True when TryTake would take the lock: it is free, or its owner is gone. Only looks.
 bool MayBeTaken(const std::string& path);
 
 }  // namespace npumesh

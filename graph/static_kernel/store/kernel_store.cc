@@ -184,7 +184,7 @@ bool UnusedFor(const std::string& manifest, std::chrono::hours age) {
 
 std::span<const EnvVariable> KernelStoreEnvTable() {
   static constexpr EnvVariable kRows[] = {
-      {"NPUMESH_KERNEL_STORE", "a folder, made when it is missing; nobody else may write it",
+      {"NPUMESH_KERNEL_STORE", "a folder, made when it is missing; no other user may write it",
        "$XDG_CACHE_HOME/npumesh/kernels, else ~/.cache/npumesh/kernels",
        "Where compiled static kernels are kept (static_kernels.md)."}};
   return kRows;

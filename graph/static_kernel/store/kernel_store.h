@@ -5,7 +5,7 @@
 //   <root>/sources/<key>.cc, <key>.json  source and operators of a kernel, for people
 //   <root>/locks/<key>            who builds it now (kernel_lock.h)
 //   <root>/failures/<key>.json    why it could not be built, for those who waited
-//   <root>/work                   where builders work, each in a folder of its own,
+//   <root>/work                   where builders work, each in a separate folder,
 //                                 <host>.<boot>.<pid>.<start>.<space>.<n>; that of a dead one is
 //                                 removed by the next that builds, and by Collect
 //

@@ -28,7 +28,7 @@ def _done(result: Any) -> Work:
 
 
 class _Pending(Work):
-    """A send or receive that runs when somebody waits: a rank may start several before the other
+    """A send or receive that runs when a call waits: a rank may start several before the other
     side comes."""
 
     def __init__(self, group: "ProcessGroupHCCL", peer: int, sends: bool,
@@ -76,7 +76,7 @@ class ProcessGroupHCCL(ProcessGroup):
     class Options(dist.Backend.Options if hasattr(dist.Backend, "Options")
                   else torch._C._distributed_c10d.Backend.Options):
         """What init_process_group and new_group take as `pg_options`. Time-outs are those of
-        docs/env.md, and a group has no streams or buffers of its own here."""
+        docs/env.md, and a group has no streams or buffers here."""
 
         def __init__(self, is_high_priority_stream: bool = False) -> None:
             super().__init__("hccl")

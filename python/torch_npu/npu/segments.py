@@ -79,7 +79,7 @@ def _memory(tensor: torch.Tensor) -> _Memory:
 
 
 class _Made(NamedTuple):
-    """A result with memory of its own, which the capture no longer holds."""
+    """A result with separate memory, which the capture no longer holds."""
 
     storage: StorageWeakRef
     dtype: torch.dtype
@@ -89,7 +89,7 @@ class _Made(NamedTuple):
     node: fx.Node
 
     def tensor(self) -> Optional[torch.Tensor]:
-        """None: nobody refers to it."""
+        """None: nothing refers to it."""
         storage = torch.UntypedStorage._new_with_weak_ptr(self.storage.cdata)
         if storage is None:
             return None
@@ -200,7 +200,7 @@ class Segment:
 
 def segmented(steps: List[Any]) -> List[Any]:
     """The steps with runs of calls put together. Takes them over: `steps` is empty afterwards, so
-    that what nobody else refers to goes away."""
+    that what nothing else refers to goes away."""
     result: List[Any] = []
     draft: Optional[_Draft] = None
     for step in steps:

@@ -232,7 +232,7 @@ _FEW_BITS = ("Tensor? bias=None, Tensor? x1_scale=None, Tensor? x2_scale=None, "
              "int? x1_dtype=None, int? x2_dtype=None, int? x1_scale_dtype=None, "
              "int? x2_scale_dtype=None, int? output_scale_dtype=None, int? comm_scale_dtype=None, "
              "int? y_dtype=None, str? comm_mode=None) -> ")
-# What travels has no scales of its own, so that comm_quant_dtype says nothing.
+# What travels has no scales, so that comm_quant_dtype says nothing.
 _FEW_BITS_NAMES = {"y_dtype": "dtype", **dict.fromkeys((
     "hcom", "world_size", "x1_quant_mode", "x2_quant_mode", "comm_quant_dtype", "by_block"))}
 

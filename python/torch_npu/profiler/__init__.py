@@ -40,7 +40,7 @@ class ExportType(enum.Enum):
 
 
 def _ExperimentalConfig(**words: Any) -> None:  # noqa: N802
-    """What the hardware is to count: there is none."""
+    """What the hardware is to count: npumesh has none."""
     no_effect("torch_npu.profiler._ExperimentalConfig")
 
 

@@ -17,7 +17,7 @@ constexpr int kNoises = 3;
 struct Expected {
   PlainTensor value;
   Number slack = 0;
-  bool anything = false;  // nobody can say
+  bool anything = false;  // not known
 };
 
 bool Infinite(Number x) {

@@ -1,4 +1,4 @@
-// Runs something that may crash, hang or take all memory in a process of its own.
+// Runs something that may crash, hang or take all memory in a separate process.
 #ifndef NPUMESH_TESTS_FUZZ_ENGINE_CHILD_PROCESS_H_
 #define NPUMESH_TESTS_FUZZ_ENGINE_CHILD_PROCESS_H_
 

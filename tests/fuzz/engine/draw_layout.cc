@@ -167,7 +167,7 @@ bool DrawSlice(GraphWriter& w) {
                 {{"offsets", AttrValue::Ints(offsets)}, {"size", AttrValue::Ints(size)}});
 }
 
-// An axis of a known even extent; -1: there is none.
+// An axis of a known even extent; -1: no such axis.
 int EvenAxis(const PlainTensor& x) {
   for (int d = 0; d < x.rank(); ++d) {
     if (ExtentOf(x, d) % 2 == 0 && ExtentOf(x, d) > 0 && !IsOpen(ExtentOf(x, d))) return d;

@@ -76,7 +76,7 @@ Failure Told(uint64_t seed, const std::string& said) {
   return {seed, said.substr(1, line - 1), said.substr(line + 1)};
 }
 
-// How the case fails in a process of its own; empty kind: it does not.
+// How the case fails in a separate process; empty kind: it does not.
 Failure FailureOf(const FuzzCase& fuzzed, uint64_t seed) {
   const ChildReport report = RunInChild([&](const Say& say) {
     const Status status = WithDevice(

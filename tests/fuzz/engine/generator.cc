@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostAttempts = 400;
 
-// How often each family is drawn: every graph has an emphasis of its own.
+// How often each family is drawn: every graph has another emphasis.
 struct Family {
   std::vector<Draw> draws;
   int weight = 1;

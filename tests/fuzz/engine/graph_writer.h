@@ -52,7 +52,7 @@ class GraphWriter {
   bool open() const { return open_; }
   bool bfloat() { return dice_.Chance(50); }
 
-  // A value that fits, late ones preferred; null: there is none. Numbers too large to stay exact
+  // A value that fits, late ones preferred; null: none fits. Numbers too large to stay exact
   // are never chosen. Valid as long as the writer.
   const KnownValue* Pick(const Fits& fits);
   const KnownValue& last() const { return known_.back(); }

@@ -12,13 +12,13 @@ namespace npumesh::fuzz {
 struct OptionSet {
   std::string name;
   SessionOptions options;
-  bool observed = false;   // somebody looks on: nothing is fused
+  bool observed = false;   // by an observer: nothing is fused
   bool read_back = false;  // the model passes through the bytes of an .air file first
   bool lent = false;       // on memory of the caller (Session::RunInto)
   bool guarded = false;    // a MemoryGuard looks on, and trusts no operator
 };
 
-// The first one is what a session does where nobody configures anything.
+// The first one is what a session does where nothing is configured.
 const std::vector<OptionSet>& OptionSets();
 
 // With static kernels, which a compiler builds for each graph: some tenths of a second for a seed,

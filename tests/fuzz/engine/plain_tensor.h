@@ -56,7 +56,7 @@ int64_t OffsetOf(const Extents& at, const Extents& strides);
 std::optional<Extents> Joined(const Extents& a, const Extents& b);
 // By element of `dims`: the element of a tensor of the extents `from` that is broadcast there.
 std::vector<int64_t> BroadcastSources(const Extents& from, const Extents& dims);
-// Axis from the front; nullopt: there is none.
+// Axis from the front; nullopt: no such axis.
 std::optional<int> AxisIn(int64_t axis, int rank);
 
 // The nearest number of the dtype, ties to even; integers wrap, bool is 0 or 1.

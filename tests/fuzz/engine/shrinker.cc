@@ -9,7 +9,7 @@
 namespace npumesh::fuzz {
 namespace {
 
-// The graph without what nothing hangs on: nodes whose outputs nobody reads are dropped one by one
+// The graph without what nothing hangs on: nodes whose outputs are unused are dropped one by one
 // by their own attempts, so only tombstones have to go.
 Graph Compacted(const Graph& graph) {
   Graph made(graph.name());

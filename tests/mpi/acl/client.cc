@@ -1,4 +1,4 @@
-// A client without MPI of its own: each process takes device 0, and whoever starts it decides how
+// A client that does not use MPI: each process takes device 0, and what starts it decides how
 // many devices there are.
 #include "client.h"
 

@@ -28,7 +28,7 @@ def ranks_of(tag):
             if tag.encode() in environment and b"OMPI_COMM_WORLD_RANK=" in environment:
                 found.append(int(name))
         except OSError:
-            continue  # ended, or somebody else's
+            continue  # ended, or of another user
     return found
 
 

@@ -95,7 +95,7 @@ TEST(CliCodes, OneOfALaunchIsAComparison) {
 
 TEST(CliCodes, LaunchKeepsTheCodesOfOtherPrograms) {
   EXPECT_EQ(RunScript("$N launch -n 2 -- /bin/sh -c 'exit 42'").code, 42);
-  // MPICH's mpiexec fails an assertion of its own now and then when ranks die so soon.
+  // MPICH's mpiexec fails one of its assertions now and then when ranks die so soon.
   EXPECT_THAT(RunScript("$N launch -n 2 -- /bin/sh -c 'kill -9 $$'").code,
               AnyOf(5, kOfMpich ? 4 : 5));
   const CommandRun missing = RunScript("$N launch -n 2 -- runn model.air");

@@ -16,7 +16,7 @@ Status InferCrash(OpContext& op) {
   return SetOutput(op, 0, op.in("x").dtype, op.in("x").shape);
 }
 
-// A true fault where one is to be had, with no sender: a write to a page that nobody maps.
+// A true fault where one is to be had, with no sender: a write to a page that is not mapped.
 void DieOf(int signal) {
   if (signal == SIGSEGV) {
     volatile char* const nowhere = reinterpret_cast<char*>(8);

@@ -147,7 +147,7 @@ def kill(job, ranks, victim):
     named = re.search(rf"rank {victim}\b[^\n;]*\b(has ended|was not there)|process {ranks[victim]}\)? has ended", said)
     named = named or any(victim in members(text)
                          for text in re.findall(r"\branks ([\d,-]+) have ended", said))
-    # MPI_Init may notice by itself, and aborts with words of its own.
+    # MPI_Init may notice by itself, and aborts with other words.
     aborted = not started or "unable to reach each other for" in said
     named = named or (aborted and "MPI communications" in said)
     limit = (KILL_SECONDS if started else START_SECONDS) * job.scale

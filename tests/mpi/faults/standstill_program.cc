@@ -1,4 +1,4 @@
-// A program as the vendor's samples are, whose ranks wait for each other for ever, or only seem to.
+// A program as the vendor's samples are, whose ranks wait without end, or only seem to.
 //
 //   standstill_program circle|host|message|batch|ended    certain deadlocks
 //   standstill_program seeming SEED                       a race without one
@@ -150,7 +150,7 @@ int Message(Rank& me) {
   return me.Synchronize();
 }
 
-// Rank 0 sends and receives at once, and nobody answers.
+// Rank 0 sends and receives at once, and no rank answers.
 int Batch(Rank& me) {
   if (me.rank != 0) {
     me.Reduce(0, 0);
@@ -163,7 +163,7 @@ int Batch(Rank& me) {
   return me.Synchronize();
 }
 
-// Until somebody does something to it.
+// Until it is killed or goes on.
 int Loop(Rank& me) {
   for (int code = 0; code == 0; code = me.Synchronize()) {
     me.Reduce(0, 0);

@@ -128,7 +128,7 @@ TEST(AclDevices, ThatFirstMeetInThreadsStartOnce) {
     EXPECT_EQ(worlds[static_cast<size_t>(device)]->rank(), device);
   }
   EXPECT_EQ(aclFinalize(),
-            ACL_SUCCESS);  // there is something to end, though nobody has called aclInit
+            ACL_SUCCESS);  // there is something to end, though aclInit was not called
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ TEST(AlgorithmLibrary, ThatEverybodyMayWriteIsRefused) {
   fs::copy_file(DOUBLING_LIBRARY, copy);
   fs::permissions(copy, fs::perms::owner_all | fs::perms::others_write);
   EXPECT_THAT(AlgorithmTables::Load({copy}).status().message(),
-              HasSubstr("everybody may write " + copy));
+              HasSubstr("all users may write " + copy));
   fs::permissions(copy, fs::perms::owner_all);
   EXPECT_TRUE(AlgorithmTables::Load({copy}).ok());
 }

@@ -380,7 +380,7 @@ Status CheckSendRecv(Communicator& group, DeviceMemory& memory, const Case& c) {
   return Status();
 }
 
-// Everybody with everybody, itself included, listed in a different order by every rank.
+// Every rank with every rank, itself included, listed in a different order by every rank.
 Status CheckBatchSendRecv(Communicator& group, DeviceMemory& memory, const Case& c) {
   const int n = group.size();
   const auto blocks = static_cast<uint64_t>(n);

@@ -105,7 +105,7 @@ TEST(Contract, NumbersOfOperatorsMayDiffer) {
   }));
 }
 
-// Ranks that run different algorithms would read what nobody wrote.
+// Ranks that run different algorithms would read what no rank wrote.
 TEST(Contract, AlgorithmsMustBeEqual) {
   const std::vector<Status> statuses = RunRanks(3, TestEnv(), [](World& world) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
@@ -183,7 +183,7 @@ TEST(Contract, AllToAllVBlocksMustFit) {
   }
 }
 
-// Lists of the V variants and matrices: a rank that has them wrong is named, and nobody hangs.
+// Lists of the V variants and matrices: a rank that has them wrong is named, and no rank hangs.
 TEST(Contract, ListsOfWrongLengthAreNamed) {
   const struct {
     const char* says;

@@ -62,7 +62,7 @@ TEST(RunAhead, DataAreTheirCallsOwnWhateverTheirSize) {
     int c = 0;
     for (const uint64_t count : {1, 30, 31, 1024, 1025, 2048, 3000, 4096, 4097, 8192}) {
       for (int i = 0; i < 60; ++i, ++c) {
-        // Everybody lags behind now and then.
+        // Each rank lags now and then.
         if ((c + 7 * world.rank()) % 23 == 0) {
           std::this_thread::sleep_for(std::chrono::microseconds(300));
         }
@@ -237,7 +237,7 @@ TEST(RunAhead, WhoLeavesTheGroupStillAnswers) {
   }
 }
 
-// Without the option nobody leaves a call before everybody has come.
+// Without the option no rank leaves a call before all have come.
 TEST(RunAhead, IsOnlyForThoseWhoAskForIt) {
   std::atomic<int> come{0};
   ExpectAllOk(RunRanks(kFollowedRanks, TestEnv(), [&](World& world) -> Status {

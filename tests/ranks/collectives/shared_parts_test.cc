@@ -1,4 +1,4 @@
-// Members that run each other's parts of a call: each part is run once, nobody leaves before all
+// Members that run each other's parts of a call: each part is run once, no rank leaves before all
 // are done, and a group may end right after.
 #include "collectives/contract/shared_parts.h"
 
@@ -76,7 +76,7 @@ Status SharedCall(Meeting& meeting, uint64_t call, size_t rank, std::mt19937& ra
                rank, runs, board.results[rank], expected);
 }
 
-// A call without parts, which waits for all or for nobody.
+// A call without parts, which waits for all or for none.
 Status OtherCall(Meeting& meeting, bool waits) {
   NPUMESH_RETURN_IF_ERROR(meeting.Arrive(Request(), {}, {}));
   if (waits) return meeting.Depart();
@@ -103,7 +103,7 @@ TEST_P(SharedPartsTest, EachPartIsRunOnceAndNobodyLeavesBefore) {
   }));
 }
 
-// A member whose part another has run may not have looked at the slots yet when the others leave
+// A member whose part another has run may not have read the slots yet when the others leave
 // the group, and make the next one in the same slots.
 TEST_P(SharedPartsTest, AGroupMayEndRightAfter) {
   const int ranks = GetParam();

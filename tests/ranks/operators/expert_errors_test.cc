@@ -128,7 +128,7 @@ TEST(ExpertParallel, AllocateNothingOnceTheyRan) {
   }));
 }
 
-// A rank with more tokens than the others, and no global_bs that says so: nobody waits for the one
+// A rank with more tokens than the others, and no global_bs that says so: no rank waits for the one
 // that finds out. Two of three used to wait until their time was up.
 TEST(ExpertParallel, MoreTokensThanOthersNeedGlobalBs) {
   for (const int64_t global : {0, 18}) {

@@ -36,7 +36,7 @@ inline Tensor RowsOf(const Tensor& whole, int64_t first, int64_t count) {
   return part;
 }
 
-// The one group "ranks" of everybody.
+// The one group "ranks" of all.
 class OneGroup final : public GroupProvider {
  public:
   explicit OneGroup(Communicator& group) : group_(group) {}

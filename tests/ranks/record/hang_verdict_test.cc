@@ -304,7 +304,7 @@ Joined JoinedOf(const std::string& folder, std::vector<RankRecord>& records) {
   return joined.ok() ? *joined : Joined();
 }
 
-// Regression: the record of a circle of two groups blamed one of its ranks for waiting for nobody.
+// Regression: the record of a circle of two groups blamed one of its ranks for waiting for no rank.
 TEST(HangRecord, KnowsTheCircleThatTheWaitsKnew) {
   for (int victim = 0; victim < 3; ++victim) {
     const TemporaryFolder folder;

@@ -102,7 +102,7 @@ TEST(NeverMoving, IsTheLargestClosedSet) {
         all[rank] = Waits(rank, waits);
       }
     }
-    // Plainly: whoever can move sets free those who miss only ranks that can move.
+    // Plainly: a rank that can move sets free those who miss only ranks that can move.
     std::set<int> moves;
     for (bool more = true; more;) {
       more = false;

@@ -18,7 +18,7 @@ TEST(ForeignJson, IsReadUpToItsDepth) {
   EXPECT_TRUE(ParseForeignJson(Nested(kMostJsonLevels + 1)).is_discarded());
 }
 
-// Whoever printed this much nesting ran out of stack.
+// The writer of this much nesting ran out of stack.
 TEST(ForeignJson, AMegabyteOfBracketsIsRefused) {
   EXPECT_TRUE(ParseForeignJson(Nested(500000)).is_discarded());
   EXPECT_TRUE(ParseForeignJson(std::string(1000000, '[')).is_discarded());

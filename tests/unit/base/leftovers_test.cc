@@ -81,7 +81,7 @@ TEST(Leftovers, AreNoOtherFilesAndNoLinks) {
   EXPECT_THAT(RemoveLeftovers(folder.Path("absent"), LeftoverDepth::kTree), IsEmpty());
 }
 
-// A file between its creation and its lock is nobody's for a moment: whoever cleans then, the
+// A file between its creation and its lock has no owner for a moment: what cleans then, the
 // writer still ends with his file.
 TEST(Leftovers, CleaningDisturbsNoWriter) {
   const TemporaryFolder folder;

@@ -43,7 +43,7 @@ std::shared_ptr<void> Still() {
   return std::make_shared<StillThread>();
 }
 
-// A sanitizer has threads of its own.
+// A sanitizer has separate threads.
 class ThreadCensus : public testing::Test {
  protected:
   static void SetUpTestSuite() {

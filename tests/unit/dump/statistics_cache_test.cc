@@ -27,7 +27,7 @@ class StatisticsCacheTest : public testing::Test {
 TEST_F(StatisticsCacheTest, LooksOnceUntilSomebodyWrites) {
   EXPECT_EQ(MaxOf(Floats(4, 4)), 1);
   values_[5] = 2;
-  EXPECT_EQ(MaxOf(Floats(4, 4)), 1);  // nobody said so
+  EXPECT_EQ(MaxOf(Floats(4, 4)), 1);  // the cache was not told
   for (const size_t at :
        {1, 4, 5, 7}) {  // reaches in from the left, is it, lies inside, reaches out
     cache_.Forget(values_.data() + at, 4 * sizeof(float));

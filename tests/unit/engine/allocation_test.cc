@@ -1,6 +1,6 @@
 // What whole graphs allocate while they run, counted by a malloc of the test program.
 //
-// oneDNN 2 keeps the arguments of a primitive in a map of its own for the time of each execution:
+// oneDNN 2 keeps the arguments of a primitive in a separate map for the time of each execution:
 // small allocations that its interface does not let a caller avoid. Its sgemm, with which it
 // computes some convolutions, takes buffers for each call. What is checked is that there is nothing
 // else.

@@ -24,7 +24,7 @@ struct Door {
   }
 };
 
-// Gate (x): a collective that copies x once the door is open; fails when nobody opens it.
+// Gate (x): a collective that copies x once the door is open; fails when no step opens it.
 // Slow (x): a collective that copies x after some microseconds.
 // Broken (x): a collective that fails.
 // Open (x): opens the door and copies x.
@@ -189,7 +189,7 @@ TEST_F(OverlapTest, AFailedCollectiveIsTheErrorOfTheRun) {
   }
 }
 
-// Nobody waits for it before the end of the run.
+// No step waits for it before the end of the run.
 TEST_F(OverlapTest, AFailureIsSeenAtTheEnd) {
   const Value x = g_.Data("x", IntType({2}));
   g_.Output({Op("Negate", x, "a"), Op("Broken", x, "broken")});

@@ -20,7 +20,7 @@ std::vector<std::string> NodeNames(const Graph& graph) {
 
 class StageTest : public EngineTest {
  protected:
-  // out = x + (-w) + v, and a node that nobody reads.
+  // out = x + (-w) + v, and a dead node.
   StageTest() {
     const Value x = g_.Data("x", IntType({-1}));
     const Value w = g_.Const("w", IntTensor({1, 2}));

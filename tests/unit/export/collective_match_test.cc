@@ -108,10 +108,11 @@ TEST(CollectiveMatch, OtherOrdersOfTwoGroupsAreADeadlock) {
   const auto all = Call("HcomAllGather", kThree);
   const auto found = Mismatches({Trace({pair, all}), Trace({all, pair}), Trace({all})});
   ASSERT_FALSE(found.empty());
-  EXPECT_THAT(found[0],
-              StartsWith("0: node \"n\" (HcomAllReduce), call 0 of rank 0, would wait for ever for "
-                         "rank 1 in group \"tag=;rank_list=0,1\": rank 1 is at call 0, node \"n\" "
-                         "(HcomAllGather) of group \"tag=;rank_list=0,1,2\""));
+  EXPECT_THAT(
+      found[0],
+      StartsWith("0: node \"n\" (HcomAllReduce), call 0 of rank 0, would wait without end for "
+                 "rank 1 in group \"tag=;rank_list=0,1\": rank 1 is at call 0, node \"n\" "
+                 "(HcomAllGather) of group \"tag=;rank_list=0,1,2\""));
 }
 
 TEST(CollectiveMatch, AMissingCollectiveIsADeadlock) {
@@ -139,7 +140,7 @@ TEST(CollectiveMatch, MessagesPairInOrder) {
   EXPECT_THAT(Mismatches({Trace({Message("HcomSend", 1)}), Trace({})}),
               ElementsAre(HasSubstr("which has no HcomReceive for it")));
   EXPECT_THAT(Mismatches({Trace({}), Trace({Message("HcomReceive", 0)})}),
-              ElementsAre(HasSubstr("would wait for ever for rank 0")));
+              ElementsAre(HasSubstr("would wait without end for rank 0")));
   EXPECT_THAT(Mismatches({Trace({Message("HcomSend", 5)}), Trace({})}),
               ElementsAre(HasSubstr("dest_rank 5 is no rank of group")));
 }

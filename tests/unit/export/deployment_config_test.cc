@@ -1,4 +1,4 @@
-// Both JSON files: the template byte for byte, the truth on machines that nobody here has.
+// Both JSON files: the template byte for byte, the truth on machines other than this one.
 #include "graph/export/deployment_config.h"
 
 #include <gmock/gmock.h>

@@ -45,7 +45,7 @@ class UnsyncedFileSystem final : public FileSystem {
 struct Case {
   std::string name;
   int ranks;
-  bool existing;  // an older package, and a file of somebody else, are there
+  bool existing;  // an older package, and a foreign file, are there
 };
 
 class Publication : public ::testing::TestWithParam<Case> {};

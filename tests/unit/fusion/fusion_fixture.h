@@ -56,7 +56,7 @@ class FusionTest : public testing::Test {
     model_.reset();
   }
 
-  // An input of the graph, filled as Fill does with a seed of its own.
+  // An input of the graph, filled as Fill does with another seed.
   Value In(const TensorType& type) {
     return In(Fill(type, static_cast<uint32_t>(inputs_.size()) + 1));
   }

@@ -75,7 +75,7 @@ TEST_F(FusionRefusals, OfControlEdges) {
                           "holds one of its operators"));
 }
 
-// The root of a norm that is none becomes part of a chain, which says what was found there.
+// A root without a norm becomes part of a chain, which says what was found there.
 TEST_F(FusionRefusals, OfNorms) {
   const Value x = In({kFloat, {4, 8}});
   const auto root = [&](const std::string& name, Value epsilon) {

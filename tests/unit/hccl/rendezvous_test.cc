@@ -32,7 +32,7 @@ class Rendezvous : public testing::Test {
     root_ = {ip, server_->port(), "id", 0, kToken};
   }
 
-  // Everybody attends at once; results in the order of `ranks`.
+  // All attend at once; results in the order of `ranks`.
   std::vector<Result<std::vector<int>>> AttendAll(const std::vector<Attendance>& ranks) {
     std::vector<Result<std::vector<int>>> results(ranks.size(), std::vector<int>());
     std::vector<std::thread> threads;
@@ -155,7 +155,7 @@ TEST_F(Rendezvous, NonsenseIsSentAwayAtOnce) {
       IsSentAway(Stranger(root_, std::string(sizeof(Hello), 'x')), std::chrono::seconds(4)));
 }
 
-// A process of its own that floods the root with connections, some silent and some with garbage.
+// A separate process that floods the root with connections, some silent and some with garbage.
 class Flood {
  public:
   Flood(const RootInfo& root, int connections) {
@@ -197,7 +197,7 @@ class Flood {
   bool started_ = false;
 };
 
-// Once the second rank waited for ever: accept failed, and nobody was ever sent away.
+// Once the second rank waited without end: accept failed, and no client was ever sent away.
 TEST_F(Rendezvous, TheSecondRankGetsInBehind1500StrangersWith256Descriptors) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);

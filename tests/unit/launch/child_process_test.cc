@@ -87,7 +87,7 @@ TEST(RunChild, AChildThatHearsNothingIsKilled) {
   EXPECT_TRUE(end.late);
 }
 
-// As mpirun, too: the shell's place is taken by a program that waits for nobody.
+// As mpirun, too: the shell's place is taken by a program that waits for no child.
 TEST(RunChild, AChildThatMissesTheEndOfItsChildrenIsKilled) {
   std::string out;
   ChildCare care;

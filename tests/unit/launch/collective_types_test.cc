@@ -1,4 +1,4 @@
-// Every operator that meets other ranks is seen in its group by everybody who looks at groups.
+// Every operator that meets other ranks is seen in its group by all that reads groups.
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 

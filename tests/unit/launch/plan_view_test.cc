@@ -96,9 +96,9 @@ TEST(PlanOnPaper, NamesAnInputOfTheWrongType) {
 
 TEST(PlanView, TextSaysEverything) {
   const std::string text = ToText(Plan());
-  for (const char* part : {"plan of two<branches>: 4 steps on 2 streams, peak ",
-                           "comm    HcomAllReduce", "#1", "first:0", "1-end",
-                           "folded while compiling (1)\n  folded\n", "pruned, nobody reads them"}) {
+  for (const char* part :
+       {"plan of two<branches>: 4 steps on 2 streams, peak ", "comm    HcomAllReduce", "#1",
+        "first:0", "1-end", "folded while compiling (1)\n  folded\n", "pruned, unused"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }

@@ -46,7 +46,7 @@ class SimulatedJob {
     return from + static_cast<int64_t>(Chance(static_cast<uint64_t>(to - from)));
   }
 
-  // `steps` steps of everybody; nothing of the victim happens behind `cut`.
+  // `steps` steps of all ranks; nothing of the victim happens after `cut`.
   void Run(int steps, int64_t cut = kNever) {
     cut_ = cut;
     for (int step = 0; step < steps; ++step) {

@@ -79,7 +79,7 @@ TEST(Joiner, NamesTheRankWhoseRecordEndsInTheMiddle) {
       Contains("rank 1 (process 101 on h) was killed, crashed or still runs: its record ends "
                "in the middle of call 3 of group tp, allreduce \"attn\" float32[64] (all had "
                "arrived, it was running)"));
-  EXPECT_THAT(joined.problems, Contains("ranks 0,2 wait for rank 1, which waits for nobody"));
+  EXPECT_THAT(joined.problems, Contains("ranks 0,2 wait for rank 1, which waits for no rank"));
   EXPECT_THAT(joined.problems,
               Contains("allreduce \"attn\" float32[64] (group tp, call 3) failed on "
                        "ranks 0,2 with PEER_LOST; see what they wrote"));
@@ -140,7 +140,7 @@ TEST(Joiner, ACallLaterThanTheLimitIsAFinding) {
   EXPECT_THAT(MustJoin(records).problems, IsEmpty());
 }
 
-// Everybody was killed: the rank that the others waited for comes first.
+// All ranks were killed: the rank that the others waited for comes first.
 TEST(Joiner, BlamesTheRankThatWasBehindWhenNobodyHasAnEnd) {
   std::vector<RankRecord> records = OrderlyRun(3, 2);
   for (int rank : {0, 1}) AddCall(records[static_cast<size_t>(rank)], kTp, 3, 90'000);
@@ -171,7 +171,7 @@ TEST(Joiner, NamesTheRankThatEndedEarly) {
   const Joined joined = MustJoin(records);
   EXPECT_THAT(joined.blame.ranks, ElementsAre(1));
   EXPECT_THAT(joined.problems,
-              Contains("rank 0 waits for rank 1, which waits for nobody and has ended orderly"));
+              Contains("rank 0 waits for rank 1, which waits for no rank and has ended orderly"));
 }
 
 TEST(Joiner, DrawsCircles) {
@@ -198,11 +198,11 @@ std::vector<RankRecord> CreationWithoutRankOne() {
 
 void ExpectRankOneIsMissed(const std::vector<RankRecord>& records) {
   const Joined joined = MustJoin(records);
-  EXPECT_EQ(BlameText(joined.blame), "rank 1: others wait for it, and it waits for nobody");
+  EXPECT_EQ(BlameText(joined.blame), "rank 1: others wait for it, and it waits for no rank");
   EXPECT_THAT(joined.problems, Contains("group dp: its creation waits for rank 1, which has not "
                                         "begun it; ranks 0,2-3 entered it"));
   EXPECT_THAT(joined.problems,
-              Contains(HasSubstr("ranks 0,2-3 wait for rank 1, which waits for nobody")));
+              Contains(HasSubstr("ranks 0,2-3 wait for rank 1, which waits for no rank")));
 }
 
 TEST(Joiner, NamesTheRankForWhichTheCreationOfAGroupWaits) {
@@ -317,7 +317,7 @@ TEST(Joiner, AMessageNamesTheEndThatDoesNotCome) {
               Contains(HasSubstr("group 0 -> 1 of tp: rank 0 is at call 0, 1 behind "
                                  "rank 1")));
   EXPECT_THAT(joined.problems,
-              Contains(HasSubstr("rank 1 waits for rank 0, which waits for nobody")));
+              Contains(HasSubstr("rank 1 waits for rank 0, which waits for no rank")));
 }
 
 TEST(Joiner, AGroupThatTheRingForgotIsUnknown) {

@@ -46,7 +46,7 @@ double Last(int rank, int64_t k, int64_t n) {
   return Number(k * 2 + n, rank + 7);
 }
 
-// Run 0: nobody wants expert 5. Run 1: expert 0 gets every token, expert 7 the others' choices.
+// Run 0: no token wants expert 5. Run 1: expert 0 gets every token, expert 7 the others' choices.
 int32_t Id(int run, int rank, int64_t token, int64_t choice) {
   if (run == 1) return choice == 0 ? 0 : 7;
   const auto first = static_cast<int32_t>((token + 2 * rank) % 4);

@@ -1,4 +1,4 @@
-// Fusion in sessions: a run that somebody observes has a step for each operator.
+// Fusion in sessions: an observed run has a step for each operator.
 #include <gmock/gmock.h>
 
 #include "graph/passes/fusion/fusion.h"

@@ -100,7 +100,7 @@ class PartsTest : public testing::Test {
   DumpReport report_;
 };
 
-// Symptom: each plan counted as a step of its own, and NonZero could not be dumped at all.
+// Symptom: each plan counted as a separate step, and NonZero could not be dumped at all.
 TEST_F(PartsTest, AStepOfACutGraphIsOneDataIndex) {
   ASSERT_TRUE(Run(CutModel(), {{IntTensor({5, 0, 7, 9, 9})}, {IntTensor({0, 3, 0})}}).ok());
   std::vector<std::string> expected;

@@ -23,7 +23,7 @@ inline Env SmallEnv() {
   return env;
 }
 
-// One status for each rank that ran `body` with a world and a device of its own.
+// One status for each rank that ran `body` with a separate world and device.
 inline std::vector<Status> OnRanks(int ranks,
                                    const std::function<Status(World&, DeviceMemory&)>& body) {
   return RunRanks(ranks, SmallEnv(), [&](World& world) -> Status {

@@ -1,4 +1,4 @@
-// Sessions of several ranks: groups by name, their order, and failures that nobody waits for.
+// Sessions of several ranks: groups by name, their order, and failures that no rank waits for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -444,7 +444,7 @@ TEST(StaticPartsFusion, ResultsHaveTheSameBits) {
 }
 
 // What a part was folded from is asked for again where another operand of its reader is no part of
-// anything: here a sum of memory that somebody overwrites.
+// anything: here a sum of memory that is overwritten.
 TEST(StaticPartsMemory, KeepsWhatIsComputedAnew) {
   const TensorType two{DataType::kFloat, {2}};
   GraphBuilder g;

@@ -432,7 +432,7 @@ TEST_F(SubgraphTest, CollectivesInBranchesMeet) {
 // ---- damage ----
 
 // A model of a call, a branch and a loop, with bytes flipped: it runs, or one line says why not.
-// The loop's condition is a constant, so that no flip makes it run for ever.
+// The loop's condition is a constant, so that no flip makes it run without end.
 TEST_F(SubgraphTest, DamagedBytesEndInAnErrorOrARun) {
   const Value x = g_.Data("x", IntType({-1}));
   const Value cond = g_.Data("cond", IntType({}));

@@ -1,4 +1,4 @@
-// How much memory the weights of a model take while they are loaded. A program of its own, because
+// How much memory the weights of a model take while they are loaded. A separate program, because
 // the peak is one of the whole process.
 //
 // The weights are diagonal matrices, so that the files are sparse and the result is exact.
@@ -202,7 +202,7 @@ TEST_F(WeightMemory, OfPackedWeightsThatPlansShare) {
   ExpectLittleMoreThanTheWeights(Chain(24, 1024), 24, 1024, {4, 5, 7}, 3.0f * (1 << 24));
 }
 
-// A run that is observed has a plan of its own, in which nothing is fused.
+// A run that is observed has a separate plan, in which nothing is fused.
 TEST_F(WeightMemory, OfPlansWithAndWithoutAnObserver) {
   StepObserver nobody;
   observers_ = {nullptr, &nobody};

@@ -54,7 +54,7 @@ TEST(TuningRecords, APublishedRecordEndsTheWait) {
   ASSERT_TRUE(second.ok());
   EXPECT_TRUE(second->record);
   EXPECT_FALSE(second->lock);
-  // For one that cannot use it, it is none.
+  // It does not count for one that cannot use it.
   first->lock.reset();
   const auto third = records.Take(record.key, &record, std::chrono::milliseconds(0));
   ASSERT_TRUE(third.ok());

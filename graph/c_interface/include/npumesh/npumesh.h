@@ -265,7 +265,7 @@ npumesh_code npumesh_get_output(npumesh_session* session, size_t position, npume
 
 /* Gives memory for output `position`, whose final dtype, dims and bytes stand in `tensor`, its data
  * NULL. The memory is the allocator's and has to stay until the run returns; it is written in the
- * run or after it. NULL: there is none, and the run fails with NPUMESH_OUT_OF_MEMORY. Called on the
+ * run or after it. NULL: no memory, and the run fails with NPUMESH_OUT_OF_MEMORY. Called on the
  * thread of npumesh_run, in order of the outputs, before the operators that compute them run. It
  * must not call functions of this session. */
 typedef void* (*npumesh_allocator)(void* context, size_t position, const npumesh_tensor* tensor);

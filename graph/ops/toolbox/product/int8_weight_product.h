@@ -29,7 +29,7 @@ struct Int8WeightForm {
 // y[m, n] = (x[m, k] w[k, n]) * scale: sums are those of PanelProduct, and each is multiplied with
 // the scale of its column. So they have the bits of BlockedProduct.
 //
-// Thread-safety: may be run by several threads, each with scratch memory of its own.
+// Thread-safety: may be run by several threads, each with separate scratch memory.
 class Int8WeightProduct {
  public:
   // Packs the weight. REQUIRES: a product with elements. Error: kOutOfMemory.

@@ -68,8 +68,8 @@ class FloatMatmul final : public Kernel {
     return packed ? "" : "this processor multiplies bfloat16";
   }
 
-  // Chooses an implementation that reads and writes 16-bit tensors as they are, or says why there
-  // is none.
+  // Chooses an implementation that reads and writes 16-bit tensors as they are, or says why
+  // it cannot.
   std::string WhyNotNative() {
     if (plan_.k == 0) return std::string(kOverNothing);
     if (plan_.x1.dtype == DataType::kFloat16) return "oneDNN multiplies no float16 here";

@@ -104,7 +104,7 @@ struct BoundProduct {
   dnnl::matmul primitive;
   dnnl::memory x, y, scratchpad;
 
-  // Chooses an implementation. False when there is none but, at most, the reference. Throws what
+  // Chooses an implementation. False when oneDNN has at most the reference. Throws what
   // oneDNN throws.
   bool Choose(const dnnl::memory::desc& from, const dnnl::memory::desc& weights,
               const dnnl::memory::desc& to, const dnnl::engine& engine) {

@@ -27,7 +27,7 @@ concept IsPlainStructure = requires(const Desc& desc) {
   desc.data;
 };
 
-// A description of oneDNN 2. Whoever walks through its implementations (next_impl) reads the
+// A description of oneDNN 2. Code that walks through its implementations (next_impl) reads the
 // operation each time, which oneDNN 2.6 does not keep; so it is kept here.
 template <typename Primitive>
 struct DescriptionOfKept : Primitive::primitive_desc {

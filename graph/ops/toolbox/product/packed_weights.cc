@@ -44,7 +44,7 @@ class Region {
     return memory_ + std::exchange(used_, used_ + whole_lines);
   }
 
-  // Returns the large pages that nobody else is in. Thread-safe.
+  // Returns the large pages that nothing else is in. Thread-safe.
   static void GiveBack(std::byte* memory, uint64_t bytes) {
     const auto begin = reinterpret_cast<uintptr_t>(memory);
     const uint64_t first = RoundedUp(begin, kLargePage),

@@ -6,7 +6,7 @@
 // stored transposed or not, has 8 or 16 bits or the same numbers in 32, and whatever rows and
 // columns are computed with it, by however many threads.
 //
-// Thread-safety: a PanelProduct may be run by several threads, each with a room of its own.
+// Thread-safety: a PanelProduct may be run by several threads, each with a separate room.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_PRODUCT_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_PANEL_PRODUCT_H_
 

@@ -23,7 +23,7 @@ inline int WorthThreadsForRows(int64_t rows, int64_t elements, int threads) {
 // while kernels run.
 void SetWorthThreads(double work);
 
-// Calls work(context, 0) to work(context, parts - 1), each on a thread of its own; returns when all
+// Calls work(context, 0) to work(context, parts - 1), each on a separate thread; returns when all
 // are done. `work` does not throw. One part runs on the calling thread.
 void RunParts(int parts, void (*work)(const void* context, int part), const void* context);
 

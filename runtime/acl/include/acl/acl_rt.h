@@ -185,7 +185,7 @@ typedef void (*aclrtHostFunc)(void* args);
 aclError aclrtSetDevice(int32_t deviceId);
 
 /* Gives one reference back; with the last one the device's contexts, streams and memory end.
- * ACL_ERROR_RT_INVALID_DEVICEID when there is none. After aclFinalize, which has ended the device
+ * ACL_ERROR_RT_INVALID_DEVICEID without one. After aclFinalize, which has ended the device
  * already, nothing happens. */
 aclError aclrtResetDevice(int32_t deviceId);
 
@@ -214,7 +214,7 @@ aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode);
 /* Waits for all streams of the current context; the first failure, in the order of creation. */
 aclError aclrtSynchronizeDevice(void);
 
-/* `timeout` in milliseconds, -1: for ever; ACL_ERROR_RT_STREAM_SYNC_TIMEOUT. */
+/* `timeout` in milliseconds, -1: without limit; ACL_ERROR_RT_STREAM_SYNC_TIMEOUT. */
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
 
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus);
@@ -258,7 +258,7 @@ aclError aclrtDestroyStreamForce(aclrtStream stream);
 /* Runs what is queued to its end and returns the first failure of the stream, which stays. */
 aclError aclrtSynchronizeStream(aclrtStream stream);
 
-/* Milliseconds, -1: for ever, 0: ACL_ERROR_INVALID_PARAM. ACL_ERROR_RT_STREAM_SYNC_TIMEOUT leaves
+/* Milliseconds, -1: no limit, 0: ACL_ERROR_INVALID_PARAM. ACL_ERROR_RT_STREAM_SYNC_TIMEOUT leaves
  * the work going on. */
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status);
@@ -276,7 +276,7 @@ aclError aclrtStreamAbort(aclrtStream stream);
 aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId);
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream);
 
-/* Seconds that a stream waits for an event, 0: for ever (the start value). A wait that ends so
+/* Seconds that a stream waits for an event, 0: without limit (the start value). A wait that ends so
  * fails its stream with ACL_ERROR_RT_TASK_TIMEOUT. */
 aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 
@@ -305,7 +305,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* statu
 /* Returns at once for an event that was never recorded. */
 aclError aclrtSynchronizeEvent(aclrtEvent event);
 
-/* Milliseconds, -1: for ever, 0: ACL_ERROR_INVALID_PARAM; ACL_ERROR_RT_EVENT_SYNC_TIMEOUT. */
+/* Milliseconds, -1: without limit, 0: ACL_ERROR_INVALID_PARAM; ACL_ERROR_RT_EVENT_SYNC_TIMEOUT. */
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
 
 /* Milliseconds between two completed records. ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID when one is not
@@ -332,7 +332,7 @@ aclError aclrtMallocHost(void** hostPtr, size_t size);
 aclError aclrtFreeHost(void* hostPtr);
 
 /* Copies now, without waiting for streams. ACL_ERROR_INVALID_PARAM for null, an unknown kind, for
- * count > destMax, and where kind says device memory and the address is none. Where it says host
+ * count > destMax, and where kind says device memory and the address is another. Where it says host
  * memory, device memory is taken as well. */
 aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
                      aclrtMemcpyKind kind);
@@ -385,7 +385,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBloc
  * one subscriber: ACL_ERROR_RT_STREAM_SUBSCRIBE for a second. */
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
 
-/* Runs one callback that waits for the calling thread. Milliseconds, -1: for ever;
+/* Runs one callback that waits for the calling thread. Milliseconds, -1: without limit;
  * ACL_ERROR_WAIT_CALLBACK_TIMEOUT, ACL_ERROR_RT_THREAD_SUBSCRIBE when no stream is subscribed. */
 aclError aclrtProcessReport(int32_t timeout);
 
@@ -416,7 +416,7 @@ aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* statu
  * ends also with ACL_ERROR_RT_STREAM_UNJOINED: a stream that has joined was not waited for. */
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI);
 
-/* Sets the thread's mode and returns the one before: what captures of its own and of other threads
+/* Sets the thread's mode and returns the one before: what captures of this and of other threads
  * forbid it. */
 aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode);
 

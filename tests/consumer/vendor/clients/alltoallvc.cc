@@ -1,6 +1,6 @@
 #include "client.h"
 
-// Rank s sends s + 1 elements to everybody.
+// Rank s sends s + 1 elements to every rank.
 static bool Check(const Rank& me) {
   std::vector<uint64_t> matrix;
   std::vector<float> expected;

@@ -23,7 +23,7 @@ std::vector<float> Normal(size_t count, uint32_t seed) {
   return values;
 }
 
-// A cache with elements between its rows and heads that nobody may read as data.
+// A cache with elements between its rows and heads that no kernel may read as data.
 struct Cache {
   Cache(DataType type, int64_t row_count, int64_t head_count, int64_t row_width, bool by_head,
         uint32_t seed)

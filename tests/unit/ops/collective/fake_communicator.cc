@@ -37,7 +37,7 @@ std::string_view OpName(ReduceOp op) {
 
 }  // namespace
 
-// The World and the memory are never looked at.
+// The World and the memory are never read.
 Result<std::unique_ptr<Communicator>> Communicator::Create(World&, DeviceMemory&, std::string name,
                                                            std::vector<int> world_ranks,
                                                            const CommunicatorOptions&) {

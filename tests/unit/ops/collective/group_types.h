@@ -11,7 +11,7 @@
 
 namespace npumesh {
 
-// A group of `ranks`, as seen by one of them, that nobody can meet.
+// A group of `ranks`, as seen by one of them, that no other can meet.
 class PlannedGroup final : public GroupProvider {
  public:
   PlannedGroup(int ranks, int rank) : ranks_(ranks), rank_(rank) {}

@@ -50,7 +50,7 @@ TEST(OpLibrary, NoneIsTheBuiltInRegistryItself) {
   EXPECT_EQ(registry->get(), &BuiltinOps());
 }
 
-// A copy of the example's library, for permissions of its own.
+// A copy of the example's library, for other permissions.
 class LibraryCopy {
  public:
   LibraryCopy() {
@@ -73,7 +73,7 @@ TEST(OpLibrary, ThatEverybodyMayWriteIsRefused) {
   EXPECT_TRUE(library.Load().ok()) << library.Load().ToString();
   fs::permissions(library.path(), fs::perms::others_write, fs::perm_options::add);
   EXPECT_EQ(library.Load().code(), Code::kInvalidArgument);
-  EXPECT_THAT(library.Load().message(), AllOf(HasSubstr("everybody may write " + library.path()),
+  EXPECT_THAT(library.Load().message(), AllOf(HasSubstr("all users may write " + library.path()),
                                               HasSubstr("--allow-writable-library")));
   EXPECT_TRUE(library.Load(LibraryTrust::kAnyone).ok());
 }
@@ -82,7 +82,7 @@ TEST(OpLibrary, InAFolderThatEverybodyMayWriteIsRefused) {
   const LibraryCopy library;
   fs::permissions(library.folder(), fs::perms::others_write, fs::perm_options::add);
   EXPECT_THAT(library.Load().message(),
-              HasSubstr("everybody may replace files in " + library.folder()));
+              HasSubstr("all users may replace files in " + library.folder()));
   // Through a link, too.
   const TemporaryFolder elsewhere;
   fs::create_symlink(library.path(), elsewhere.Path("link.so"));

@@ -117,7 +117,7 @@ TEST(UnknownDims, KnownShapesGiveTheOperatorsError) {
   EXPECT_EQ(InferPartly(op, *context).status().code(), Code::kInvalidArgument);
 }
 
-// So that whoever reads the output may count its elements.
+// So that readers of the output may count its elements.
 TEST(UnknownDims, AnOutputOfTooManyElementsIsAnError) {
   const Operator& op = *BuiltinOps().Find("Add");
   const OpCall call = {.type = "Add",

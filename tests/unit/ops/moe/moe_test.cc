@@ -290,7 +290,7 @@ TEST(MoeComputeExpertTokens, CountsUpToEachExpert) {
 }
 
 TEST(MoeReRouting, OrdersByExpertThenRank) {
-  // Rank 0 has 1, 0 and 2 tokens for the experts, rank 1 has 2, 1 and 0; one row is of nobody.
+  // Rank 0 has 1, 0 and 2 tokens for the experts, rank 1 has 2, 1 and 0; one row is of no expert.
   OpCall call{.type = "MoeReRouting",
               .inputs = {{"tokens", FromDoubles(DataType::kInt8, {7, 1}, {0, 1, 2, 3, 4, 5, 6})},
                          {"expert_token_num_per_rank",

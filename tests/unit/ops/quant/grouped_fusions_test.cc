@@ -14,7 +14,7 @@ constexpr int64_t kRows = 7;
 constexpr int64_t kInner = 3;
 constexpr int64_t kExperts = 3;
 constexpr int64_t kColumns = 6;
-const std::vector<int64_t> kCounts = {4, 0, 2};  // one row is of nobody
+const std::vector<int64_t> kCounts = {4, 0, 2};  // one row is of no expert
 
 std::vector<double> Numbers(int64_t count, int seed) {
   std::vector<double> values;
@@ -55,7 +55,7 @@ Tensor GroupList(bool counts) {
   return MakeInts(list);
 }
 
-// The expert of a row; -1: nobody's.
+// The expert of a row; -1: of none.
 int64_t ExpertOf(int64_t row) {
   for (int64_t e = 0; e < kExperts; ++e) {
     if (row < kCounts[static_cast<size_t>(e)]) return e;
