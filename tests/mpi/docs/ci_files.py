@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Containerfile, action.yml and the pages about CI and clusters: packages, steps and the Slurm job.
+"""Containerfile, action.yml, .github and the pages about CI and clusters: packages, steps, forms, the Slurm job.
 
   ci_files.py --source ROOT --packages CPackConfig.cmake --npumesh FILE --samples FILE
 
@@ -108,6 +108,74 @@ class Packages(unittest.TestCase):
         installed = packages_of_install_deps()
         for name in dependencies() | recommendations() | {"python3", "python3-yaml"}:
             self.assertIn(BROUGHT_BY.get(name, name), installed)
+
+
+class Workflow(unittest.TestCase):
+    """What this repository itself runs at each push."""
+
+    def job(self):
+        (job,) = yaml.safe_load(text_of(".github/workflows/ci.yml"))["jobs"].values()
+        return job
+
+    def test_it_runs_the_two_commands_of_the_readme(self):
+        commands = self.job()["strategy"]["matrix"]["command"]
+        block = re.search(r"## Quick start.*?```sh\n(.*?)```", text_of("README.md"), re.S).group(1)
+        self.assertEqual(commands, [line.split()[0] for line in block.splitlines()])
+        for command in commands:
+            self.assertTrue(os.access(os.path.join(options.source, command), os.X_OK), command)
+
+    def test_it_runs_in_a_debian_that_the_scripts_know(self):
+        name, _, suite = self.job()["container"]["image"].partition(":")
+        self.assertEqual(name, "debian")
+        self.assertIn(suite, re.search(r"SUITE \((\w+ or \w+)\)", text_of("launch/in_chroot")).group(1))
+
+    def test_values_reach_its_scripts_by_variables_only(self):
+        scripts = [step for step in self.job()["steps"] if "run" in step]
+        self.assertEqual([step["env"] for step in scripts if "env" in step],
+                         [{"COMMAND": "${{ matrix.command }}"}])
+        for step in scripts:
+            self.assertNotIn("${{", step["run"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "says it")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\nexit 7\n")
+            os.chmod(path, stat.S_IRWXU)
+            done = subprocess.run(["bash", "-e", "-c", scripts[-1]["run"]], check=False,
+                                  env={**os.environ, "COMMAND": path})
+        self.assertEqual(done.returncode, 7, "the code of the command is the code of the step")
+
+
+# What a form may consist of, and what each part of it needs besides its label.
+FORM_PARTS = {"markdown": {"value"}, "input": {"label"}, "textarea": {"label"}}
+
+
+class Community(unittest.TestCase):
+    def test_forms_have_what_a_form_needs(self):
+        folder = os.path.join(options.source, ".github/ISSUE_TEMPLATE")
+        forms = sorted(name for name in os.listdir(folder) if name != "config.yml")
+        self.assertEqual(forms, ["fault.yml", "missing.yml"])
+        for name in forms:
+            form = yaml.safe_load(text_of(f".github/ISSUE_TEMPLATE/{name}"))
+            self.assertEqual(set(form), {"name", "description", "labels", "body"}, name)
+            asked = [part for part in form["body"] if part["type"] != "markdown"]
+            ids = [part["id"] for part in asked]
+            self.assertEqual(len(set(ids)), len(ids), name)
+            for part in form["body"]:
+                self.assertLessEqual(FORM_PARTS[part["type"]], set(part["attributes"]), name)
+            self.assertTrue(any(part.get("validations", {}).get("required") for part in asked), name)
+
+    def test_commands_of_the_forms_are_npumeshs(self):
+        help_text = subprocess.run([options.npumesh, "--help"], capture_output=True, text=True, check=True).stdout
+        said = re.findall(r"\bnpumesh ([a-z]+)", text_of(".github/ISSUE_TEMPLATE/fault.yml"))
+        said += re.findall(r"`npumesh ([a-z]+)", text_of("SECURITY.md"))
+        self.assertLessEqual({"version", "doctor", "record"}, set(said))
+        for command in said:
+            self.assertRegex(help_text, rf"(?m)^ +{command}\b")
+
+    def test_one_contact_everywhere(self):
+        contact = re.search(r"<(.*)>", cpack_value("CPACK_PACKAGE_CONTACT")).group(1)
+        for name in ("SECURITY.md", "CODE_OF_CONDUCT.md", ".github/CODEOWNERS"):
+            self.assertEqual(set(re.findall(r"[\w.]+@[\w.]+\w", text_of(name))), {contact}, name)
 
 
 class Sandbox:
