@@ -22,7 +22,7 @@ namespace npumesh {
 
 class GraphAnalysis {
  public:
-  // `memory`: what an analysis of the same graph found; null: there is none yet. All must outlive
+  // `memory`: what an analysis of the same graph found; null: this is the first. All must outlive
   // it.
   GraphAnalysis(const Model& model, const OpRegistry& registry, GroupProvider* groups,
                 const CompileOptions& options, const InferenceMemory* memory = nullptr);
