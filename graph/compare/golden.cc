@@ -20,7 +20,7 @@ bool PassesOn(const Node& node, const OpRegistry& registry) {
   return op != nullptr && op->view && op->schema.inputs.size() == 1 && op->schema.attrs.empty();
 }
 
-// What both graphs have in common: no constants, no collectives, no Identity behind them.
+// What both graphs have in common: no constants, no collectives, no Identity after them.
 Result<std::vector<const Node*>> ComputingNodes(const Graph& graph, const OpRegistry& registry) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph.StableOrder());
   std::vector<const Node*> nodes;

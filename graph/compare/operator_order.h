@@ -29,7 +29,7 @@ class OperatorOrder {
   int PlaceOf(std::string_view key) const;
   bool IsCollective(std::string_view key) const;
 
-  // `keys` by place, those that are not known behind them, in the order given.
+  // `keys` by place, those that are not known after them, in the order given.
   std::vector<std::string> Sorted(std::vector<std::string> keys) const;
 
   // True when one of `others` is an ancestor of `key`. Without edges: when one stands before it.

@@ -4,7 +4,7 @@
 // instructions. Each operator then rounds its results differently, by up to half a unit of the
 // dtype they are kept in, u = 2^-p with p bits of significand, and a sum of K terms by a random
 // walk of K such steps in the dtype of its accumulator (float32, or float64 for float64). Errors of
-// operators one behind the other are independent, so their squares add:
+// operators one after the other are independent, so their squares add:
 //
 //   variance = sum over the operators on the way of (u(dtype)^2 + K * u(accumulator)^2)
 //

@@ -18,7 +18,7 @@
 namespace npumesh {
 
 // Sets what the JSON text names; the rest stays. Errors (kInvalidArgument) begin with `file` and
-// name field, value and what is accepted; nothing behind a wrong field is set.
+// name field, value and what is accepted; nothing after a wrong field is set.
 Status ReadConfig(std::string_view text, std::string_view file, const OptionTable& table);
 
 // The same for a file of at most 1 MiB. Errors: also kNotFound, kIo.

@@ -90,7 +90,7 @@ class DevicePool {
 
  private:
   struct Area {
-    void* address = nullptr;  // behind its margin
+    void* address = nullptr;  // after its margin
     uint64_t bytes = 0;       // without margins
   };
   Status Reserve(Area& area, uint64_t bytes);

@@ -2,7 +2,7 @@
 //
 // The template form is TorchAir's: all ranks are items of node 0 at 127.0.0.1, to be moved by hand.
 // The true form has the same keys in the same order, filled with what the cluster is: items restart
-// at 0 on each node, addresses are real. Behind the template's keys of numa_config.json stand
+// at 0 on each node, addresses are real. After the template's keys of numa_config.json stand
 // `nodes_topology` (several nodes only) and `npumesh_topology`, where each rank's NUMA node, cores
 // and memory are; readers of the template do not know and so ignore them.
 //

@@ -27,7 +27,7 @@ bool IsWordByte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// Position behind the quoted string that starts at `i`.
+// Position after the quoted string that starts at `i`.
 size_t SkipString(std::string_view text, size_t i) {
   const char quote = text[i++];
   while (i < text.size() && text[i] != quote && text[i] != '\n') i += text[i] == '\\' ? 2 : 1;

@@ -48,7 +48,7 @@ Result<DataType> FromDescr(std::string_view text) {
                text);
 }
 
-// Reads a Python literal from left to right; every function leaves the cursor behind what it took.
+// Reads a Python literal from left to right; every function leaves the cursor after what it took.
 class DictParser {
  public:
   explicit DictParser(std::string_view text) : text_(text) {}

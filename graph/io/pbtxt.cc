@@ -58,7 +58,7 @@ class PbtxtReader {
     return NextLine() && line_ == what ? Status() : Expected(what);
   }
 
-  // The quoted text behind `key: ` of this line.
+  // The quoted text after `key: ` of this line.
   Result<std::string> Quoted(std::string_view key) const {
     std::string_view rest = line_;
     if (StartsWith(rest, key)) rest = Trim(rest.substr(key.size()));

@@ -57,7 +57,7 @@ class Tensor {
   }
   // Calls `take(offset, bytes)` for pieces that follow each other and together are all bytes; each
   // but the last has `piece` bytes. From a mapped file the next piece is read while `take` works on
-  // one, and the memory of those behind is given back: what passes through here stays in the file.
+  // one, and the memory of those before is given back: what passes through here stays in the file.
   void Stream(uint64_t piece,
               const std::function<void(uint64_t offset, uint64_t bytes)>& take) const;
   // The same bytes under another type of equal size.

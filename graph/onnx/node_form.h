@@ -5,9 +5,9 @@
 // be: those with one letter from T to W have the same type, "_" has any; of the other letters each
 // is a class of types: B bool, D float32 or float64, F float32, R real, N number, Z integer, S and
 // A integers with and without a sign, I int32 or int64, J int32, K uint32 or uint64, L int64, Q
-// integers of 8 or 16 bits, Y bytes. "=" and some of these behind a T or "_" name its classes; a
-// class has the types of the newest version. A "?" behind an operand says that it may be left out,
-// "..." that there are one or more: "T=RI T? L". Then the attributes, as name:kind, with "!" behind
+// integers of 8 or 16 bits, Y bytes. "=" and some of these after a T or "_" name its classes; a
+// class has the types of the newest version. A "?" after an operand says that it may be left out,
+// "..." that there are one or more: "T=RI T? L". Then the attributes, as name:kind, with "!" after
 // it where the node has to have it, and with the versions of the operator set that know it:
 // "axes:ints<18", "noop_with_empty_axes:int@18".
 //

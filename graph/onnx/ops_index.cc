@@ -165,7 +165,7 @@ void LowerCumSum(Lowering& at) {
   at.Out(0, y);
 }
 
-// Element t of a row of length n comes from n - 1 - t, and behind the length from its own place.
+// Element t of a row of length n comes from n - 1 - t, and past the length from its own place.
 void LowerReverseSequence(Lowering& at) {
   const Value x = at.in(0), lengths = at.in(1);
   const int rank = at.Rank(x);

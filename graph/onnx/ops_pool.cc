@@ -11,7 +11,7 @@ namespace npumesh {
 namespace {
 
 // How many windows there are along dimension d of an image; `ceil`: also one that reaches beyond
-// the padding, unless it would begin in the padding behind the image.
+// the padding, unless it would begin in the padding after the image.
 int64_t CountOf(const SlidingWindow& window, size_t d, int64_t image, bool ceil) {
   const int64_t stride = window.strides[d];
   const int64_t free = image + window.before[d] + window.behind[d] - window.extent(d);

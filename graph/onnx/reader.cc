@@ -210,7 +210,7 @@ class ModelReader {
   std::string path_;
 };
 
-// A protobuf varint at `at`, which moves behind it; false: the bytes end.
+// A protobuf varint at `at`, which moves past it; false: the bytes end.
 bool TakeVarint(std::string_view bytes, size_t& at, uint64_t& value) {
   value = 0;
   for (int shift = 0; shift < 64 && at < bytes.size(); shift += 7) {

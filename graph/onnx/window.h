@@ -29,7 +29,7 @@ void PadForSame(Lowering& at, Value x, SlidingWindow& window);
 
 // [1, 1, ...numbers].
 std::vector<int64_t> WithOnes(const std::vector<int64_t>& numbers);
-// Pads in the order of ours: before and behind of each dimension of the image.
+// Pads in the order of ours: before and after each dimension of the image.
 std::vector<int64_t> PadPairs(const SlidingWindow& window);
 
 }  // namespace npumesh

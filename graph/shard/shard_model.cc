@@ -179,7 +179,7 @@ Result<Value> RankWriter::Filled(Value value, const ShardLayout& wanted) {
   return Add(std::move(node));
 }
 
-// Pieces come one behind the other along axis 0; those of another axis are put side by side.
+// Pieces come one after the other along axis 0; those of another axis are put side by side.
 Result<Value> RankWriter::Gathered(Value value) {
   if (const auto found = gathered_.find(value); found != gathered_.end()) return found->second;
   const ShardLayout& have = plan_.layout(value);

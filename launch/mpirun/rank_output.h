@@ -51,8 +51,8 @@ enum class RankPrefix : uint8_t {
 };
 
 // Folds what several ranks say in the same words: the first to say it is shown at once, the others
-// in one line behind, "[1-3] the same as rank 0: ...", when something else is said. Messages of our
-// log are compared without what stands before their text: level, process, time and place.
+// in one line after them, "[1-3] the same as rank 0: ...", when something else is said. Messages of
+// our log are compared without what stands before their text: level, process, time and place.
 class EqualLines {
  public:
   // Whether a line of `rank` only repeats what another rank has said. Short lines never do.

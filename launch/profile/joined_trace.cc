@@ -22,7 +22,7 @@ int TrackOf(const Span& span) {
   return span.kind == SpanKind::kIteration ? kStepTrack : span.lane + 1;
 }
 
-// Trace times are microseconds; three digits behind the point keep every nanosecond.
+// Trace times are microseconds; three digits after the point keep every nanosecond.
 std::string MicrosecondsText(int64_t ns) {
   const int64_t size = std::abs(ns);
   return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);

@@ -406,7 +406,7 @@ ComparedProfiles CompareProfiles(const ProfileFacts& before, const ProfileFacts&
 }
 
 std::string ComparedText(const ComparedProfiles& compared, size_t most, int columns) {
-  // What a screen of 80 columns leaves for a name; "(only in B)" stands behind some.
+  // What a screen of 80 columns leaves for a name; "(only in B)" follows some.
   constexpr size_t kNarrowName = 16;
   constexpr int kWideScreen = 120;
   const size_t room =

@@ -140,7 +140,7 @@ std::string OperatorCell(const OperatorFacts& one, const Layout& layout) {
   return fmt::format("{} ({})", NameCell(one.name, layout.name), NameCell(one.type, layout.name));
 }
 
-// What stands behind the times of an operator: its rates and what they are of the machine's, which
+// What stands after the times of an operator: its rates and what they are of the machine's, which
 // a narrow screen has no room for.
 std::string RateCells(const OperatorFacts& one) {
   return fmt::format(" {:>8} {:>8}", RateCell(one.gflops), RateCell(one.gbytes));

@@ -69,7 +69,7 @@ std::vector<std::string> OutputLines(const Node& node) {
 }
 
 // Positions in a row that are next to the wanted ones by least squares, in the given order, each at
-// least its distance behind the one before (pool adjacent violators).
+// least its distance after the one before (pool adjacent violators).
 std::vector<double> Spread(const std::vector<double>& wanted, const std::vector<double>& distance,
                            const std::vector<double>& weight) {
   struct Pool {

@@ -92,7 +92,7 @@ class RankFlag final : public spdlog::custom_flag_formatter {
   }
 };
 
-// Pattern flag %U: the microseconds behind the milliseconds, three digits.
+// Pattern flag %U: the microseconds after the milliseconds, three digits.
 class MicrosecondFlag final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& msg, const std::tm&,

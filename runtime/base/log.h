@@ -3,7 +3,7 @@
 // Line format of TorchAir, with our name and the rank after the process name:
 //   [LEVEL] NPUMESH(pid,process) rank r:YYYY-MM-DD-HH:MM:SS.mmm.uuu [file:line]tid text
 // A message of several lines repeats the prefix on each, and a line too long for one atomic write
-// goes on behind another prefix. A line is written with one write(2) of at most PIPE_BUF bytes, so
+// goes on after another prefix. A line is written with one write(2) of at most PIPE_BUF bytes, so
 // the lines of several ranks never interleave. TNG_LOG_LEVEL: 0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR
 // (default), 4 EVENT; level 4 prints ERROR and EVENT only.
 //

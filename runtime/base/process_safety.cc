@@ -12,7 +12,7 @@
 namespace npumesh {
 namespace {
 
-// The number behind `key` in text of lines "key: value".
+// The number after `key` in text of lines "key: value".
 std::optional<unsigned> Octal(const std::string& text, std::string_view key) {
   const size_t at = text.find(key);
   if (at == std::string::npos) return std::nullopt;

@@ -2,7 +2,7 @@
 // rotated, key and value go into caches, quantised where these are int8.
 //
 //   DequantRopeQuantKvcache  dequantises an int32 projection first: (x + bias) * weight_scale *
-//                            activation_scale, or with a bias of floats behind the factors
+//                            activation_scale, or with a bias of floats after the factors
 //   QkvRmsNormRopeCache      normalises the heads of query and key before it rotates them
 //
 // What goes into an int8 cache is round(vector / scale + offset). Everything is computed in

@@ -7,7 +7,7 @@
 // sparse_mode 3 positions after that of the query are left out. A query without positions gives
 // zeros.
 //
-// In the quantised form a row of the keys holds, one behind the other, int8 numbers, the rotated
+// In the quantised form a row of the keys holds, one after the other, int8 numbers, the rotated
 // part in the type of the query, and a float32 scale for each tile of the numbers; a row of the
 // query holds both parts. A key is rounded to the type of the query, and its first part is the
 // value, too: what "value" holds is not read.

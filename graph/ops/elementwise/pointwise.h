@@ -39,8 +39,8 @@ struct PointwiseConstants {
 };
 
 // A formula on one element of each input: a function object without state that takes (a), (a, b),
-// (a, b, c) ..., with or without the constants behind, or (in, constants), `in` by slot. It gives
-// the result, or a std::array of several. Called for a block of elements at once, so that the
+// (a, b, c) ..., with or without the constants after them, or (in, constants), `in` by slot. It
+// gives the result, or a std::array of several. Called for a block of elements at once, so that the
 // compiler sees the loop.
 template <typename Number>
 class PointwiseFormula {

@@ -47,7 +47,7 @@ double Erfinv(double y) {
 }
 
 // std::nearbyint, which calls the C library on processors without SSE4.1: adding 2^52 leaves no
-// digits behind the point.
+// digits after the point.
 double NearestEven(double x) {
   constexpr double kWhole = 0x1p52;  // from here on every double is whole
   const double magnitude = std::fabs(x);

@@ -178,7 +178,7 @@ class Resolver {
     return false;
   }
 
-  // The Reshape is a view, which sees the value where it stands: behind `writer`, if there is one.
+  // The Reshape is a view, which sees the value where it stands: after `writer`, if there is one.
   Value InShapeOf(Value like, Value value, NodeId writer) {
     const auto [known, added] = reshaped_.try_emplace({like, value, writer});
     if (!added) return known->second;

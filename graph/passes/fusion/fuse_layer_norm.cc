@@ -5,7 +5,7 @@
 //   y = c / sqrt(mean(c * c) + epsilon) * gamma + beta       (norm_pattern.h)
 //
 // then perhaps a Cast to 16 bits. beta, or both gamma and beta, may be absent. Of what this pass
-// leaves RmsNormFusionPass may still take the part behind the difference.
+// leaves RmsNormFusionPass may still take the part after the difference.
 #include "graph/ops/reduce/norm.h"
 #include "graph/passes/fusion/norm_pattern.h"
 
@@ -25,7 +25,7 @@ std::vector<Value> FindEnd(NormPattern& pattern, LayerNormPlan& plan) {
     const std::optional<Value> found = pattern.TakeVector(types);
     if (!found) return false;
     vectors.push_back(*found);
-    vector.slot = static_cast<int>(vectors.size());  // behind x
+    vector.slot = static_cast<int>(vectors.size());  // after x
     vector.dtype = DataType::kFloat;
     return true;
   };

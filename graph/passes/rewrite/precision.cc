@@ -268,7 +268,7 @@ class Chooser {
 
   // ---- the graph with its casts ----
 
-  // Numbers of the nodes in the new graph, each cast behind the producer of what it reads.
+  // Numbers of the nodes in the new graph, each cast after the producer of what it reads.
   struct Numbers {
     std::vector<NodeId> nodes;  // by old number
     std::vector<NodeId> casts;  // as casts_

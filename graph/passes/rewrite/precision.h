@@ -32,7 +32,7 @@ struct KnownValues {
 // else reads its outputs reads them through Cast nodes "<node>/cast_<output port>", so graph
 // outputs, operands of collectives, targets of in-place operators and operators that stay have the
 // types that the graph declares. Two readers of a value in the same type share its Cast. A Cast
-// stands behind the producer of what it reads, so the order of the other nodes stays.
+// stands after the producer of what it reads, so the order of the other nodes stays.
 //
 // What stays whatever the rule says: operators of unknown types or whose floats have several types,
 // those that read numbers of 8 bits or fewer, in-place and random ones, collectives, those with

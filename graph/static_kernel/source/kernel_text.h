@@ -1,7 +1,7 @@
 // The C++ text of static kernels.
 //
 // A kernel is one function with the signature of LoopEntry, in which trip counts, strides,
-// constants and types are literals. The texts of many kernels stand behind one common beginning in
+// constants and types are literals. The texts of many kernels stand after one common beginning in
 // one file.
 //
 // Thread-safety: pure functions.

@@ -101,7 +101,7 @@ struct PanelKernels {
     if (dtype == DataType::kInt8) return int8;
     return dtype == DataType::kFloat16 ? float16 : bfloat16;
   }
-  // Whether of a panel exactly these columns are computed, and none behind them.
+  // Whether of a panel exactly these columns are computed, and none after them.
   bool whole(const OfType& kernels, int64_t count) const {
     return count == columns || (kernels.parts && count % lanes == 0);
   }
