@@ -19,4 +19,4 @@ if(NPUMESH_DOXYGEN)
   add_dependencies(npumesh_packaged npumesh_api_site)
 endif()
 
-install(DIRECTORY ${NPUMESH_API_FOLDER}/html DESTINATION share/doc/npumesh/api COMPONENT doc OPTIONAL)
+install(DIRECTORY ${NPUMESH_API_FOLDER}/html/ DESTINATION share/doc/npumesh/api COMPONENT doc OPTIONAL)

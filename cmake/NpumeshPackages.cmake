@@ -90,7 +90,8 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/packag
 set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 # Messages name pages ("see docs/config.md"), so they lie beside the program wherever it is installed.
-install(FILES README.md README.zh.md CHANGELOG.md LICENSE DESTINATION share/doc/npumesh COMPONENT doc)
+install(FILES README.md README.zh.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md LICENSE SECURITY.md
+        DESTINATION share/doc/npumesh COMPONENT doc)
 install(DIRECTORY docs DESTINATION share/doc/npumesh COMPONENT doc)
 
 include(CPack)
