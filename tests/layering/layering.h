@@ -11,6 +11,7 @@
 //   citation  a comment or a page cites a numbered part of a text that is not in the repository
 //   file      a comment or a page names a source file or page that does not exist
 //   link      a page links to a file or a heading that does not exist
+//   map       docs/architecture.md does not name a folder that is a library
 //   english   more lines than allowed use a word that CONTRIBUTING.md's English avoids
 //
 // Comments are not code and break no rule but the last four; literals break none but "operator".
@@ -28,7 +29,7 @@ namespace npumesh {
 
 struct Violation {
   std::string rule;  // "floor", "depends", "seal", "banned", "names", "operator", "citation",
-                     // "file", "link" or "english"
+                     // "file", "link", "map" or "english"
   std::string file;  // relative to the root
   int line = 0;      // from 1
   std::string text;  // what is wrong and what to do
@@ -47,6 +48,10 @@ std::vector<Violation> CheckCitations(const std::filesystem::path& root);
 // Links of pages to files or headings that do not exist; blocks of pages are left out. Part of
 // CheckLayering.
 std::vector<Violation> CheckLinks(const std::filesystem::path& root);
+
+// Folders with a library that docs/architecture.md does not name. A tree without that page has
+// none. Part of CheckLayering.
+std::vector<Violation> CheckMap(const std::filesystem::path& root);
 
 // Words that read badly, what to say in their place, and in how many lines for people they still
 // stand. A change may lower a ceiling, and never raises one.

@@ -209,6 +209,18 @@ TEST_F(MadeUpHouse, PublicSourcesAndOwnPagesMayBeCited) {
   EXPECT_THAT(CheckLayering(root_), IsEmpty());
 }
 
+TEST_F(MadeUpHouse, TheMapNamesEveryRoom) {
+  Write("docs/architecture.md",
+        "```\nruntime/\n  base/ world/\ncollectives/\ngraph/\n  io/\n```\n");
+  EXPECT_THAT(CheckLayering(root_), IsEmpty());
+  Write("graph/shard/CMakeLists.txt", "# Splits.\nnpumesh_library(npumesh_shard)\n");
+  const std::vector<Violation> found = CheckLayering(root_);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].ToString(),
+            "graph/shard/CMakeLists.txt:2: [map] docs/architecture.md does not name the room "
+            "graph/shard/; say what it holds");
+}
+
 TEST_F(MadeUpHouse, LinksLeadToFilesAndHeadings) {
   Write("README.md", "## [Use](docs/export.md), `--why` it?\n[it](docs/export.md#two-words)\n");
   Write("docs/export.md",
