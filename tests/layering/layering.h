@@ -11,7 +11,8 @@
 //   citation  a comment or a page cites a numbered part of a text that is not in the repository
 //   file      a comment or a page names a source file or page that does not exist
 //   link      a page links to a file or a heading that does not exist
-//   map       docs/architecture.md does not name a folder that is a library
+//   map       docs/architecture.md does not name a folder that is a library, or docs/README.md does
+//             not link a page
 //   english   more lines than allowed use a word that CONTRIBUTING.md's English avoids
 //
 // Comments are not code and break no rule but the last four; literals break none but "operator".
@@ -49,8 +50,8 @@ std::vector<Violation> CheckCitations(const std::filesystem::path& root);
 // CheckLayering.
 std::vector<Violation> CheckLinks(const std::filesystem::path& root);
 
-// Folders with a library that docs/architecture.md does not name. A tree without that page has
-// none. Part of CheckLayering.
+// Folders with a library that docs/architecture.md does not name, and pages of docs/ that
+// docs/README.md does not link. A tree without these two has none. Part of CheckLayering.
 std::vector<Violation> CheckMap(const std::filesystem::path& root);
 
 // Words that read badly, what to say in their place, and in how many lines for people they still

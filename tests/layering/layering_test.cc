@@ -221,6 +221,18 @@ TEST_F(MadeUpHouse, TheMapNamesEveryRoom) {
             "graph/shard/; say what it holds");
 }
 
+TEST_F(MadeUpHouse, TheIndexLinksEveryPage) {
+  Write("docs/README.md", "[Dump](dump.md) [record](formats/record.md)\n");
+  Write("docs/dump.md", "");
+  Write("docs/formats/record.md", "");
+  EXPECT_THAT(CheckLayering(root_), IsEmpty());
+  Write("docs/formats/profile.md", "");
+  const std::vector<Violation> found = CheckLayering(root_);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].ToString(),
+            "docs/formats/profile.md:1: [map] docs/README.md has no link to this page");
+}
+
 TEST_F(MadeUpHouse, LinksLeadToFilesAndHeadings) {
   Write("README.md", "## [Use](docs/export.md), `--why` it?\n[it](docs/export.md#two-words)\n");
   Write("docs/export.md",

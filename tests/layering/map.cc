@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/layering/layering.h"
@@ -15,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kMap = "docs/architecture.md";
+constexpr std::string_view kIndex = "docs/README.md";
 constexpr std::array<std::string_view, 4> kFloors = {"runtime", "collectives", "graph", "launch"};
 
 std::string ContentOf(const fs::path& path) {
@@ -22,9 +24,22 @@ std::string ContentOf(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-}  // namespace
+std::vector<Violation> PagesWithoutLink(const fs::path& root) {
+  const std::string index = ContentOf(root / kIndex);
+  std::vector<Violation> found;
+  if (index.empty()) return found;
+  const fs::path folder = fs::path(kIndex).parent_path();
+  for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+    const std::string page = fs::relative(entry.path(), root / folder).generic_string();
+    if (entry.path().extension() != ".md" || folder / page == kIndex) continue;
+    if (index.find("(" + page + ")") != std::string::npos) continue;
+    found.push_back({"map", (folder / page).generic_string(), 1,
+                     std::string(kIndex) + " has no link to this page"});
+  }
+  return found;
+}
 
-std::vector<Violation> CheckMap(const fs::path& root) {
+std::vector<Violation> RoomsWithoutName(const fs::path& root) {
   const std::string map = ContentOf(root / kMap);
   std::vector<Violation> found;
   if (map.empty()) return found;
@@ -43,6 +58,14 @@ std::vector<Violation> CheckMap(const fs::path& root) {
                            "/; say what it holds"});
     }
   }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Violation> CheckMap(const fs::path& root) {
+  std::vector<Violation> found = RoomsWithoutName(root);
+  for (Violation& violation : PagesWithoutLink(root)) found.push_back(std::move(violation));
   return found;
 }
 
