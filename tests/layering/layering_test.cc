@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(MadeUpHouse, LookAlikesBreakNoRule) {
   Write("runtime/base/log.cc",
         "// MPI_Comm, see mpi.h; never atoi(text)\n"
-        "/* #include \"graph/io/air.h\"\n   system(\"x\") */\n"
+        "/* #include \"graph/io/air.cc\"\n   system(\"x\") */\n"
         "const char* a = \"MPI_Comm and system(1)\";\n"
         "const char* b = R\"(#include <mpi.h>\n#include <hwloc.h>)\";\n"
         "const char c = '\"'; int big = 1'000'000; auto d = file->system(1); my_system(2);\n");
@@ -242,7 +242,7 @@ TEST_F(MadeUpHouse, LinksLeadToFilesAndHeadings) {
 }
 
 TEST_F(MadeUpHouse, WordsAboveTheirCeilingAreShownWithTheirLines) {
-  Write("runtime/base/log.cc", "// Whoever waits.\nint whoever;\n");
+  Write("runtime/base/log.cc", "/* Whoever waits,\n * or not. */\nint whoever;\n");
   Write("docs/dump.md",
         "For whoever reads \"whoever\".\n\"whoever\", `whoever`\n```\nwhoever\n```\n");
   EXPECT_THAT(CheckEnglish(root_, {{"whoever", "name who acts", 2}}), IsEmpty());

@@ -23,7 +23,11 @@ bool IsText(const fs::path& file) {
 std::string_view ForPeople(std::string_view line, const std::string& ending) {
   if (ending == ".md") return line;
   const bool cpp = ending == ".cc" || ending == ".h" || ending == ".proto";
-  return line.substr(std::min(line.find(cpp ? "//" : "#"), line.size()));
+  if (!cpp) return line.substr(std::min(line.find('#'), line.size()));
+  // A comment of C goes on in lines that begin with a star.
+  const size_t first = std::min(line.find_first_not_of(' '), line.size());
+  if (line.substr(first, 2) == "* ") return line.substr(first);
+  return line.substr(std::min({line.find("//"), line.find("/*"), line.size()}));
 }
 
 template <typename Visit>

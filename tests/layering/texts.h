@@ -15,7 +15,7 @@ struct TextLine {
   std::string file;       // relative to the root
   int number = 0;         // from 1
   std::string text;       // all of it
-  std::string words;      // what is for people: behind the mark of a comment; of a page all
+  std::string words;      // what is for people: after the mark of a comment; of a page all
   bool in_block = false;  // of a page: an example, whose files are the reader's own
 };
 
