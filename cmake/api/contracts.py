@@ -107,14 +107,15 @@ def documents(following):
     return bool(text) and not text.startswith(("#", "//", "}", "/*", "public", "private", "protected"))
 
 
-def without_formatters(lines):
-    """Specialisations of fmt's templates name a class that Doxygen never sees. Blank lines in their place."""
+def readable(lines):
+    """Blank lines in the place of what Doxygen cannot follow: specialisations of fmt's templates name a class that it
+    never sees, and included files are not all on the site."""
     left, drops = [], False
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else ""
         drops = drops or "struct fmt::formatter" in line or (
             line.startswith("template <") and following.startswith("struct fmt::formatter"))
-        left.append("" if drops else line)
+        left.append("" if drops or line.startswith('#include "') else line)
         drops = drops and line != "};"
     return left
 
@@ -228,7 +229,7 @@ def main():
     shutil.rmtree(target, ignore_errors=True)
     for header in headers(root):
         with open(os.path.join(root, header), encoding="utf-8") as file:
-            lines = without_formatters(file.read().splitlines())
+            lines = readable(file.read().splitlines())
         group = next(name for pattern, name in GROUPS if re.search(pattern, header))
         text = "\n".join(Filter(lines, group).run())
         os.makedirs(os.path.join(target, os.path.dirname(header)), exist_ok=True)
