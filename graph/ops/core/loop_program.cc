@@ -12,77 +12,87 @@
 namespace npumesh {
 namespace {
 
-// The types of arguments. All arguments have one type, but for the first of kChoice.
-enum class Takes : uint8_t {
-  kFloats,
-  kBools,
-  kSums,
-  kReals,    // float or double
-  kNumbers,  // float, double, int or long
-  kAll,      // numbers or bools
-  kWhole,    // int or long
-  kDoubles,
-  kChoice,  // a bool, and two numbers of one type
-};
+// Types of arguments, one bit for each.
+using Types = unsigned;
+constexpr Types Bit(LoopType type) {
+  return 1u << static_cast<unsigned>(type);
+}
+constexpr Types kFloats = Bit(LoopType::kFloat);
+constexpr Types kBools = Bit(LoopType::kBool);
+constexpr Types kSums = Bit(LoopType::kSum);
+constexpr Types kDoubles = Bit(LoopType::kDouble);
+constexpr Types kReals = kFloats | kDoubles;
+constexpr Types kLongs = Bit(LoopType::kLong);
+constexpr Types kWhole = Bit(LoopType::kInt) | kLongs;
+constexpr Types kNumbers = kReals | kWhole;
+constexpr Types kAll = kNumbers | kBools;
+constexpr Types kUlongs = Bit(LoopType::kUlong);
+constexpr Types kComplexes = Bit(LoopType::kComplex) | Bit(LoopType::kWideComplex);
 
-// What an instruction is named, what its value is (nullopt: what its last argument is), whether it
-// makes one number of a row, and what it takes.
+// What an instruction is named, what its value is (nullopt: what its last argument is), what it
+// takes (kSelect: after a bool) where it has lanes, and what else the block machine computes; all
+// arguments have one type. Whether it makes one number of a row.
 struct LoopOpRow {
   LoopOp op;
   std::string_view name;
   std::optional<LoopType> type = LoopType::kFloat;
-  Takes takes = Takes::kFloats;
+  Types lanes = kFloats;
+  Types calls = 0;
   bool reduces = false;
 };
 
 constexpr LoopOpRow kLoopOps[] = {
     {LoopOp::kInput, "Input"},
     {LoopOp::kConstant, "Constant"},
-    {LoopOp::kAdd, "Add", std::nullopt, Takes::kNumbers},
-    {LoopOp::kSub, "Sub", std::nullopt, Takes::kNumbers},
-    {LoopOp::kMul, "Mul", std::nullopt, Takes::kNumbers},
-    {LoopOp::kMax, "Max", std::nullopt, Takes::kNumbers},
-    {LoopOp::kMin, "Min", std::nullopt, Takes::kNumbers},
-    {LoopOp::kNeg, "Neg", std::nullopt, Takes::kNumbers},
-    {LoopOp::kAbs, "Abs", std::nullopt, Takes::kNumbers},
-    {LoopOp::kSquare, "Square", std::nullopt, Takes::kNumbers},
-    {LoopOp::kSign, "Sign", std::nullopt, Takes::kNumbers},
-    {LoopOp::kRelu, "Relu", std::nullopt, Takes::kNumbers},
-    {LoopOp::kDiv, "Div", std::nullopt, Takes::kReals},
-    {LoopOp::kSqrt, "Sqrt", std::nullopt, Takes::kReals},
-    {LoopOp::kRsqrt, "Rsqrt", std::nullopt, Takes::kReals},
-    {LoopOp::kReciprocal, "Reciprocal", std::nullopt, Takes::kReals},
-    {LoopOp::kFloor, "Floor", std::nullopt, Takes::kReals},
-    {LoopOp::kCeil, "Ceil", std::nullopt, Takes::kReals},
-    {LoopOp::kFloorDiv, "FloorDiv", std::nullopt, Takes::kReals},
+    {LoopOp::kAdd, "Add", std::nullopt, kNumbers, kBools | kUlongs | kComplexes},
+    {LoopOp::kSub, "Sub", std::nullopt, kNumbers, kBools | kUlongs | kComplexes},
+    {LoopOp::kMul, "Mul", std::nullopt, kNumbers, kBools | kUlongs | kComplexes},
+    {LoopOp::kMax, "Max", std::nullopt, kNumbers, kBools | kUlongs},
+    {LoopOp::kMin, "Min", std::nullopt, kNumbers, kBools | kUlongs},
+    {LoopOp::kNeg, "Neg", std::nullopt, kNumbers, kUlongs | kComplexes},
+    {LoopOp::kAbs, "Abs", std::nullopt, kNumbers, kBools | kUlongs | kComplexes},
+    {LoopOp::kSquare, "Square", std::nullopt, kNumbers, kUlongs | kComplexes},
+    {LoopOp::kSign, "Sign", std::nullopt, kNumbers, kUlongs | kComplexes},
+    {LoopOp::kRelu, "Relu", std::nullopt, kNumbers, kUlongs},
+    {LoopOp::kScale, "Scale", std::nullopt, kReals, kComplexes},
+    {LoopOp::kDiv, "Div", std::nullopt, kReals, kLongs | kUlongs | kComplexes},
+    {LoopOp::kSqrt, "Sqrt", std::nullopt, kReals},
+    {LoopOp::kRsqrt, "Rsqrt", std::nullopt, kReals},
+    {LoopOp::kReciprocal, "Reciprocal", std::nullopt, kReals, kComplexes},
+    {LoopOp::kFloor, "Floor", std::nullopt, kReals, kLongs | kUlongs},
+    {LoopOp::kCeil, "Ceil", std::nullopt, kReals, kLongs | kUlongs},
+    {LoopOp::kFloorDiv, "FloorDiv", std::nullopt, kReals, kLongs | kUlongs},
+    {LoopOp::kFloorMod, "FloorMod", std::nullopt, 0, kReals | kLongs | kUlongs},
+    {LoopOp::kPow, "Pow", std::nullopt, 0, kReals | kLongs | kUlongs},
     {LoopOp::kRint, "Rint"},
-    {LoopOp::kEqual, "Equal", LoopType::kBool, Takes::kNumbers},
-    {LoopOp::kNotEqual, "NotEqual", LoopType::kBool, Takes::kNumbers},
-    {LoopOp::kLess, "Less", LoopType::kBool, Takes::kNumbers},
-    {LoopOp::kLessEqual, "LessEqual", LoopType::kBool, Takes::kNumbers},
-    {LoopOp::kGreater, "Greater", LoopType::kBool, Takes::kNumbers},
-    {LoopOp::kGreaterEqual, "GreaterEqual", LoopType::kBool, Takes::kNumbers},
-    {LoopOp::kAnd, "And", LoopType::kBool, Takes::kBools},
-    {LoopOp::kOr, "Or", LoopType::kBool, Takes::kBools},
-    {LoopOp::kNot, "Not", LoopType::kBool, Takes::kBools},
-    {LoopOp::kSelect, "Select", std::nullopt, Takes::kChoice},
-    {LoopOp::kToFloat, "ToFloat", LoopType::kFloat, Takes::kAll},
-    {LoopOp::kToBool, "ToBool", LoopType::kBool, Takes::kAll},
-    {LoopOp::kToInt, "ToInt", LoopType::kInt, Takes::kAll},
-    {LoopOp::kToLong, "ToLong", LoopType::kLong, Takes::kAll},
-    {LoopOp::kToDouble, "ToDouble", LoopType::kDouble, Takes::kAll},
-    {LoopOp::kToOdd, "ToOdd", LoopType::kFloat, Takes::kDoubles},
-    {LoopOp::kSaturate, "Saturate", std::nullopt, Takes::kReals},
-    {LoopOp::kWrap, "Wrap", std::nullopt, Takes::kWhole},
-    {LoopOp::kExp, "Exp"},
-    {LoopOp::kLog, "Log"},
-    {LoopOp::kExpm1, "Expm1"},
-    {LoopOp::kLog1p, "Log1p"},
-    {LoopOp::kSin, "Sin"},
-    {LoopOp::kCos, "Cos"},
-    {LoopOp::kTanh, "Tanh"},
-    {LoopOp::kErf, "Erf"},
-    {LoopOp::kSigmoid, "Sigmoid"},
+    {LoopOp::kEqual, "Equal", LoopType::kBool, kNumbers, kBools | kUlongs | kComplexes},
+    {LoopOp::kNotEqual, "NotEqual", LoopType::kBool, kNumbers, kBools | kUlongs | kComplexes},
+    {LoopOp::kLess, "Less", LoopType::kBool, kNumbers, kBools | kUlongs},
+    {LoopOp::kLessEqual, "LessEqual", LoopType::kBool, kNumbers, kBools | kUlongs},
+    {LoopOp::kGreater, "Greater", LoopType::kBool, kNumbers, kBools | kUlongs},
+    {LoopOp::kGreaterEqual, "GreaterEqual", LoopType::kBool, kNumbers, kBools | kUlongs},
+    {LoopOp::kAnd, "And", LoopType::kBool, kBools},
+    {LoopOp::kOr, "Or", LoopType::kBool, kBools},
+    {LoopOp::kNot, "Not", LoopType::kBool, kBools},
+    {LoopOp::kSelect, "Select", std::nullopt, kNumbers},
+    {LoopOp::kToFloat, "ToFloat", LoopType::kFloat, kAll, kUlongs},
+    {LoopOp::kToBool, "ToBool", LoopType::kBool, kAll, kUlongs},
+    {LoopOp::kToInt, "ToInt", LoopType::kInt, kAll, kUlongs},
+    {LoopOp::kToLong, "ToLong", LoopType::kLong, kAll, kUlongs},
+    {LoopOp::kToDouble, "ToDouble", LoopType::kDouble, kAll, kUlongs},
+    {LoopOp::kToUlong, "ToUlong", LoopType::kUlong, 0, kAll},
+    {LoopOp::kToOdd, "ToOdd", LoopType::kFloat, kDoubles},
+    {LoopOp::kSaturate, "Saturate", std::nullopt, kReals},
+    {LoopOp::kWrap, "Wrap", std::nullopt, kWhole},
+    {LoopOp::kExp, "Exp", std::nullopt, kFloats, kDoubles},
+    {LoopOp::kLog, "Log", std::nullopt, kFloats, kDoubles},
+    {LoopOp::kExpm1, "Expm1", std::nullopt, kFloats, kDoubles},
+    {LoopOp::kLog1p, "Log1p", std::nullopt, kFloats, kDoubles},
+    {LoopOp::kSin, "Sin", std::nullopt, kFloats, kDoubles},
+    {LoopOp::kCos, "Cos", std::nullopt, kFloats, kDoubles},
+    {LoopOp::kTanh, "Tanh", std::nullopt, kFloats, kDoubles},
+    {LoopOp::kErf, "Erf", std::nullopt, kFloats, kDoubles},
+    {LoopOp::kSigmoid, "Sigmoid", std::nullopt, kFloats, kDoubles},
     {LoopOp::kGeluTanh, "GeluTanh"},
     {LoopOp::kGeluErf, "GeluErf"},
     {LoopOp::kFastGelu, "FastGelu"},
@@ -90,14 +100,14 @@ constexpr LoopOpRow kLoopOps[] = {
     {LoopOp::kSwiGlu, "SwiGlu"},
     {LoopOp::kCube, "Cube"},
     {LoopOp::kExpOfNonPositive, "ExpOfNonPositive"},
-    {LoopOp::kRound, "Round"},
-    {LoopOp::kRowMax, "RowMax", LoopType::kFloat, Takes::kFloats, true},
-    {LoopOp::kRowLargest, "RowLargest", LoopType::kFloat, Takes::kFloats, true},
-    {LoopOp::kRowSum, "RowSum", LoopType::kSum, Takes::kFloats, true},
-    {LoopOp::kRowTotal, "RowTotal", LoopType::kSum, Takes::kFloats, true},
-    {LoopOp::kMeanOf, "MeanOf", LoopType::kFloat, Takes::kSums},
-    {LoopOp::kReciprocalOf, "ReciprocalOf", LoopType::kFloat, Takes::kSums},
-    {LoopOp::kRootOfMeanOf, "RootOfMeanOf", LoopType::kFloat, Takes::kSums},
+    {LoopOp::kRound, "Round", std::nullopt, kFloats, kComplexes},
+    {LoopOp::kRowMax, "RowMax", LoopType::kFloat, kFloats, 0, true},
+    {LoopOp::kRowLargest, "RowLargest", LoopType::kFloat, kFloats, 0, true},
+    {LoopOp::kRowSum, "RowSum", LoopType::kSum, kFloats, 0, true},
+    {LoopOp::kRowTotal, "RowTotal", LoopType::kSum, kFloats, 0, true},
+    {LoopOp::kMeanOf, "MeanOf", LoopType::kFloat, kSums},
+    {LoopOp::kReciprocalOf, "ReciprocalOf", LoopType::kFloat, kSums},
+    {LoopOp::kRootOfMeanOf, "RootOfMeanOf", LoopType::kFloat, kSums},
 };
 
 const LoopOpRow& RowOf(LoopOp op) {
@@ -109,33 +119,10 @@ constexpr std::string_view kUnreadType = "a type has no loop form";
 constexpr std::string_view kBehindView = "a view stands between an operand and the rows";
 
 bool IsWholeNumber(LoopType type) {
-  return type == LoopType::kInt || type == LoopType::kLong;
+  return type == LoopType::kInt || type == LoopType::kLong || type == LoopType::kUlong;
 }
 bool IsReal(LoopType type) {
   return type == LoopType::kFloat || type == LoopType::kDouble;
-}
-
-bool IsTaken(Takes takes, LoopType type) {
-  switch (takes) {
-    case Takes::kFloats:
-      return type == LoopType::kFloat;
-    case Takes::kBools:
-      return type == LoopType::kBool;
-    case Takes::kSums:
-      return type == LoopType::kSum;
-    case Takes::kReals:
-      return IsReal(type);
-    case Takes::kNumbers:
-    case Takes::kChoice:
-      return IsReal(type) || IsWholeNumber(type);
-    case Takes::kAll:
-      return type != LoopType::kSum;
-    case Takes::kWhole:
-      return IsWholeNumber(type);
-    case Takes::kDoubles:
-      return type == LoopType::kDouble;
-  }
-  return false;
 }
 
 // The dimensions without the ones in front.
@@ -226,7 +213,54 @@ bool Reduces(LoopOp op) {
   return RowOf(op).reduces;
 }
 
-std::optional<LoopType> TypeOf(DataType dtype) {
+bool IsConversion(LoopOp op) {
+  return op >= LoopOp::kToFloat && op <= LoopOp::kToUlong;
+}
+
+bool HasTarget(LoopOp op) {
+  return op == LoopOp::kRound || op == LoopOp::kSaturate || op == LoopOp::kWrap;
+}
+
+bool IsComplex(LoopType type) {
+  return type == LoopType::kComplex || type == LoopType::kWideComplex;
+}
+
+bool IsTaken(LoopOp op, LoopType type, LoopTarget target) {
+  const LoopOpRow& row = RowOf(op);
+  const Types taken = row.lanes | (target == LoopTarget::kBlocks ? row.calls : 0);
+  return (taken & Bit(type)) != 0;
+}
+
+DataType ElementOf(LoopType type) {
+  switch (type) {
+    case LoopType::kFloat:
+      return DataType::kFloat;
+    case LoopType::kBool:
+      return DataType::kBool;
+    case LoopType::kInt:
+      return DataType::kInt32;
+    case LoopType::kLong:
+      return DataType::kInt64;
+    case LoopType::kDouble:
+      return DataType::kDouble;
+    case LoopType::kUlong:
+      return DataType::kUint64;
+    case LoopType::kComplex:
+      return DataType::kComplex64;
+    case LoopType::kWideComplex:
+      return DataType::kComplex128;
+    case LoopType::kSum:
+      break;
+  }
+  return DataType::kUndefined;
+}
+
+std::optional<LoopType> TypeOf(DataType dtype, LoopTarget target) {
+  if (target == LoopTarget::kBlocks) {
+    if (dtype == DataType::kUint64) return LoopType::kUlong;
+    if (dtype == DataType::kComplex128) return LoopType::kWideComplex;
+    if (dtype == DataType::kComplex64 || dtype == DataType::kComplex32) return LoopType::kComplex;
+  }
   switch (dtype) {
     case DataType::kFloat:
     case DataType::kFloat16:
@@ -355,7 +389,8 @@ std::optional<Shape> CommonSpace(const std::vector<Shape>& frames) {
   return AtLeastOneDimension(Shape(std::move(dims)));
 }
 
-LoopBuilder::LoopBuilder(const Shape& space) : space_(AtLeastOneDimension(space)) {
+LoopBuilder::LoopBuilder(const Shape& space, LoopTarget target)
+    : target_(target), space_(AtLeastOneDimension(space)) {
   program_.outer = space_.dims();
   program_.columns = program_.outer.back();
   program_.outer.pop_back();
@@ -386,7 +421,7 @@ LoopValue LoopBuilder::Add(LoopInstruction instruction) {
 LoopValue LoopBuilder::Read(int slot, LoopInput input) {
   input.tensor = tensors_[static_cast<size_t>(slot)];
   LoopInstruction line{.op = LoopOp::kInput, .row = input.step == 0, .dtype = input.dtype};
-  line.type = TypeOf(input.dtype).value_or(LoopType::kFloat);
+  line.type = TypeHere(input.dtype).value_or(LoopType::kFloat);
   line.index = static_cast<int>(program_.inputs.size());
   program_.inputs.push_back(std::move(input));
   return Add(std::move(line));
@@ -407,7 +442,7 @@ LoopValue LoopBuilder::ReadSeen(int slot, DataType dtype, const Shape& seen) {
 LoopValue LoopBuilder::In(int slot) {
   if (fed_[static_cast<size_t>(slot)] >= 0) return fed_[static_cast<size_t>(slot)];
   const TensorType& type = op_->in(slot);
-  return TypeOf(type.dtype) ? ReadSeen(slot, type.dtype, type.shape) : Refuse(kUnreadType);
+  return TypeHere(type.dtype) ? ReadSeen(slot, type.dtype, type.shape) : Refuse(kUnreadType);
 }
 
 LoopValue LoopBuilder::Factor(int slot) {
@@ -423,15 +458,16 @@ LoopValue LoopBuilder::Factor(int slot, const Shape& seen) {
     if (packed || !same) return Refuse("a scale is computed, or seen under another shape");
     return As(LoopType::kFloat, fed);
   }
+  if (packed && target_ == LoopTarget::kBlocks) return Refuse(kUnreadType);
   if (packed) return ReadSeen(slot, DataType::kUint64, seen);
-  if (!TypeOf(type.dtype)) return Refuse(kUnreadType);
+  if (!TypeHere(type.dtype)) return Refuse(kUnreadType);
   return As(LoopType::kFloat, ReadSeen(slot, type.dtype, seen));
 }
 
 LoopValue LoopBuilder::ColumnsOf(int slot, int64_t first, int64_t width) {
   const TensorType& type = op_->in(slot);
   if (fed_[static_cast<size_t>(slot)] >= 0) return Refuse("it reads rows of another length");
-  if (!TypeOf(type.dtype)) return Refuse(kUnreadType);
+  if (!TypeHere(type.dtype)) return Refuse(kUnreadType);
   if (type.shape.rank() != frame_.rank() || frame_.dims().back() != program_.columns) {
     return Refuse("it reads rows of another length");
   }
@@ -459,26 +495,27 @@ LoopType LoopBuilder::type(LoopValue value) const {
 }
 
 bool LoopBuilder::AreTaken(LoopOp op, std::span<const LoopValue> args) const {
-  const Takes takes = RowOf(op).takes;
-  if (takes == Takes::kChoice) {
+  if (op == LoopOp::kSelect) {
     if (type(args.front()) != LoopType::kBool) return false;
     args = args.subspan(1);
   }
-  return IsTaken(takes, type(args.front())) &&
+  return IsTaken(op, type(args.front()), target_) &&
          std::all_of(args.begin(), args.end(),
                      [&](LoopValue arg) { return type(arg) == type(args.front()); });
 }
 
-LoopValue LoopBuilder::Emit(LoopOp op, std::initializer_list<LoopValue> args,
-                            std::array<double, 3> params) {
+LoopValue LoopBuilder::Emit(LoopOp op, std::vector<LoopValue> args, std::array<double, 3> params) {
   if (std::any_of(args.begin(), args.end(), [](LoopValue arg) { return arg < 0; })) return -1;
   const LoopOpRow& row = RowOf(op);
   if (!AreTaken(op, args)) return Refuse(kUnreadType);
-  LoopInstruction line{.op = op, .row = true, .args = args, .params = params};
-  for (const LoopValue arg : args) {
+  LoopInstruction line{.op = op, .row = true, .args = std::move(args), .params = params};
+  for (const LoopValue arg : line.args) {
     line.row = line.row && program_.instructions[static_cast<size_t>(arg)].row;
   }
   line.type = row.type.value_or(type(line.args.back()));
+  if (op == LoopOp::kAbs && IsComplex(line.type)) {  // a magnitude
+    line.type = line.type == LoopType::kComplex ? LoopType::kFloat : LoopType::kDouble;
+  }
   // What is the same in a whole row has no sum of its elements here.
   if (row.reduces && line.row) return Refuse("its rows are of one number");
   line.row = line.row || row.reduces;
@@ -490,7 +527,7 @@ LoopValue LoopBuilder::EmitTo(LoopOp op, DataType dtype, LoopValue value) {
   if (made < 0) return -1;
   LoopInstruction& line = program_.instructions[static_cast<size_t>(made)];
   line.dtype = dtype;
-  line.type = *TypeOf(dtype);
+  line.type = *TypeHere(dtype);
   return made;
 }
 
@@ -498,15 +535,17 @@ bool LoopBuilder::Fits(DataType dtype, LoopValue value) const {
   const LoopInstruction& line = program_.instructions[static_cast<size_t>(value)];
   const bool widest = dtype == DataType::kFloat || dtype == DataType::kBool ||
                       dtype == DataType::kDouble || dtype == DataType::kInt32 ||
-                      dtype == DataType::kInt64;
-  return line.type == TypeOf(dtype) && (widest || line.dtype == dtype);
+                      dtype == DataType::kInt64 || dtype == DataType::kUint64 ||
+                      dtype == DataType::kComplex64 || dtype == DataType::kComplex128;
+  return line.type == TypeHere(dtype) && (widest || line.dtype == dtype);
 }
 
 LoopValue LoopBuilder::Round(LoopValue value, DataType dtype) {
   if (value < 0 || Fits(dtype, value)) return value;
-  if (dtype != DataType::kFloat16 && dtype != DataType::kBfloat16) return Refuse(kUnreadType);
-  return type(value) == LoopType::kFloat ? EmitTo(LoopOp::kRound, dtype, value)
-                                         : Refuse(kUnreadType);
+  const bool rounds =
+      dtype == DataType::kFloat16 || dtype == DataType::kBfloat16 || dtype == DataType::kComplex32;
+  return rounds && type(value) == TypeHere(dtype) ? EmitTo(LoopOp::kRound, dtype, value)
+                                                  : Refuse(kUnreadType);
 }
 
 LoopValue LoopBuilder::As(LoopType wanted, LoopValue value) {
@@ -522,6 +561,10 @@ LoopValue LoopBuilder::As(LoopType wanted, LoopValue value) {
       return IsReal(type(value)) ? -1 : Emit(LoopOp::kToInt, {value});
     case LoopType::kLong:
       return IsReal(type(value)) ? -1 : Emit(LoopOp::kToLong, {value});
+    case LoopType::kUlong:
+      return IsReal(type(value)) ? -1 : Emit(LoopOp::kToUlong, {value});
+    case LoopType::kComplex:
+    case LoopType::kWideComplex:
     case LoopType::kSum:
       return -1;
   }
@@ -529,7 +572,7 @@ LoopValue LoopBuilder::As(LoopType wanted, LoopValue value) {
 }
 
 LoopValue LoopBuilder::To(DataType dtype, LoopValue value) {
-  const std::optional<LoopType> wanted = TypeOf(dtype);
+  const std::optional<LoopType> wanted = TypeHere(dtype);
   if (value < 0 || !wanted || Fits(dtype, value)) return wanted ? value : -1;
   if (IsWholeNumber(*wanted)) {
     if (IsReal(type(value))) return EmitTo(LoopOp::kSaturate, dtype, value);
@@ -548,7 +591,7 @@ LoopValue LoopBuilder::To(DataType dtype, LoopValue value) {
 void LoopBuilder::Give(int port, LoopValue value) {
   if (port >= op_->outputs() || value < 0) return;
   const DataType dtype = op_->out(port).dtype;
-  if (TypeOf(dtype) != type(value)) {
+  if (TypeHere(dtype) != type(value)) {
     Refuse(kUnreadType);
     return;
   }

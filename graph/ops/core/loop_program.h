@@ -7,13 +7,15 @@
 // what rounds, what wraps, and in which order sums are added, is that of the operators' own
 // kernels, so that the results have the same bits.
 //
+// The block machine (toolbox/machine) runs programs that need no whole rows at once. It computes
+// more instructions and types than static kernels, which are made of lanes alone.
+//
 // Thread-safety: values; a builder is used by one thread.
 #ifndef NPUMESH_GRAPH_OPS_CORE_LOOP_PROGRAM_H_
 #define NPUMESH_GRAPH_OPS_CORE_LOOP_PROGRAM_H_
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,24 +33,27 @@ class OpContext;
 enum class LoopOp : uint8_t {
   kInput,     // an element of input `index`, of the type that TypeOf says
   kConstant,  // params[0]
-  // a number from numbers of its type; integers wrap
+  // a number from numbers of its type; integers wrap, of bools sums are "or" and products "and"
   kAdd, kSub, kMul, kMax, kMin, kNeg, kAbs, kSquare, kSign, kRelu,
+  kScale,  // params: factor
   // the same, not of integers
   kDiv, kSqrt, kRsqrt, kReciprocal, kFloor, kCeil,
   kFloorDiv,  // -1 of a quotient by an infinity of the other sign
+  kFloorMod, kPow,  // no lanes
   kRint,  // float from a float, to the nearest, ties to even
   // bool from numbers of one type, bool from bools
   kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kAnd, kOr, kNot,
   kSelect,  // args: bool, value where it holds, value elsewhere
   // from any other type: to floats to the nearest; of an integer the low bits, of a bool 1 or 0;
   // kToBool: "is not 0"
-  kToFloat, kToBool, kToInt, kToLong, kToDouble,
+  kToFloat, kToBool, kToInt, kToLong, kToDouble, kToUlong,
   kToOdd,     // float from a double: the last bit is set where a digit is cut off
   kSaturate,  // the integer type `dtype` from a float or a double: truncates and clips, 0 of NaN
   kWrap,      // the low bits of an integer as a number of the integer type `dtype`
   // float from floats, computed in double and rounded once
   kExp,  // params: factor, scale, shift: e^((scale x + shift) factor)
   kLog,  // params: divisor, scale, shift: ln(scale x + shift) / divisor
+         // of doubles the first param of both is the base, or -1 for e
   kExpm1, kLog1p, kSin, kCos, kTanh, kErf, kSigmoid, kGeluTanh, kGeluErf, kFastGelu,
   kSwish,   // params: scale
   kSwiGlu,  // silu(first) second
@@ -71,13 +76,37 @@ enum class LoopOp : uint8_t {
 std::string_view NameOf(LoopOp op);
 // Whether it makes one number of a row.
 bool Reduces(LoopOp op);
+// Whether it gives what it takes as another type, kToFloat and the like.
+bool IsConversion(LoopOp op);
+// Whether it gives the numbers of the element type that the instruction names.
+bool HasTarget(LoopOp op);
 
-// kInt has 32 bits, kLong 64.
-enum class LoopType : uint8_t { kFloat, kBool, kSum, kInt, kLong, kDouble };
+// kInt has 32 bits, kLong 64, as kUlong without a sign; complex numbers have parts of 32 bits, wide
+// ones of 64.
+enum class LoopType : uint8_t {
+  kFloat,
+  kBool,
+  kSum,
+  kInt,
+  kLong,
+  kDouble,
+  kUlong,
+  kComplex,
+  kWideComplex
+};
+bool IsComplex(LoopType type);
+
+// What runs a program: static kernels, or the block machine, which takes more.
+enum class LoopTarget : uint8_t { kCompiler, kBlocks };
 
 // The type of the values of a tensor: kInt of integers that 32 bits with a sign hold. nullopt:
 // programs do not read and write such elements.
-std::optional<LoopType> TypeOf(DataType dtype);
+std::optional<LoopType> TypeOf(DataType dtype, LoopTarget target = LoopTarget::kCompiler);
+// The elements as which values lie in memory. REQUIRES: not kSum.
+DataType ElementOf(LoopType type);
+
+// Whether the instruction takes values of a type as its last argument.
+bool IsTaken(LoopOp op, LoopType type, LoopTarget target = LoopTarget::kBlocks);
 
 // The number of a value: its place among the instructions. -1: there is no such value.
 using LoopValue = int;
@@ -140,7 +169,7 @@ std::optional<Shape> CommonSpace(const std::vector<Shape>& frames);
 class LoopBuilder {
  public:
   // `space` is the shape of whole rows.
-  explicit LoopBuilder(const Shape& space);
+  explicit LoopBuilder(const Shape& space, LoopTarget target = LoopTarget::kCompiler);
 
   // ---- for the pass that finds what belongs together ----
   // The operator whose instructions follow. `frame` is the space in the operator's own dimensions:
@@ -170,8 +199,7 @@ class LoopBuilder {
   // REQUIRES: kFloat or kDouble.
   LoopValue Constant(double value, LoopType type = LoopType::kFloat);
   // -1 also where the arguments do not have the types that `op` takes.
-  LoopValue Emit(LoopOp op, std::initializer_list<LoopValue> args,
-                 std::array<double, 3> params = {});
+  LoopValue Emit(LoopOp op, std::vector<LoopValue> args, std::array<double, 3> params = {});
   LoopValue Round(LoopValue value, DataType dtype);
   // The value as another type; itself when it has the type. -1: an integer of a float, which
   // depends on the width.
@@ -190,9 +218,11 @@ class LoopBuilder {
  private:
   LoopValue Add(LoopInstruction instruction);
   LoopValue Read(int slot, LoopInput input);
-  // An input as elements of `dtype`, of the shape `seen`.
+  // An input as elements of `dtype` (kUint64: floats), of the shape `seen`.
   LoopValue ReadSeen(int slot, DataType dtype, const Shape& seen);
   LoopType type(LoopValue value) const;
+  // As TypeOf, of what the program is for.
+  std::optional<LoopType> TypeHere(DataType dtype) const { return TypeOf(dtype, target_); }
   // REQUIRES: no argument is -1.
   bool AreTaken(LoopOp op, std::span<const LoopValue> args) const;
   // Whether a value has no other numbers than those of `dtype`.
@@ -201,6 +231,7 @@ class LoopBuilder {
   LoopValue EmitTo(LoopOp op, DataType dtype, LoopValue value);
 
   LoopProgram program_;
+  LoopTarget target_;
   Shape space_;
   Shape frame_;
   const OpContext* op_ = nullptr;

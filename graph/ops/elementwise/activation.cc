@@ -9,7 +9,9 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/loop_program.h"
 #include "graph/ops/elementwise/family.h"
-#include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/copy/block_operand.h"
+#include "graph/ops/toolbox/lanes/lane_table.h"
+#include "graph/ops/toolbox/machine/elementwise.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/row_io.h"
@@ -18,10 +20,10 @@
 namespace npumesh {
 namespace {
 
-Result<Formula> ChooseGelu(const OpContext& context) {
+Result<LoopOp> ChooseGelu(const OpContext& context) {
   const std::string approximate = context.attr_string("approximate");
-  if (approximate == "none") return Formula::kGeluErf;
-  if (approximate == "tanh") return Formula::kGeluTanh;
+  if (approximate == "none") return LoopOp::kGeluErf;
+  if (approximate == "tanh") return LoopOp::kGeluTanh;
   return Error(Code::kInvalidArgument,
                "{}: attribute \"approximate\" is \"{}\"; expected \"none\" or \"tanh\"",
                context.Who(), approximate);
@@ -93,7 +95,7 @@ HalvesPlan PlanSwiGlu(const OpContext& op, Check& check) {
 void SwiGluRuns(const HalvesPlan& plan, const KernelArgs& args, int64_t begin, int64_t end) {
   constexpr int64_t kStep = kBlockElements;
   alignas(64) float gates[kStep], values[kStep];
-  const BlockFn formula = FloatBlock(Formula::kSwiGlu);
+  const LaneFn formula = FindLanes(LoopOp::kSwiGlu, LoopType::kFloat);
   const DataType dtype = plan.outputs[0].dtype;
   for (int64_t outer = begin; outer < end; ++outer) {
     for (int64_t at = 0; at < plan.run; at += kStep) {
@@ -200,13 +202,13 @@ Status RunGradient(const HalvesPlan& plan, RealTensors& t) {
 
 void RegisterActivationOps(OpRegistry& registry) {
   const ElementwiseSpec specs[] = {
-      {"Relu(x) -> y", Formula::kRelu},
-      {"Sigmoid(x) -> y", Formula::kSigmoid},
-      {"Tanh(x) -> y", Formula::kTanh},
-      {"Gelu(x) -> y", Formula::kGeluTanh},
-      {"GeluV2(x; approximate=\"none\") -> y", Formula::kGeluErf, ResultRule::kSame, ChooseGelu},
-      {"FastGelu(x) -> y", Formula::kFastGelu},
-      {"Swish(x; scale=1.0) -> y", Formula::kSwish},
+      {"Relu(x) -> y", LoopOp::kRelu},
+      {"Sigmoid(x) -> y", LoopOp::kSigmoid},
+      {"Tanh(x) -> y", LoopOp::kTanh},
+      {"Gelu(x) -> y", LoopOp::kGeluTanh},
+      {"GeluV2(x; approximate=\"none\") -> y", LoopOp::kGeluErf, ResultRule::kSame, ChooseGelu},
+      {"FastGelu(x) -> y", LoopOp::kFastGelu},
+      {"Swish(x; scale=1.0) -> y", LoopOp::kSwish},
   };
   RegisterElementwise(registry, specs);
   registry.Add(Define<PlanSwiGlu, RunSwiGlu>(

@@ -4,7 +4,8 @@
 #include "graph/ops/core/loop_program.h"
 #include "graph/ops/elementwise/family.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
-#include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/machine/block_machine.h"
+#include "graph/ops/toolbox/machine/elementwise.h"
 #include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
@@ -13,7 +14,7 @@ namespace {
 // Element i of the operand in slot kThen where slot kMask is true, else of the one in slot kElse.
 // Moves bits: a NaN that is not selected leaves no trace.
 template <typename Element, int kMask, int kThen, int kElse>
-void Select(const void* const* in, void* out, size_t count, const FormulaParams& /*params*/) {
+void Select(const void* const* in, void* out, size_t count, const LaneParams& /*params*/) {
   const uint8_t* mask = static_cast<const uint8_t*>(in[kMask]);
   const Element* chosen = static_cast<const Element*>(in[kThen]);
   const Element* other = static_cast<const Element*>(in[kElse]);
@@ -23,9 +24,9 @@ void Select(const void* const* in, void* out, size_t count, const FormulaParams&
 
 // Null for elements that are not 1, 2, 4 or 8 bytes wide.
 template <int kMask, int kThen, int kElse>
-BlockFn SelectOf(DataType dtype) {
+LaneFn SelectOf(DataType dtype) {
   if (BitsOf(dtype) < 8 || BitsOf(dtype) > 64) return nullptr;
-  return ByWidth(WidthOf(dtype), [](auto element) -> BlockFn {
+  return ByWidth(WidthOf(dtype), [](auto element) -> LaneFn {
     return Select<decltype(element), kMask, kThen, kElse>;
   });
 }
@@ -60,12 +61,15 @@ Planned PlanMaskedFill(const OpContext& op, Check& check) {
 // The operands in slot order: the one at kMask is bool, the others have the type of the result.
 template <int kMask, int kThen, int kElse>
 Result<std::unique_ptr<Kernel>> MakeSelect(const OpContext& context) {
-  BlockPlan plan;
-  plan.result = context.out(0).dtype;
-  plan.block = SelectOf<kMask, kThen, kElse>(plan.result);
-  plan.operands = {plan.result, plan.result, plan.result};
-  plan.operands[kMask] = DataType::kBool;
-  return MakeBlockKernel(context, std::move(plan));
+  const TensorType& out = context.out(0);
+  BlockLine line{.lanes = SelectOf<kMask, kThen, kElse>(out.dtype),
+                 .from = {0, 1, 2},
+                 .reads = {out.dtype, out.dtype, out.dtype},
+                 .writes = out.dtype,
+                 .gives = out.dtype};
+  line.reads[kMask] = DataType::kBool;
+  const BlockProgram program = {{line}, {context.in(0), context.in(1), context.in(2)}, out};
+  return MakeBlockMachine(program, {.threads = context.threads(), .who = context.Who()});
 }
 
 // The same as a loop: the value of MaskedFill may have another type than x. Bools are bytes that
@@ -93,15 +97,15 @@ Operator DefineSelect(std::string_view signature) {
 
 void RegisterCompareOps(OpRegistry& registry) {
   const ElementwiseSpec specs[] = {
-      {"Equal(x1, x2) -> y", Formula::kEqual, ResultRule::kCompare},
-      {"NotEqual(x1, x2) -> y", Formula::kNotEqual, ResultRule::kCompare},
-      {"Less(x1, x2) -> y", Formula::kLess, ResultRule::kCompare},
-      {"LessEqual(x1, x2) -> y", Formula::kLessEqual, ResultRule::kCompare},
-      {"Greater(x1, x2) -> y", Formula::kGreater, ResultRule::kCompare},
-      {"GreaterEqual(x1, x2) -> y", Formula::kGreaterEqual, ResultRule::kCompare},
-      {"LogicalAnd(x1, x2) -> y", Formula::kAnd, ResultRule::kLogical},
-      {"LogicalOr(x1, x2) -> y", Formula::kOr, ResultRule::kLogical},
-      {"LogicalNot(x) -> y", Formula::kNot, ResultRule::kLogical},
+      {"Equal(x1, x2) -> y", LoopOp::kEqual, ResultRule::kCompare},
+      {"NotEqual(x1, x2) -> y", LoopOp::kNotEqual, ResultRule::kCompare},
+      {"Less(x1, x2) -> y", LoopOp::kLess, ResultRule::kCompare},
+      {"LessEqual(x1, x2) -> y", LoopOp::kLessEqual, ResultRule::kCompare},
+      {"Greater(x1, x2) -> y", LoopOp::kGreater, ResultRule::kCompare},
+      {"GreaterEqual(x1, x2) -> y", LoopOp::kGreaterEqual, ResultRule::kCompare},
+      {"LogicalAnd(x1, x2) -> y", LoopOp::kAnd, ResultRule::kLogical},
+      {"LogicalOr(x1, x2) -> y", LoopOp::kOr, ResultRule::kLogical},
+      {"LogicalNot(x) -> y", LoopOp::kNot, ResultRule::kLogical},
   };
   RegisterElementwise(registry, specs);
 

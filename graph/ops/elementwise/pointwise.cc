@@ -10,7 +10,8 @@
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/toolbox/copy/block_operand.h"
-#include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/machine/block_machine.h"
+#include "graph/ops/toolbox/machine/elementwise.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
 
@@ -251,12 +252,13 @@ class PointwiseKernel final : public Kernel {
 
   Status RunRange(const KernelArgs& args, Part& part, int64_t first, int64_t last) {
     const std::vector<int>& fed = plan_.fed;
-    for (size_t i = 0; i < fed.size(); ++i) operands_[i].Start(args.in[fed[i]], part.blocks[i]);
+    for (size_t i = 0; i < fed.size(); ++i)
+      operands_[i].Start(args.in[fed[i]], part.blocks[i].bytes);
     for (int64_t begin = first; begin < last; begin += kBlock) {
       const auto count = static_cast<size_t>(std::min(kBlock, last - begin));
       for (size_t i = 0; i < fed.size(); ++i) {
         part.in[static_cast<size_t>(fed[i])] =
-            operands_[i].Block(args.in[fed[i]], begin, count, part.blocks[i]);
+            operands_[i].Block(args.in[fed[i]], begin, count, part.blocks[i].bytes);
       }
       if (plan_.divisor >= 0) {
         const void* divisors = part.in[static_cast<size_t>(plan_.divisor)];

@@ -6,7 +6,8 @@
 // Formulas on integers are computed in 128 bits, which hold every value of every type; the low bits
 // of the result are the wrapped result.
 //
-// formula.h is the fast sibling for the operators that models use most.
+// The operators that models use most are loop programs (toolbox/machine/elementwise.h), which run
+// faster.
 //
 // Thread-safety: formulas are pure functions; a kernel runs once at a time, on the threads of its
 // session.

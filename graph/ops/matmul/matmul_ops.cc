@@ -6,7 +6,8 @@
 #include <string>
 
 #include "graph/ops/matmul/family.h"
-#include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/copy/block_operand.h"
+#include "graph/ops/toolbox/lanes/lane_table.h"
 #include "graph/ops/toolbox/product/matmul.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
@@ -165,15 +166,15 @@ enum class Follows : uint8_t { kNothing, kCast, kAdd, kMultiply, kFormula };
 struct Fusion {
   std::string_view name;  // fused_op_type
   Follows follows = Follows::kNothing;
-  Formula formula = Formula::kRelu;
+  LoopOp formula = LoopOp::kRelu;
 };
 constexpr Fusion kFusions[] = {{"", Follows::kNothing},
                                {"16cast32", Follows::kCast},
                                {"add", Follows::kAdd},
                                {"mul", Follows::kMultiply},
-                               {"relu", Follows::kFormula, Formula::kRelu},
-                               {"gelu_erf", Follows::kFormula, Formula::kGeluErf},
-                               {"gelu_tanh", Follows::kFormula, Formula::kGeluTanh}};
+                               {"relu", Follows::kFormula, LoopOp::kRelu},
+                               {"gelu_erf", Follows::kFormula, LoopOp::kGeluErf},
+                               {"gelu_tanh", Follows::kFormula, LoopOp::kGeluTanh}};
 
 Fusion FusionOf(const OpContext& op, Check& check) {
   check.OneOf("fused_op_type", {"", "16cast32", "add", "mul", "relu", "gelu_erf", "gelu_tanh"});
@@ -191,7 +192,7 @@ struct FusedPlan : Planned {
   Fusion fusion;
   int x3 = -1;  // slot
   DataType dtype = DataType::kUndefined;
-  BlockFn formula = nullptr;
+  LaneFn formula = nullptr;
   std::unique_ptr<Kernel> product;  // from Prepare
   Workspace<float> sums;            // the product in float32, where more than a cast follows
   Workspace<std::byte> room;        // of the product's kernel
@@ -207,7 +208,7 @@ FusedPlan PlanFused(const OpContext& op, Check& check) {
   check.That(!op.has("x3") || op.in("x3") == y, "\"x3\" is {}, expected {} like the product",
              op.in("x3"), y);
   plan.x3 = op.slot("x3");
-  plan.formula = FloatBlock(plan.fusion.formula);
+  plan.formula = FindLanes(plan.fusion.formula, LoopType::kFloat);
   plan.dtype = plan.fusion.follows == Follows::kCast ? DataType::kFloat : y.dtype;
   plan.outputs = {{plan.dtype, y.shape}};
   return plan;
@@ -307,13 +308,12 @@ Result<std::unique_ptr<Kernel>> MakeConnection(const OpContext& op) {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> MakeProductAndTail(const OpContext& op, const ProductSums& sums,
-                                                   const std::vector<ChainLink>& links,
-                                                   const std::vector<TensorType>& types) {
+                                                   const std::optional<BlockProgram>& tail) {
   NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> product, MakeMatmulKernel(op, sums));
-  if (links.empty()) return product;
+  if (!tail) return product;
   return std::unique_ptr<Kernel>(std::make_unique<TailKernel>(
-      std::move(product), MakeChainKernel(links, types, op.out(0), op.threads(), true),
-      op.slots()));
+      std::move(product),
+      MakeBlockMachine(*tail, {.threads = op.threads(), .first_in_output = true}), op.slots()));
 }
 
 // opImplMode, enable_hf32 and inner_precise let a device compute with fewer bits; nothing does

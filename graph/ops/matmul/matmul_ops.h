@@ -3,9 +3,9 @@
 #define NPUMESH_GRAPH_OPS_MATMUL_MATMUL_OPS_H_
 
 #include <memory>
-#include <vector>
+#include <optional>
 
-#include "graph/ops/toolbox/formula/formula_chain.h"
+#include "graph/ops/toolbox/machine/block_machine.h"
 
 namespace npumesh {
 
@@ -18,12 +18,11 @@ struct ProductSums {
 
 // The kernel of a node of the family and of what is computed from each element of its product right
 // after it. `op` is the node, whose output types are inferred. The slots of the kernel are those of
-// the node, then those that the tail reads. `links` run over the product and `sums` where it lies:
-// their input 0 is the product, the others are the slots after those of `op`; `types` are theirs.
-// REQUIRES: the last link has the type of the product. Errors as the product's own kernel.
+// the node, then those that the tail reads. `tail` runs over the product and `sums` where it lies:
+// its input 0 is the product, the others are the slots after those of `op`; nullopt: nothing
+// follows. REQUIRES: its output has the type of the product. Errors as the product's own kernel.
 Result<std::unique_ptr<Kernel>> MakeProductAndTail(const OpContext& op, const ProductSums& sums,
-                                                   const std::vector<ChainLink>& links,
-                                                   const std::vector<TensorType>& types);
+                                                   const std::optional<BlockProgram>& tail);
 
 }  // namespace npumesh
 

@@ -4,7 +4,8 @@
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/quant/family.h"
-#include "graph/ops/toolbox/formula/formula.h"
+#include "graph/ops/toolbox/copy/block_operand.h"
+#include "graph/ops/toolbox/lanes/lane_table.h"
 #include "graph/ops/toolbox/rows/group_list.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
@@ -16,7 +17,7 @@ namespace {
 // ---- GeluQuant ----
 
 struct GeluPlan : Planned {
-  BlockFn formula = nullptr;
+  LaneFn formula = nullptr;
   bool dynamic = true;
   InputRows x;
   DataType dtype = DataType::kInt8;
@@ -34,7 +35,7 @@ GeluPlan PlanGelu(const OpContext& op, Check& check) {
   plan.x = InputRows::Of(check, op, "x");
   const Shape& x = op.in("x").shape;
   const bool tanh = op.attr_string("approximate") == "tanh";
-  plan.formula = FloatBlock(tanh ? Formula::kGeluTanh : Formula::kGeluErf);
+  plan.formula = FindLanes(tanh ? LoopOp::kGeluTanh : LoopOp::kGeluErf, LoopType::kFloat);
   plan.dynamic = op.attr_string("quant_mode") == "dynamic";
   plan.dtype = check.TypeOf("dst_type", kNarrow);
   plan.rounding = check.Take(RoundingOf(op, "round_mode"));
@@ -48,7 +49,7 @@ GeluPlan PlanGelu(const OpContext& op, Check& check) {
   return plan;
 }
 
-void Activate(BlockFn formula, float* row, int64_t width) {
+void Activate(LaneFn formula, float* row, int64_t width) {
   constexpr auto kBlock = static_cast<int64_t>(kBlockElements);
   for (int64_t first = 0; first < width; first += kBlock) {
     const void* in[] = {row + first};

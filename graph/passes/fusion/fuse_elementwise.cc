@@ -1,15 +1,16 @@
 // ElementwiseChainFusionPass: element-wise operators of one shape that feed each other.
 #include <algorithm>
 #include <map>
+#include <set>
 
-#include "graph/ops/toolbox/formula/formula_chain.h"
+#include "graph/ops/toolbox/machine/block_program.h"
 #include "graph/passes/fusion/fusion_view.h"
 
 namespace npumesh {
 namespace {
 
 // Their blocks lie in the first-level cache together, or nearly.
-constexpr size_t kMostLinks = 16;
+constexpr size_t kMostOfChain = 16;
 
 class ChainFinder {
  public:
@@ -17,9 +18,7 @@ class ChainFinder {
     for (const NodeId id : view.order()) {
       if (!view.Free(id) || view.op(id).evaluate != nullptr) continue;
       if (view.context(id).outputs() != 1 || shape(id).elements() == 0) continue;
-      if (std::optional<ChainLink> link = LinkOf(view.op(id), view.context(id))) {
-        links_.emplace(id, std::move(*link));
-      }
+      if (ComputesInBlocks(view.op(id), view.context(id))) links_.insert(id);
     }
   }
 
@@ -46,10 +45,10 @@ class ChainFinder {
     std::vector<NodeId> nodes = {last};
     for (bool grew = true; grew;) {
       grew = false;
-      for (size_t i = 0; i < nodes.size() && nodes.size() < kMostLinks; ++i) {
+      for (size_t i = 0; i < nodes.size() && nodes.size() < kMostOfChain; ++i) {
         for (int slot = 0; slot < view_.context(nodes[i]).slots(); ++slot) {
           const NodeId producer = view_.Producer(nodes[i], slot);
-          if (!MayJoin(producer, nodes) || nodes.size() == kMostLinks) continue;
+          if (!MayJoin(producer, nodes) || nodes.size() == kMostOfChain) continue;
           nodes.push_back(producer);
           grew = true;
         }
@@ -78,34 +77,44 @@ class ChainFinder {
 
   // REQUIRES: the nodes are in execution order.
   FusedStep StepOf(std::vector<NodeId> nodes) const {
-    std::vector<ChainLink> links;
-    std::map<Value, int> from;  // as ChainLink::from
     FusedStep step;
     std::vector<TensorType> types;
+    std::map<Value, int> tensors;
+    std::map<Value, LoopValue> computed;
+    LoopBuilder loop(shape(nodes[0]), LoopTarget::kBlocks);
     for (const NodeId id : nodes) {
-      ChainLink& link = links.emplace_back(links_.at(id));
-      for (int slot = 0; slot < view_.context(id).slots(); ++slot) {
+      const OpContext& op = view_.context(id);
+      std::vector<LoopValue> fed(static_cast<size_t>(op.slots()), -1);
+      std::vector<int> places(static_cast<size_t>(op.slots()), -1);
+      for (int slot = 0; slot < op.slots(); ++slot) {
         const Value value = *view_.SlotValue(id, slot);
-        const auto [known, added] = from.try_emplace(value, static_cast<int>(types.size()));
-        link.from.push_back(known->second);
+        if (const auto known = computed.find(value); known != computed.end()) {
+          fed[static_cast<size_t>(slot)] = known->second;
+          continue;
+        }
+        const auto [place, added] = tensors.try_emplace(value, static_cast<int>(types.size()));
+        places[static_cast<size_t>(slot)] = place->second;
         if (!added) continue;
         step.inputs.emplace_back(value);
-        types.push_back(view_.context(id).in(slot));
+        types.push_back(op.in(slot));
       }
-      from[{id, 0}] = -static_cast<int>(links.size());
+      loop.Begin(op, op.out(0).shape, std::move(fed), std::move(places));
+      view_.op(id).loop(op, loop);
+      computed[{id, 0}] = loop.result();
     }
+    const OpContext& last = view_.context(nodes.back());
+    loop.Write(loop.result(), last.out(0).dtype);
     step.elementwise = true;
-    step.make_kernel = [links = std::move(links), types = std::move(types),
-                        out = view_.context(nodes.back()).out(0),
-                        threads = view_.context(nodes.back()).threads()] {
-      return Result<std::unique_ptr<Kernel>>(MakeChainKernel(links, types, out, threads));
+    step.make_kernel = [blocks = *BlocksOf(loop.Finish(), std::move(types), last.out(0)),
+                        threads = last.threads()] {
+      return Result<std::unique_ptr<Kernel>>(MakeBlockMachine(blocks, {.threads = threads}));
     };
     step.nodes = std::move(nodes);
     return step;
   }
 
   FusionView& view_;
-  std::map<NodeId, ChainLink> links_;
+  std::set<NodeId> links_;  // what may be in a chain
 };
 
 }  // namespace

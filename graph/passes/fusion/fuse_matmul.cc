@@ -3,17 +3,16 @@
 #include <utility>
 
 #include "graph/ops/matmul/matmul_ops.h"
-#include "graph/ops/toolbox/formula/formula_chain.h"
+#include "graph/ops/toolbox/machine/block_program.h"
 #include "graph/passes/fusion/fusion_view.h"
 
 namespace npumesh {
 namespace {
 
-// An Add, and what it does when it has to follow as a link of a chain.
+// An Add.
 struct ProductSum {
   NodeId add = kNoNode;
   int slot = -1;  // of what is added
-  ChainLink link;
 
   bool found() const { return add != kNoNode; }
 };
@@ -23,8 +22,46 @@ struct Tail {
   ProductSum bias;      // a vector
   ProductSum residual;  // a tensor like the product
   NodeId activation = kNoNode;
-  ChainLink activation_link;
   std::string_view why_not;  // with neither
+};
+
+// Writes what is computed from each element of a product: input 0 of the program.
+class TailWriter {
+ public:
+  TailWriter(const FusionView& view, const TensorType& product)
+      : view_(view), loop_(product.shape, LoopTarget::kBlocks), types_{product} {}
+
+  bool empty() const { return value_ < 0; }
+
+  // An operator that reads what was computed last, and in slot `added` the next input; -1: nothing
+  // else.
+  void Add(NodeId id, int added) {
+    const OpContext& op = view_.context(id);
+    std::vector<LoopValue> fed(static_cast<size_t>(op.slots()), value_);
+    std::vector<int> places(static_cast<size_t>(op.slots()), 0);
+    if (added >= 0) {
+      fed[static_cast<size_t>(added)] = -1;
+      places[static_cast<size_t>(added)] = static_cast<int>(types_.size());
+      types_.push_back(op.in(added));
+    }
+    loop_.Begin(op, op.out(0).shape, std::move(fed), std::move(places));
+    view_.op(id).loop(op, loop_);
+    value_ = loop_.result();
+  }
+
+  // nullopt: nothing was added.
+  std::optional<BlockProgram> Finish() {
+    if (empty()) return std::nullopt;
+    const TensorType product = types_[0];
+    loop_.Write(value_, product.dtype);
+    return BlocksOf(loop_.Finish(), std::move(types_), product);
+  }
+
+ private:
+  const FusionView& view_;
+  LoopBuilder loop_;
+  std::vector<TensorType> types_;  // of the inputs
+  LoopValue value_ = -1;
 };
 
 class MatMulFinder {
@@ -75,9 +112,7 @@ class MatMulFinder {
     }
     const NodeId next = Follower(end, product);
     if (view_.Is(next, {"Relu", "Gelu", "GeluV2", "FastGelu", "Swish", "Sigmoid", "Tanh"})) {
-      const std::optional<ChainLink> link = LinkOf(view_.op(next), view_.context(next));
-      if (link) tail.activation = next;
-      if (link) tail.activation_link = *link;
+      if (ComputesInBlocks(view_.op(next), view_.context(next))) tail.activation = next;
     }
     if (end == product && tail.activation == kNoNode) {
       tail.why_not = view_.OnlyReader(product) == kNoNode
@@ -91,9 +126,9 @@ class MatMulFinder {
   ProductSum SumAfter(NodeId id, NodeId product) const {
     const NodeId add = Follower(id, product);
     if (!view_.Is(add, {"Add", "AddV2"})) return {};
-    const std::optional<ChainLink> link = LinkOf(view_.op(add), view_.context(add));
+    if (!ComputesInBlocks(view_.op(add), view_.context(add))) return {};
     const int slot = view_.OtherSlot(add, id);
-    return link && slot >= 0 ? ProductSum{add, slot, *link} : ProductSum{};
+    return slot >= 0 ? ProductSum{add, slot} : ProductSum{};
   }
 
   // The only reader of a node, when its output has the type of the product.
@@ -145,14 +180,13 @@ class MatMulFinder {
     FusedStep step;
     step.inputs = view_.SlotValues(product);
     ProductSums sums;
-    std::vector<ChainLink> links;
-    std::vector<TensorType> types = {context.out(0)};  // of the product and the links' inputs
+    TailWriter writer(view_, context.out(0));
     const auto add = [&](const ProductSum& sum, bool by_product, int& slot) {
       if (!sum.found()) return;
       if (by_product) {
         slot = static_cast<int>(step.inputs.size());
       } else {
-        AddLink(sum, links, types);
+        writer.Add(sum.add, sum.slot);
       }
       step.inputs.emplace_back(*view_.SlotValue(sum.add, sum.slot));
     };
@@ -160,31 +194,13 @@ class MatMulFinder {
     const std::string_view bias = view_.op(product).product->bias;
     const bool has_bias = !bias.empty() && context.has(bias);
     add(tail.bias, plain && !has_bias, sums.bias);
-    add(tail.residual, plain && links.empty(), sums.residual);
-    if (tail.activation != kNoNode) {
-      links.push_back(tail.activation_link);
-      links.back().from = {PreviousOf(links)};
-    }
+    add(tail.residual, plain && writer.empty(), sums.residual);
+    if (tail.activation != kNoNode) writer.Add(tail.activation, -1);
     step.nodes = std::move(nodes);
-    step.make_kernel = [&context, sums, links = std::move(links), types = std::move(types)] {
-      return MakeProductAndTail(context, sums, links, types);
+    step.make_kernel = [&context, sums, after = writer.Finish()] {
+      return MakeProductAndTail(context, sums, after);
     };
     return step;
-  }
-
-  // Appends a sum to a chain that begins with the product.
-  void AddLink(const ProductSum& sum, std::vector<ChainLink>& links,
-               std::vector<TensorType>& types) const {
-    links.push_back(sum.link);
-    const int before = PreviousOf(links), added = static_cast<int>(types.size());
-    links.back().from = sum.slot == 0 ? std::vector{added, before} : std::vector{before, added};
-    types.push_back(Added(sum));
-  }
-
-  // What the last link reads of the one before it, as ChainLink::from: the product, if there is
-  // none.
-  static int PreviousOf(const std::vector<ChainLink>& links) {
-    return links.size() == 1 ? 0 : 1 - static_cast<int>(links.size());
   }
 
   FusionView& view_;

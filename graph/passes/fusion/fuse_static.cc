@@ -292,7 +292,7 @@ class RegionFinder {
     return region;
   }
 
-  // Operators that give the region separate rows, with the shape of whole rows there. Says of
+  // Operators that give the region its rows, with the shape of whole rows there. Says of
   // others why they are none.
   std::vector<std::pair<NodeId, Shape>> FeedersOf(const Region& region) {
     std::vector<std::pair<NodeId, Shape>> feeders;

@@ -383,10 +383,6 @@ class TextWriter {
     return text + ')';
   }
 
-  static bool HasTarget(LoopOp op) {
-    return op == LoopOp::kRound || op == LoopOp::kSaturate || op == LoopOp::kWrap;
-  }
-
   static int ParamsOf(LoopOp op) {
     switch (op) {
       case LoopOp::kExp:
@@ -394,6 +390,7 @@ class TextWriter {
         return 3;
       case LoopOp::kRootOfMeanOf:
         return 2;
+      case LoopOp::kScale:
       case LoopOp::kSwish:
       case LoopOp::kMeanOf:
         return 1;

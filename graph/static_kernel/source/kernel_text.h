@@ -19,7 +19,7 @@
 namespace npumesh {
 
 // Counts up with every change of what the generator writes; it stands in every key.
-inline constexpr int kGeneratorVersion = 7;
+inline constexpr int kGeneratorVersion = 8;
 
 // Floats that a kernel takes at a time: few, or many where it rounds long rows to 16 bits. More
 // than a vector has let the operations of several vectors overlap, because those of one wait for

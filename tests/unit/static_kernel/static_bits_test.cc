@@ -11,7 +11,8 @@ constexpr const char* kOfOne[] = {"Sqrt", "Rsqrt", "Exp",        "Expm1",    "Lo
                                   "Abs",  "Neg",   "Reciprocal", "Square",   "Sign", "Floor",
                                   "Ceil", "Erf",   "Sin",        "Cos",      "Relu", "Sigmoid",
                                   "Tanh", "Gelu",  "GeluV2",     "FastGelu", "Swish"};
-constexpr const char* kOfTwo[] = {"Add", "Sub", "Mul", "RealDiv", "Div", "Maximum", "Minimum"};
+constexpr const char* kOfTwo[] = {"Add", "Sub",     "Mul",     "RealDiv",
+                                  "Div", "Maximum", "Minimum", "FloorDiv"};
 constexpr const char* kCompare[] = {"Equal",     "NotEqual", "Less",
                                     "LessEqual", "Greater",  "GreaterEqual"};
 
@@ -206,6 +207,16 @@ TEST_F(StaticBitsTest, FormulasOnDouble) {
   }
   Out(g_.Op("Muls", {{"x", a}}, {{"value", AttrValue::Float(0.1f)}})), ++steps;
   Out(g_.Op("SelectV2", {{"condition", Two("Less", b, a)}, {"then", a}, {"else", b}})), ++steps;
+  ExpectSameBits(steps);
+}
+
+// Squares and cubes are no calls of the C library.
+TEST_F(StaticBitsTest, SimplePowers) {
+  int steps = 0;
+  for (const DataType dtype : kTypes) {
+    const Value x = In(Special({dtype, Shape({37, 29})}, 3));
+    for (const float exponent : {2.0f, 3.0f}) Out(Two("Pow", x, Scalar(exponent, dtype))), ++steps;
+  }
   ExpectSameBits(steps);
 }
 

@@ -27,14 +27,18 @@ class Operand {
   Operand(const TensorType& stored, DataType wanted, const Shape& order);
 
   // Prepares a run: a single element is converted and repeated once for all blocks.
-  void Start(const void* data, BlockBuffer& block) const;
+  // `room` has kBlockElements of the wanted type, aligned to 64 bytes.
+  void Start(const void* data, std::byte* room) const;
 
-  // Elements [begin, begin + count): in place, or in `block`.
-  const void* Block(const void* data, int64_t begin, size_t count, BlockBuffer& block) const;
+  // Elements [begin, begin + count): in place, or in `room`.
+  const void* Block(const void* data, int64_t begin, size_t count, std::byte* room) const;
 
- private:
+  // Blocks need no room.
+  bool in_place() const { return plan_.direct() && convert_ == nullptr; }
+  // Start fills the room for all blocks.
   bool fills_once() const { return plan_.scalar() && !plan_.direct(); }
 
+ private:
   BroadcastPlan plan_;
   size_t stored_width_, wanted_width_;
   ConvertFn convert_;  // null: already of the wanted type

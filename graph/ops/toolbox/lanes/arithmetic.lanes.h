@@ -72,6 +72,7 @@ NM_INLINE VF CeilOf(VF x) {
 NM_ONE(Neg, (VF)((VU)a ^ 0x80000000u))
 NM_ONE(Abs, Magnitude(a))
 NM_ONE(Square, a* a)
+NM_INLINE F Scale(F x, double factor) { return Mul(x, Set((float)factor)); }
 NM_ONE(Sqrt, Root(a))
 NM_ONE(Rsqrt, SetF(1) / Root(a))
 NM_ONE(Reciprocal, SetF(1) / a)

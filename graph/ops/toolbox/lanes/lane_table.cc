@@ -10,21 +10,12 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-// Clang has no macros for what the attribute of a target allows.
-#undef NM_BYTES
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-#define NM_BYTES 64
-#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-#define NM_BYTES 32
-#else
-#define NM_BYTES 16
-#endif
-#define NM_WIDTH 16
+// After Highway.
+#include "graph/ops/toolbox/lanes/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace npumesh {
 namespace HWY_NAMESPACE {
-#include "graph/ops/toolbox/lanes/all.lanes.h"
 
 // How lanes of a type lie in memory.
 template <class Lanes>
@@ -106,6 +97,7 @@ constexpr LaneRow kLanes[] = {
     NM_REALS_TWO(Mul), NM_WHOLE_TWO(Mul), NM_REALS_TWO(Max), NM_WHOLE_TWO(Max),
     NM_REALS_TWO(Min), NM_WHOLE_TWO(Min), NM_REALS_TWO(Div),
     NM_REALS_TWO(FloorDiv),
+    NM_ROW(Scale, kFloat, F(F, double)), NM_ROW(Scale, kDouble, D(D, double)), NM_ROW(ToOdd, kDouble, F(D)),
     NM_REALS_ONE(Neg), NM_WHOLE_ONE(Neg), NM_REALS_ONE(Abs), NM_WHOLE_ONE(Abs),
     NM_REALS_ONE(Square), NM_WHOLE_ONE(Square), NM_REALS_ONE(Sign), NM_WHOLE_ONE(Sign),
     NM_REALS_ONE(Relu), NM_WHOLE_ONE(Relu), NM_REALS_ONE(Sqrt), NM_REALS_ONE(Rsqrt),
@@ -135,7 +127,6 @@ LaneFn FindLanes(LoopOp op, LoopType type) {
 }  // namespace HWY_NAMESPACE
 }  // namespace npumesh
 HWY_AFTER_NAMESPACE();
-#undef NM_WIDTH
 
 #if HWY_ONCE
 namespace npumesh {

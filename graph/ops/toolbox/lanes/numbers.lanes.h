@@ -84,6 +84,7 @@ NM_TWO_OF(D, VD, kD, Add, a + b)
 NM_TWO_OF(D, VD, kD, Sub, a - b)
 NM_TWO_OF(D, VD, kD, Mul, a* b)
 NM_TWO_OF(D, VD, kD, Div, a / b)
+NM_INLINE D Scale(D x, double factor) { return Mul(x, SetWide(factor)); }
 NM_TWO_OF(D, VD, kD, Max, ((a >= b) | (a != a)) ? a : b)
 NM_TWO_OF(D, VD, kD, Min, ((a <= b) | (a != a)) ? a : b)
 NM_ONE_OF(D, VD, kD, Neg, Negative(a))

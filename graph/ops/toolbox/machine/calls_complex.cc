@@ -1,9 +1,9 @@
-// Formulas on complex64 and complex128. Products and quotients are computed in the next wider type
-// and rounded once, so that nothing overflows on the way.
+// Complex numbers: complex64 and complex128. Products and quotients are computed in the next wider
+// type and rounded once, so that nothing overflows on the way.
 #include <cmath>
 #include <complex>
 
-#include "graph/ops/toolbox/formula/formula_loops.h"
+#include "graph/ops/toolbox/machine/calls.h"
 
 namespace npumesh {
 namespace {
@@ -39,40 +39,45 @@ struct Of {
   }
 };
 
-template <typename T, typename WideT>
-constexpr FormulaRow kComplexRows[] = {
-    {Formula::kAdd, PairsOf<std::complex<T>>(std::plus<>())},
-    {Formula::kSub, PairsOf<std::complex<T>>(std::minus<>())},
-    {Formula::kMul, PairsOf<std::complex<T>>([](std::complex<T> a, std::complex<T> b) {
+template <LoopType kType, typename T, typename WideT>
+constexpr ElementCall kOfComplex[] = {
+    {LoopOp::kAdd, kType, PairsOf<std::complex<T>>(std::plus<>())},
+    {LoopOp::kSub, kType, PairsOf<std::complex<T>>(std::minus<>())},
+    {LoopOp::kMul, kType, PairsOf<std::complex<T>>([](std::complex<T> a, std::complex<T> b) {
        return Of<T, WideT>::Mul(a, b);
      })},
-    {Formula::kDiv, PairsOf<std::complex<T>>([](std::complex<T> a, std::complex<T> b) {
+    {LoopOp::kDiv, kType, PairsOf<std::complex<T>>([](std::complex<T> a, std::complex<T> b) {
        return Of<T, WideT>::Div(a, b);
      })},
-    {Formula::kEqual, PairsOf<std::complex<T>, uint8_t>(std::equal_to<>())},
-    {Formula::kNotEqual, PairsOf<std::complex<T>, uint8_t>(std::not_equal_to<>())},
-    {Formula::kScale, EachOf<std::complex<T>>([](std::complex<T> x, const FormulaParams& params) {
+    {LoopOp::kEqual, kType, PairsOf<std::complex<T>, uint8_t>(std::equal_to<>())},
+    {LoopOp::kNotEqual, kType, PairsOf<std::complex<T>, uint8_t>(std::not_equal_to<>())},
+    {LoopOp::kScale, kType,
+     EachOf<std::complex<T>>([](std::complex<T> x, const LaneParams& params) {
        const T factor = static_cast<T>(params[0]);
        return std::complex<T>(x.real() * factor, x.imag() * factor);
      })},
-    {Formula::kNeg, EachOf<std::complex<T>>(std::negate<>())},
-    {Formula::kReciprocal, EachOf<std::complex<T>>([](std::complex<T> x) {
+    {LoopOp::kNeg, kType, EachOf<std::complex<T>>(std::negate<>())},
+    {LoopOp::kReciprocal, kType, EachOf<std::complex<T>>([](std::complex<T> x) {
        return Of<T, WideT>::Div({1, 0}, x);
      })},
-    {Formula::kSquare,
+    {LoopOp::kSquare, kType,
      EachOf<std::complex<T>>([](std::complex<T> x) { return Of<T, WideT>::Mul(x, x); })},
-    {Formula::kAbs, EachOf<std::complex<T>, T>([](std::complex<T> x) {
+    {LoopOp::kAbs, kType, EachOf<std::complex<T>, T>([](std::complex<T> x) {
        return static_cast<T>(Of<T, WideT>::Magnitude(x));
      })},
-    {Formula::kSign,
+    {LoopOp::kSign, kType,
      EachOf<std::complex<T>>([](std::complex<T> x) { return Of<T, WideT>::Sign(x); })},
+};
+
+constexpr CallTable kComplexCalls[] = {
+    kOfComplex<LoopType::kComplex, float, double>,
+    kOfComplex<LoopType::kWideComplex, double, long double>,
 };
 
 }  // namespace
 
-BlockFn ComplexBlock(Formula formula, bool wide) {
-  return wide ? FindBlock(kComplexRows<double, long double>, formula)
-              : FindBlock(kComplexRows<float, double>, formula);
+std::span<const CallTable> ComplexCalls() {
+  return kComplexCalls;
 }
 
 }  // namespace npumesh
