@@ -9,7 +9,7 @@ namespace npumesh {
 PartChoice::PartChoice(const GraphAnalysis& graph, GroupProvider* groups)
     : graph_(graph),
       groups_(groups),
-      shared_(SharedParts(graph.options())),
+      shared_(StaticPartsOf(graph.options())),
       chooses_(shared_ != nullptr && !shared_->chosen()) {}
 
 Status PartChoice::FindStaticOperators() {

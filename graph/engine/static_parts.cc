@@ -94,13 +94,13 @@ bool Holds(const std::vector<NodeId>& nodes, const std::vector<NodeId>& some) {
 
 }  // namespace
 
-StaticParts* SharedParts(const CompileOptions& options) {
+StaticParts* StaticPartsOf(const CompileOptions& options) {
   const bool shares = options.static_parts != nullptr && options.static_parts->lower_limit() >= 0;
   return shares ? options.static_parts : nullptr;
 }
 
 const InferenceMemory* FoundBefore(const CompileOptions& options) {
-  StaticParts* const shared = SharedParts(options);
+  StaticParts* const shared = StaticPartsOf(options);
   return shared != nullptr && shared->chosen() ? &shared->memory() : nullptr;
 }
 

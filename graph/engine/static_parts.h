@@ -92,7 +92,7 @@ class StaticParts {
 
 // The parts that a compilation with these options shares with others of the graph; null: it shares
 // none.
-StaticParts* SharedParts(const CompileOptions& options);
+StaticParts* StaticPartsOf(const CompileOptions& options);
 
 // What the first of these compilations found; null: this is the first, or nothing is shared.
 const InferenceMemory* FoundBefore(const CompileOptions& options);
