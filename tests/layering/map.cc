@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMap = "docs/architecture.md";
 constexpr std::string_view kIndex = "docs/README.md";
-constexpr std::array<std::string_view, 4> kFloors = {"runtime", "collectives", "graph", "launch"};
+constexpr std::array<std::string_view, 4> kMappedFloors = {"runtime", "collectives", "graph",
+                                                           "launch"};
 
 std::string ContentOf(const fs::path& path) {
   std::ifstream file(path);
@@ -43,7 +44,7 @@ std::vector<Violation> RoomsWithoutName(const fs::path& root) {
   const std::string map = ContentOf(root / kMap);
   std::vector<Violation> found;
   if (map.empty()) return found;
-  for (const std::string_view floor : kFloors) {
+  for (const std::string_view floor : kMappedFloors) {
     if (!fs::is_directory(root / floor)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root / floor)) {
       if (entry.path().filename() != "CMakeLists.txt") continue;
