@@ -12,6 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/rank_list.h"
 #include "runtime/base/shared_library.h"
+#include "runtime/world/come_back.h"
 
 namespace npumesh {
 namespace {
@@ -84,17 +85,17 @@ Result<std::unique_ptr<Communicator>> Communicator::Create(World& world, DeviceM
       options.algo
           ? Selection::Parse(*options.algo, fmt::format("algorithm of group {}", name), rows)
           : Selection::Parse(world.env().hccl_algo, "HCCL_ALGO", rows));
-  auto impl = std::unique_ptr<Impl>(new Impl{world, memory, std::move(name), world_ranks});
+  auto impl = std::unique_ptr<Impl>(new Impl{world, memory, std::move(name), world_ranks, options});
   impl->rank = static_cast<int>(me - world_ranks.begin());
   impl->tag = TagOf(impl->name, world_ranks);
   impl->tables = std::move(tables);
   impl->selection = std::move(selection);
-  impl->Furnish(options);
+  impl->Furnish();
   if (!options.meets_late) NPUMESH_RETURN_IF_ERROR(impl->Found());
   return std::unique_ptr<Communicator>(new Communicator(std::move(impl)));
 }
 
-void Communicator::Impl::Furnish(const CommunicatorOptions& options) {
+void Communicator::Impl::Furnish() {
   meeting = Meeting::Of(world, name, world_ranks);
   if (!options.contract) meeting->StopComparing();
   run_ahead = options.run_ahead;
@@ -111,7 +112,35 @@ void Communicator::Impl::OpenLogbook() {
   logbook = std::make_unique<Logbook>(world, name, world_ranks);
 }
 
+Status Communicator::Impl::Ready() {
+  NPUMESH_RETURN_IF_ERROR(ComeBack(world));
+  if (!meets_anew) return broken;
+  meets_anew = false;
+  broken = Status();
+  met = false;
+  hierarchy.reset();
+  lanes.clear();
+  logbook.reset();
+  calls = CallCache();
+  Furnish();
+  return Status();
+}
+
+// A group of a session leaves it to the session, whose other groups fail with it.
+void Communicator::Impl::FailTogether(const Status& why) {
+  if (options.meets_late) return;
+  std::vector<CommonCall> common;
+  const uint64_t mark = GroupHash(name, world_ranks, totals.calls + 1);
+  for (const int member : world_ranks) {
+    if (member != world.rank()) common.push_back({member, mark});
+  }
+  if (!npumesh::FailTogether(world, why, common)) return;
+  BeginGroupEra(world, name, world_ranks);
+  meets_anew = true;
+}
+
 Status Communicator::Impl::Found() {
+  NPUMESH_RETURN_IF_ERROR(ComeBack(world));
   OpenLogbook();
   logbook->Creating();
   const Status status =
@@ -130,6 +159,16 @@ Status Communicator::Impl::Meet(const std::string& what, std::chrono::seconds li
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Communicator::~Communicator() = default;
+
+void Communicator::FailNext(const Status& why) {
+  if (!impl_->broken.ok() && !impl_->meets_anew) return;  // no member waits any more
+  impl_->totals.calls += 1;
+  impl_->FailTogether(why);
+}
+
+void Communicator::MeetAnew() {
+  impl_->meets_anew = true;
+}
 
 Status Communicator::Close() {
   return impl_->meeting->Close();
@@ -153,7 +192,7 @@ Communicator::Totals Communicator::totals() const {
 
 Status Communicator::Impl::Run(const Call& call, std::string_view node,
                                const std::string& complaint) {
-  NPUMESH_RETURN_IF_ERROR(broken);
+  NPUMESH_RETURN_IF_ERROR(Ready());
   if (logbook == nullptr) {
     OpenLogbook();
     logbook->Created();
@@ -169,11 +208,23 @@ Status Communicator::Impl::Run(const Call& call, std::string_view node,
                   .bytes = prepared.sent_bytes,
                   .algorithm = prepared.algorithm->name},
                  prepared.announcement.serial);
+  under_way = false;
   broken = Perform(prepared);
   logbook->Leave(broken);
   totals.calls += 1;
   if (broken.ok()) totals.bytes += prepared.sent_bytes;
+  if (broken.ok()) return broken;
+  if (under_way) {
+    totals.torn += 1;
+  } else if (SetBackOther()) {
+    FailTogether(broken);
+  }
   return broken;
+}
+
+bool Communicator::Impl::SetBackOther() const {
+  return std::any_of(world_ranks.begin(), world_ranks.end(),
+                     [this](int member) { return !world.board().setbacks().Of(member).ok(); });
 }
 
 const PreparedCall& Communicator::Impl::Prepare(const Call& call, std::string_view node,
@@ -234,6 +285,7 @@ Status Communicator::Impl::Perform(const PreparedCall& prepared) {
       prepared.announcement,
       {prepared.send_offset, prepared.recv_offset, call.send_bytes, call.send_at, call.recv_bytes},
       prepared.eager));
+  under_way = true;
   logbook->Arrived();
   if (algorithm.meets_in_nodes) NPUMESH_RETURN_IF_ERROR(MeetInNode(prepared));
   RunningCall running{*this, prepared, {}};

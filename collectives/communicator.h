@@ -150,8 +150,16 @@ class Communicator {
   struct Totals {
     uint64_t calls = 0;
     uint64_t bytes = 0;  // bytes sent by this rank's buffers
+    uint64_t torn = 0;   // failed when data were under way: others may still touch them
   };
   Totals totals() const;
+
+  // This rank fails in the next call, in which the others wait: on all of them it fails for this
+  // reason, and all go on with the call after it (FailTogether). Local but for ComeBack.
+  void FailNext(const Status& why);
+  // The members have failed together in a call of something else that uses this group: they meet
+  // anew in its next call. Local, and all members say so.
+  void MeetAnew();
 
  private:
   struct Impl;

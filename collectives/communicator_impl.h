@@ -38,6 +38,7 @@ struct Communicator::Impl {
   DeviceMemory& memory;
   std::string name;
   std::vector<int> world_ranks;
+  CommunicatorOptions options;
   int rank = 0;
   int tag = 0;  // first of kTagsOfGroup
   std::shared_ptr<const AlgorithmTables> tables;
@@ -49,7 +50,9 @@ struct Communicator::Impl {
   bool run_ahead = false;
   std::unique_ptr<Hierarchy> hierarchy;                         // null in one node
   std::map<std::pair<int, bool>, std::unique_ptr<Lane>> lanes;  // by peer and "sends"
-  Status broken;  // the first error; everything after it fails with it
+  Status broken;            // the first error; everything after it fails with it
+  bool under_way = false;   // the members have met in the last call
+  bool meets_anew = false;  // with the next call, which `broken` does not keep from it
   Totals totals;
   CallCache calls;
   uint64_t prepared = 0;  // calls so far; numbers them
@@ -57,7 +60,12 @@ struct Communicator::Impl {
   int size() const { return static_cast<int>(world_ranks.size()); }
 
   // Prepares the meetings. Local.
-  void Furnish(const CommunicatorOptions& options);
+  void Furnish();
+  // What stands before each call: the rank has come back from a setback, and the group is whole.
+  // Collective only after a setback.
+  Status Ready();
+  // The call that just failed has failed on this rank before the members met.
+  void FailTogether(const Status& why);
   // Meets the members before any call. Collective; every wait has its limit.
   Status Found();
   // Collective. `complaint`: why this rank cannot take part, as far as its caller knows.
@@ -68,6 +76,8 @@ struct Communicator::Impl {
  private:
   struct RunningCall;
 
+  // A setback of another member, which concerns this rank, lasts.
+  bool SetBackOther() const;
   // Opens the logbook, which numbers the group by the order in which groups meet.
   void OpenLogbook();
   // As Meeting::Meet, of all meetings of the group.

@@ -52,9 +52,10 @@ Status Communicator::BatchSendRecv(std::span<const SendRecvItem> items, std::str
 }
 
 Status Communicator::Impl::RunMessages(std::span<const SendRecvItem> items, std::string_view node) {
-  NPUMESH_RETURN_IF_ERROR(broken);
+  NPUMESH_RETURN_IF_ERROR(Ready());
   broken = PerformMessages(items, node);
   totals.calls += 1;
+  if (!broken.ok()) totals.torn += 1;
   for (const SendRecvItem& item : items) {
     if (broken.ok() && item.sends) totals.bytes += *BytesOf(item.dtype, item.count);
   }

@@ -26,7 +26,6 @@ int64_t RoughlyNow() {
 // Equal on all members, who make groups of equal name and members in the same order. Not the number
 // under which they meet: that one they count separately.
 uint64_t GroupNumber(World& world, const std::string& name, const std::vector<int>& world_ranks) {
-  constexpr uint64_t kLogbookPurpose = 0x6c6f67626f6f6b00u;
   return NumberGroup(world, name, world_ranks, kLogbookPurpose);
 }
 

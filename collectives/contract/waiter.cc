@@ -104,6 +104,12 @@ uint64_t NumberGroup(World& world, const std::string& name, const std::vector<in
   return number == 0 ? 1 : number;
 }
 
+void BeginGroupEra(World& world, const std::string& name, const std::vector<int>& world_ranks) {
+  for (const uint64_t purpose : {kMeetingPurpose, kLogbookPurpose}) {
+    world.BeginEra(GroupHash(name, world_ranks, purpose));
+  }
+}
+
 uint64_t MeetingKey(World& world, const std::string& name, const std::vector<int>& world_ranks) {
   return NumberGroup(world, name, world_ranks, kMeetingPurpose);
 }

@@ -109,6 +109,7 @@ Status Waiter::ForAll(What what, std::chrono::seconds limit, Here here, Cpu cpu)
 }
 
 inline constexpr uint64_t kMeetingPurpose = 0xcbf29ce484222325u;
+inline constexpr uint64_t kLogbookPurpose = 0x6c6f67626f6f6b00u;
 
 // Equal on all members of a group; the same for groups of equal name and members. Numbers made for
 // different purposes have nothing to do with each other. Local.
@@ -119,6 +120,10 @@ uint64_t GroupHash(const std::string& name, const std::vector<int>& world_ranks,
 // who make them in the same order. Never 0.
 uint64_t NumberGroup(World& world, const std::string& name, const std::vector<int>& world_ranks,
                      uint64_t purpose);
+
+// After a call in which the members failed together: groups of this name and members are counted
+// anew, also those that only some of the members had begun to make. Local.
+void BeginGroupEra(World& world, const std::string& name, const std::vector<int>& world_ranks);
 
 // The number under which the members of a group find each other; counts groups of equal name and
 // members. Never 0.

@@ -53,7 +53,7 @@ Status Reserve(npumesh_group& group, uint64_t bytes, npumesh_group::Buffer& buff
   buffer = npumesh_group::Buffer();
   const Result<void*> address = memory.Allocate(bytes);
   if (!address.ok()) {
-    group.world->world->board().PublishFailure(address.status());  // the others would wait
+    group.communicator->FailNext(address.status());  // the others would wait
     return address.status();
   }
   buffer = {*address, bytes};

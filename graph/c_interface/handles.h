@@ -30,7 +30,6 @@ struct npumesh_session {
   npumesh_world* world = nullptr;
   std::shared_ptr<const npumesh::OpRegistry> registry;  // with stand-ins; null: the built-in one
   std::unique_ptr<npumesh::Session> session;
-  bool communicates = false;
   // By output: "node:port", and what is known of its type now.
   std::vector<std::string> output_names;
   std::vector<npumesh::TensorType> output_types;

@@ -99,7 +99,6 @@ Status Load(npumesh_world& world, const ModelSource& source, const npumesh_optio
   made->world = &world;
   if (pairs.stand_ins) made->registry = RegistryWithStandIns(model);
   pairs.session.registry = made->registry ? made->registry.get() : &BuiltinOps();
-  made->communicates = !GroupsOf(model, *pairs.session.registry).empty();
   const NpuBackend backend = [&pairs](World& ranks, DeviceMemory& memory, Model loaded) {
     return Session::Create(ranks, memory, std::move(loaded), pairs.session);
   };
@@ -170,8 +169,7 @@ Status DescribeOutput(npumesh_session& session, size_t position, npumesh_port& p
 
 // Errors that only this rank sees are said to the others, which would wait for it.
 Status Publish(npumesh_session& session, const Status& status) {
-  if (!status.ok() && session.communicates) session.world->world->board().PublishFailure(status);
-  return status;
+  return status.ok() ? status : session.session->Fail(status);
 }
 
 Status Prepare(npumesh_session& session, const npumesh_tensor* inputs, size_t count) {

@@ -26,7 +26,7 @@ DumpPlace NextDumpPlace(World& world) {
   place.world_size = world.size();
   place.rank = world.rank();
   place.device_id = world.local_rank();
-  place.model_id = world.NextOrdinal(kDumpOrdinals) + 1;
+  place.model_id = static_cast<uint32_t>(world.NextOrdinal(kDumpOrdinals) + 1);
   place.time = TimeFolderName(world.start_time());
   return place;
 }

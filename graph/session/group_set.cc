@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "collectives/contract/waiter.h"
+
 namespace npumesh {
 
 GroupSet::GroupSet(World& world, DeviceMemory& memory, GroupTable table)
@@ -35,12 +37,22 @@ Result<Communicator*> GroupSet::Group(const std::string& group) {
   return communicators_.emplace(name, std::move(communicator)).first->second.get();
 }
 
+void GroupSet::MeetAnew(const std::vector<std::string>& groups) {
+  for (const std::string& group : groups) {
+    const std::string name = group.empty() ? std::string(kWorldGroup) : group;
+    const Result<Members> members = MembersOf(name);
+    if (members.ok()) BeginGroupEra(world_, name, members->world_ranks);
+  }
+  for (const auto& [name, communicator] : communicators_) communicator->MeetAnew();
+}
+
 Communicator::Totals GroupSet::totals() const {
   Communicator::Totals sum;
   for (const auto& [name, communicator] : communicators_) {
     const Communicator::Totals totals = communicator->totals();
     sum.calls += totals.calls;
     sum.bytes += totals.bytes;
+    sum.torn += totals.torn;
   }
   return sum;
 }

@@ -27,6 +27,9 @@ class GroupSet final : public GroupProvider {
   // for the others only where its graph says so. kInvalidArgument when this rank is no member.
   Result<Communicator*> Group(const std::string& group) override;
   Result<Members> MembersOf(const std::string& group) override;
+  // The members of these groups have failed together in a call of this rank's session: the groups
+  // are made anew (Communicator::MeetAnew, BeginGroupEra). Names that mean no group count nothing.
+  void MeetAnew(const std::vector<std::string>& groups);
   // Sum over all communicators.
   Communicator::Totals totals() const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "graph/config/validation.h"
 #include "graph/dump/fx_summary.h"
@@ -13,7 +14,9 @@
 #include "graph/session/prepare_model.h"
 #include "runtime/base/advice.h"
 #include "runtime/base/log.h"
+#include "runtime/base/rank_list.h"
 #include "runtime/base/thread.h"
+#include "runtime/world/come_back.h"
 
 namespace npumesh {
 namespace {
@@ -73,6 +76,7 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
   NPUMESH_RETURN_IF_ERROR(PrepareModel(session->model_, session->options_, *session->registry_));
   session->GuardEdges();
   session->group_names_ = GroupsOf(session->model_, *session->registry_);
+  session->NumberAmongPeers();
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->ChoosePrecision()));
   NPUMESH_RETURN_IF_ERROR(session->Publish(session->Check()));
   session->tensor_dump_ =
@@ -230,13 +234,18 @@ auto Session::Profiled(StepObserver* observer, Body body) {
   return result;
 }
 
+void Session::EndRun() {
+  ++stats_.runs;
+  ++calls_;
+}
+
 Result<std::vector<Tensor>> Session::Run(const std::vector<Tensor>& inputs,
                                          StepObserver* observer) {
   const auto run = [&](StepObserver* all) -> Result<std::vector<Tensor>> {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, Ready(CopiedInputs(inputs)));
     NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
                              program_->Run(operands, all, stats_.runs));
-    ++stats_.runs;
+    EndRun();
     return outputs;
   };
   Result<std::vector<Tensor>> outputs = Profiled(observer, run);
@@ -248,7 +257,7 @@ Status Session::RunInto(const std::vector<PlanOperand>& inputs, const PlaceOutpu
   const auto run = [&](StepObserver* dump) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, Ready(inputs));
     NPUMESH_RETURN_IF_ERROR(program_->RunInto(operands, place, dump, stats_.runs));
-    ++stats_.runs;
+    EndRun();
     return Status();
   };
   return Publish(Profiled(nullptr, run));
@@ -413,7 +422,40 @@ Result<Tensor> Session::ReadRef(int position) const {
 }
 
 Status Session::Publish(const Status& status) {
-  if (!status.ok() && !group_names_.empty()) world_.board().PublishFailure(status);
+  return status.ok() ? status : Fail(status);
+}
+
+// A rank that knows less of the groups than the others may still be waited for by any of them.
+std::set<int> Session::Peers() {
+  std::set<int> peers;
+  for (const std::string& group : group_names_) {
+    const Result<GroupProvider::Members> members = groups_->MembersOf(group);
+    const std::vector<int> ranks = members.ok() ? members->world_ranks : AllRanks(world_.size());
+    peers.insert(ranks.begin(), ranks.end());
+  }
+  peers.erase(world_.rank());
+  return peers;
+}
+
+void Session::NumberAmongPeers() {
+  constexpr uint64_t kSessionOrdinals = 0x73657373696f6e00u;
+  for (const int peer : Peers()) {
+    numbers_[peer] = world_.NextOrdinal(kSessionOrdinals + static_cast<uint64_t>(peer)) + 1;
+  }
+}
+
+Status Session::Fail(const Status& status) {
+  if (group_names_.empty()) return status;
+  const uint64_t torn = groups_->totals().torn;
+  const bool is_final = std::exchange(torn_, torn) != torn;
+  std::vector<CommonCall> common;
+  for (const auto& [peer, number] : numbers_) common.push_back({peer, number << 32 | calls_});
+  ++calls_;
+  if (is_final) {
+    world_.board().PublishFailure(status);
+  } else if (FailTogether(world_, status, common)) {
+    groups_->MeetAnew(group_names_);
+  }
   return status;
 }
 

@@ -7,8 +7,10 @@
 #ifndef NPUMESH_GRAPH_SESSION_SESSION_H_
 #define NPUMESH_GRAPH_SESSION_SESSION_H_
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -105,8 +107,7 @@ class Session {
   // parameter is taken from the first run, which keeps its tensor; later it is empty or the same.
   // `observer`, which may be null, sees each step; its iterations count the runs of this session.
   // Errors: kInvalidArgument names the input, expected and seen; run-time errors name the operator.
-  // If the graph communicates, an error is published (Board::PublishFailure), so that no rank waits
-  // for this one.
+  // If the graph communicates, an error is published, so that no rank waits for this one (Fail).
   Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
                                   StepObserver* observer = nullptr);
 
@@ -150,6 +151,12 @@ class Session {
   // which is empty when nothing is dumped. The destructor does the same.
   DumpReport FinishDump();
 
+  // This rank fails in the session's next call, or has just failed in it. If the graph
+  // communicates, the others hear of it, and fail in the same call with its reason; all can go on
+  // with the next one, of this session or another (FailTogether). A failure in the middle of a
+  // collective is final (Board::PublishFailure). Returns `status`. Local but for ComeBack.
+  Status Fail(const Status& status);
+
   const SessionStats& stats() const { return stats_; }
   // Null when the options ask for none.
   const StaticKernelStats* static_kernel_stats() const {
@@ -175,6 +182,8 @@ class Session {
   // What a run does before and after the program.
   template <typename Body>
   auto Profiled(StepObserver* observer, Body body);
+  // A run has gone well.
+  void EndRun();
   // The operands of the program for these inputs, with everything in place that it needs.
   Result<std::vector<PlanOperand>> Ready(const std::vector<PlanOperand>& inputs);
   Result<const CompiledModel*> PrepareProgram(const std::vector<PlanOperand>& inputs);
@@ -191,8 +200,12 @@ class Session {
   void TakeStats();
   // INFO, when there is something new.
   void TellTuning();
-  // Says on the board that this rank fails, if others may wait for it.
+  // Fail, unless it is OK.
   Status Publish(const Status& status);
+  // Numbers the session among those that this rank has in common with each other rank.
+  void NumberAmongPeers();
+  // The ranks with which the graph may communicate.
+  std::set<int> Peers();
 
   World& world_;
   DeviceMemory& memory_;
@@ -206,6 +219,9 @@ class Session {
   FrozenInputs frozen_;
   std::vector<std::string> group_names_;  // that the graph's collectives use
   std::unique_ptr<GroupSet> groups_;
+  std::map<int, uint64_t> numbers_;  // of this session, by the rank it is shared with
+  uint64_t calls_ = 0;               // runs, and calls that failed before one
+  uint64_t torn_ = 0;                // Totals::torn after the last failure
   GraphDump graph_dump_;
   std::unique_ptr<TensorDump> tensor_dump_;  // null: nothing is dumped
   // Null: the graph has no operator of a library, a guard of the caller checks all memory, or

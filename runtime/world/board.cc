@@ -15,7 +15,8 @@ namespace {
 
 enum BoardState : uint32_t { kStarting = 0, kRunning = 1, kFailed = 2, kLeaving = 3 };
 
-// A rank's part of the segment: its page, its position lines, its StandingPage, its shared area.
+// A rank's part of the segment: its page, its position lines, its StandingPage, its shared area,
+// its setbacks.
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kLinesBytes = Board::kPositionLines * sizeof(PositionLine);
 constexpr uint64_t kBoardBytes = kPageBytes + kLinesBytes + kPageBytes;
@@ -24,7 +25,7 @@ static_assert(kLinesBytes % kPageBytes == 0 && sizeof(StandingPage) <= kPageByte
 }  // namespace
 
 struct Board::Page {
-  static constexpr uint32_t kLayout = 3;
+  static constexpr uint32_t kLayout = 4;
   static constexpr size_t kTextBytes = 2048;
 
   uint32_t layout;  // kLayout; a peer built from other sources says something else
@@ -39,12 +40,15 @@ struct Board::Page {
 
 Result<std::unique_ptr<Board>> Board::Share(Transport& transport) {
   NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<NodeSegment> segment,
-                           transport.Share("board", kBoardBytes + kSharedAreaBytes));
+                           transport.Share("board", kBoardBytes + kSharedAreaBytes +
+                                                        Setbacks::BytesFor(transport.size())));
   return std::unique_ptr<Board>(new Board(transport, std::move(segment)));
 }
 
 Board::Board(Transport& transport, std::unique_ptr<NodeSegment> segment)
-    : transport_(transport), segment_(std::move(segment)) {
+    : transport_(transport),
+      segment_(std::move(segment)),
+      setbacks_(transport_, *segment_, kBoardBytes + kSharedAreaBytes) {
   static_assert(sizeof(Page) <= kPageBytes);
   static_assert(std::atomic<uint32_t>::is_always_lock_free);
   Page* mine = page(transport_.rank());
@@ -91,7 +95,7 @@ void Board::PublishFailure(const Status& status) {
   mine->state.store(kFailed, std::memory_order_release);
 }
 
-Status Board::CheckPeer(int world_rank) const {
+Status Board::CheckLost(int world_rank) const {
   const Page* peer = page(world_rank);
   if (peer == nullptr || world_rank == transport_.rank()) return Status();
   if (peer->state.load(std::memory_order_acquire) == kFailed) {
@@ -106,12 +110,24 @@ Status Board::CheckPeer(int world_rank) const {
   return Status();
 }
 
+Status Board::CheckPeer(int world_rank) const {
+  const Status lost = CheckLost(world_rank);
+  if (lost.ok()) return setbacks_.Of(world_rank);
+  if (Failed(world_rank)) return lost;
+  const Status reason = setbacks_.Of(world_rank);  // why it has ended
+  return reason.ok() ? lost : reason;
+}
+
+bool Board::Failed(int world_rank) const {
+  return page(world_rank)->state.load(std::memory_order_acquire) == kFailed;
+}
+
 Status Board::CheckPeers(const std::vector<int>& world_ranks) const {
   Status gone;
   for (int peer : world_ranks) {
     const Status status = CheckPeer(peer);
     if (status.ok()) continue;
-    if (page(peer)->state.load(std::memory_order_acquire) == kFailed) return status;
+    if (Failed(peer) || !setbacks_.Of(peer).ok()) return status;
     if (gone.ok()) gone = status;
   }
   return gone;

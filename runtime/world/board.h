@@ -15,6 +15,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/world/position.h"
+#include "runtime/world/setbacks.h"
 #include "runtime/world/standing_page.h"
 #include "runtime/world/transport.h"
 
@@ -49,7 +50,14 @@ class Board {
 
   // kPeerLost naming rank and reason when `world_rank` is dead or has published a failure; else OK.
   // Ranks of other nodes: OK (only messages tell).
+  Status CheckLost(int world_rank) const;
+
+  // CheckLost, and the same for a rank with a setback that concerns this one and lasts.
   Status CheckPeer(int world_rank) const;
+
+  // Failures after which ranks go on together.
+  Setbacks& setbacks() { return setbacks_; }
+  const Setbacks& setbacks() const { return setbacks_; }
 
   // CheckPeer over several ranks; the first failure, preferring a published reason over a death
   // that may be its consequence.
@@ -73,10 +81,13 @@ class Board {
   struct Page;
   Board(Transport& transport, std::unique_ptr<NodeSegment> segment);
   Page* page(int world_rank) const;
+  // It has published a failure. REQUIRES: it is of this node.
+  bool Failed(int world_rank) const;
   PositionLine* position_lines(int world_rank) const;
 
   Transport& transport_;
   const std::unique_ptr<NodeSegment> segment_;
+  Setbacks setbacks_;
 };
 
 }  // namespace npumesh

@@ -143,7 +143,8 @@ Gathering::~Gathering() {
 
 Result<std::unique_ptr<Gathering>> Gathering::Create(World& world, uint32_t key) {
   // Ranks that gather again with the same key count alike.
-  const uint32_t again = key + 0x9e3779b9u * (world.size() == 1 ? 0 : world.NextOrdinal(key));
+  const uint32_t again =
+      key + 0x9e3779b9u * static_cast<uint32_t>(world.size() == 1 ? 0 : world.NextOrdinal(key));
   std::unique_ptr<Gathering> gathering(new Gathering(world, NumberOf(again)));
   if (world.size() == 1) return gathering;
   const std::vector<int> everyone = AllRanks(world.size());

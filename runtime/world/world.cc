@@ -129,9 +129,16 @@ WorldCompanion* World::Keep(const std::string& name,
   return it->second.get();
 }
 
-uint32_t World::NextOrdinal(uint64_t key) {
+uint64_t World::NextOrdinal(uint64_t key) {
   std::lock_guard lock(ordinals_mutex_);
   return ordinals_[key]++;
+}
+
+void World::BeginEra(uint64_t key) {
+  constexpr int kEraBits = 32;
+  std::lock_guard lock(ordinals_mutex_);
+  uint64_t& next = ordinals_[key];
+  next = ((next >> kEraBits) + 1) << kEraBits;
 }
 
 Status World::Shutdown() {

@@ -78,9 +78,12 @@ class World {
   WorldCompanion* Keep(const std::string& name,
                        const std::function<std::unique_ptr<WorldCompanion>()>& make);
 
-  // How often this was asked with `key` before. Ranks that make things in the same order number
-  // them alike. Any thread.
-  uint32_t NextOrdinal(uint64_t key);
+  // How often this was asked with `key` before, in this era. Ranks that make things in the same
+  // order number them alike. Any thread.
+  uint64_t NextOrdinal(uint64_t key);
+  // After ranks have failed together they may have asked differently often: their ordinals of `key`
+  // start anew, with numbers that no era before has had. Any thread.
+  void BeginEra(uint64_t key);
 
   // Collective over all ranks: the orderly end, also after an error that all ranks know of. Waits
   // for the others at most `kFarewell`; a peer that is dead or does not come makes it a local end.
@@ -105,7 +108,7 @@ class World {
   int local_rank_ = 0;
   std::vector<int> local_ranks_;
   std::mutex ordinals_mutex_;
-  std::map<uint64_t, uint32_t> ordinals_;
+  std::map<uint64_t, uint64_t> ordinals_;
   std::mutex companions_mutex_;
   std::map<std::string, std::unique_ptr<WorldCompanion>> companions_;
   bool shut_down_ = false;

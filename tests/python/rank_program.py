@@ -143,6 +143,37 @@ def graph(world):
         must(session.stats.input_bytes_copied == before, "memory of alloc was copied")
 
 
+def sum_of(world, shape, other=None):
+    """A graph that sums x over all ranks, and then adds a tensor of shape `other`."""
+    model = AirText("sum")
+    x = model.data("x", "int32", shape)
+    total = model.op("HcomAllReduce", {"x": x}, "int32", shape,
+                     {"reduction": "sum", "group": "hccl_world_group"})
+    if other:
+        total = model.op("Add", {"x1": total, "x2": model.data("y", "int32", other)}, "int32", shape)
+    model.output(total)
+    return world.load(model.text())
+
+
+def failed_graphs(world):
+    rank, size = world.rank, world.size
+    for step in range(6):
+        # On all ranks, then on one rank while the others wait for it.
+        fails = step % 2 == 0 or rank == step % size
+        try:
+            with sum_of(world, (4,), (3,) if fails else (4,)) as session:
+                numbers = np.ones(4, np.int32)
+                session.run(numbers, np.ones(3, np.int32) if fails else numbers)
+            raise AssertionError("this was to fail")
+        except npumesh.NpumeshError as error:
+            must("Add" in str(error), str(error))
+            must(fails or "rank" in str(error), str(error))
+        with sum_of(world, (2,)) as session:
+            got = session.run(np.array([step, rank], np.int32))[0]
+            same(got, np.array([step * size, sum(range(size))], np.int32))
+        same(world.all.all_reduce(np.int32([step])), np.int32([step * size]))
+
+
 def mismatch(world):
     try:
         world.all.all_reduce(np.zeros(4 + world.rank, np.float32))

@@ -38,6 +38,11 @@ class Ranks(unittest.TestCase):
     def test_a_graph_that_communicates(self):
         self.assertEqual(self.start(2, "graph").count("good"), 2)
 
+    def test_a_failed_graph_does_not_fail_the_next(self):
+        for size in (2, 4):
+            with self.subTest(size=size):
+                self.assertEqual(self.start(size, "failed_graphs").count("good"), size)
+
     def test_ranks_that_differ_read_the_same_words(self):
         said = {line.partition("saw: ")[2] for line in self.start(2, "mismatch").splitlines()
                 if "saw: " in line}

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "runtime/world/come_back.h"
 #include "tests/ranks/run_ranks.h"
 
 namespace npumesh {
@@ -117,6 +118,54 @@ TEST(World, PublishedFailureReachesPeers) {
     }
     return world.Shutdown();
   }));
+}
+
+// A reason of any length, cut where the page ends; each is over after both have come back from it.
+TEST(Setbacks, AreReadByThoseThatTheyConcern) {
+  for (const size_t length : {0, 1, 7, 8, 2047, 2048, 5000}) {
+    const std::string text(length, 'x');
+    ExpectAllOk(RunRanks(3, TestEnv(), [&](World& world) -> Status {
+      Setbacks& setbacks = world.board().setbacks();
+      for (uint64_t call = 1; world.rank() < 2 && call <= 3; ++call) {
+        const int peer = 1 - world.rank();
+        EXPECT_TRUE(FailTogether(world, Error(Code::kIo, "{}", text), {{peer, call}}));
+        EXPECT_TRUE(setbacks.lasting());
+        while (!setbacks.Awaited().empty()) std::this_thread::yield();
+        const Status told = world.board().CheckPeer(peer);
+        EXPECT_EQ(told.code(), Code::kPeerLost);
+        EXPECT_EQ(told.message(), fmt::format("rank {} failed: {}", peer, text.substr(0, 2048)));
+        EXPECT_TRUE(world.board().CheckLost(peer).ok());
+        NPUMESH_RETURN_IF_ERROR(ComeBack(world));
+        EXPECT_FALSE(setbacks.lasting());
+      }
+      EXPECT_TRUE(world.board().CheckPeers({0, 1}).ok());
+      return world.Shutdown();
+    }));
+  }
+}
+
+TEST(Setbacks, AreFailuresWhereARankWouldNotSeeThem) {
+  const auto on_nodes = [](World& world) {
+    EXPECT_FALSE(FailTogether(world, Error(Code::kIo, "no"), {{1 - world.rank(), 1}}));
+    EXPECT_FALSE(world.board().setbacks().lasting());
+    return ComeBack(world);
+  };
+  ExpectAllOk(RunRanks(2, TestEnv(), on_nodes, {1, 1}));
+}
+
+TEST(Setbacks, OfDifferentCallsAreFinal) {
+  for (const Status& status : RunRanks(2, TestEnv(), [](World& world) {
+         const auto mark = static_cast<uint64_t>(world.rank()) + 1;
+         EXPECT_TRUE(FailTogether(world, Error(Code::kIo, "no"), {{1 - world.rank(), mark}}));
+         const Status first = ComeBack(world);
+         EXPECT_FALSE(ComeBack(world).ok());
+         (void)world.Shutdown();
+         return first;
+       })) {
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::AnyOf(HasSubstr("failed in different calls"), HasSubstr("rank ")));
+    EXPECT_FALSE(status.ok());
+  }
 }
 
 TEST(World, EndedRankIsNoticed) {
