@@ -43,7 +43,7 @@ using namespace npumesh;  // NOLINT: the rest of this file is the C interface
 
 HcclResult HcclAlltoAll(const void* sendBuf, uint64_t sendCount, HcclDataType sendType,
                         const void* recvBuf, uint64_t recvCount, HcclDataType recvType,
-                        HcclComm comm, aclrtStream stream) {
+                        HcclComm comm, aclrtStream stream) try {
   if (sendCount == 0 && recvCount == 0) return HCCL_SUCCESS;
   ArgumentCheck check("HcclAlltoAll");
   check.NotNull("comm", comm).NotNull("stream", stream);
@@ -59,12 +59,14 @@ HcclResult HcclAlltoAll(const void* sendBuf, uint64_t sendCount, HcclDataType se
     return group.AllToAll(sendBuf, const_cast<void*>(recvBuf), sendCount,
                           FindElementType(sendType)->dtype);
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclAlltoAllV(const void* sendBuf, const void* sendCounts, const void* sdispls,
                          HcclDataType sendType, const void* recvBuf, const void* recvCounts,
                          const void* rdispls, HcclDataType recvType, HcclComm comm,
-                         aclrtStream stream) {
+                         aclrtStream stream) try {
   ArgumentCheck check("HcclAlltoAllV");
   check.NotNull("comm", comm).NotNull("sendCounts", sendCounts).NotNull("sdispls", sdispls);
   check.NotNull("recvCounts", recvCounts).NotNull("rdispls", rdispls).Live(comm);
@@ -84,11 +86,13 @@ HcclResult HcclAlltoAllV(const void* sendBuf, const void* sendCounts, const void
     return group.AllToAllV(sendBuf, send.counts, send.at, const_cast<void*>(recvBuf), recv.counts,
                            recv.at, FindElementType(sendType)->dtype);
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclAlltoAllVC(const void* sendBuf, const void* sendCountMatrix, HcclDataType sendType,
                           const void* recvBuf, HcclDataType recvType, HcclComm comm,
-                          aclrtStream stream) {
+                          aclrtStream stream) try {
   ArgumentCheck check("HcclAlltoAllVC");
   check.NotNull("comm", comm).NotNull("sendCountMatrix", sendCountMatrix).Live(comm);
   const uint32_t ranks = check.size();
@@ -113,4 +117,6 @@ HcclResult HcclAlltoAllVC(const void* sendBuf, const void* sendCountMatrix, Hccl
     return group.AllToAllVC(sendBuf, matrix, const_cast<void*>(recvBuf),
                             FindElementType(sendType)->dtype);
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }

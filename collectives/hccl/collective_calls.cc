@@ -31,7 +31,7 @@ static_assert(static_cast<int>(ReduceOp::kMin) == HCCL_REDUCE_MIN);
 using namespace npumesh;  // NOLINT: the rest of this file is the C interface
 
 HcclResult HcclAllReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType,
-                         HcclReduceOp op, HcclComm comm, aclrtStream stream) {
+                         HcclReduceOp op, HcclComm comm, aclrtStream stream) try {
   if (count == 0) return HCCL_SUCCESS;
   ArgumentCheck check("HcclAllReduce");
   check.NotNull("comm", comm).NotNull("stream", stream);
@@ -42,10 +42,12 @@ HcclResult HcclAllReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataT
   return Issue(check, stream, [=](Communicator& group) {
     return group.AllReduce(sendBuf, recvBuf, count, TypeOf(dataType), OpOf(op));
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType,
-                      HcclReduceOp op, uint32_t root, HcclComm comm, aclrtStream stream) {
+                      HcclReduceOp op, uint32_t root, HcclComm comm, aclrtStream stream) try {
   if (count == 0) return HCCL_SUCCESS;
   ArgumentCheck check("HcclReduce");
   check.NotNull("comm", comm).NotNull("stream", stream);
@@ -57,10 +59,12 @@ HcclResult HcclReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataType
     return group.Reduce(sendBuf, recvBuf, count, TypeOf(dataType), OpOf(op),
                         static_cast<int>(root));
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclBroadcast(void* buf, uint64_t count, HcclDataType dataType, uint32_t root,
-                         HcclComm comm, aclrtStream stream) {
+                         HcclComm comm, aclrtStream stream) try {
   if (count == 0) return HCCL_SUCCESS;
   ArgumentCheck check("HcclBroadcast");
   check.NotNull("comm", comm).NotNull("stream", stream).NotNull("buf", buf);
@@ -69,11 +73,13 @@ HcclResult HcclBroadcast(void* buf, uint64_t count, HcclDataType dataType, uint3
   return Issue(check, stream, [=](Communicator& group) {
     return group.Broadcast(buf, count, TypeOf(dataType), static_cast<int>(root));
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclReduceScatter(void* sendBuf, void* recvBuf, uint64_t recvCount,
                              HcclDataType dataType, HcclReduceOp op, HcclComm comm,
-                             aclrtStream stream) {
+                             aclrtStream stream) try {
   if (recvCount == 0) return HCCL_SUCCESS;
   ArgumentCheck check("HcclReduceScatter");
   check.NotNull("comm", comm).NotNull("stream", stream);
@@ -84,11 +90,13 @@ HcclResult HcclReduceScatter(void* sendBuf, void* recvBuf, uint64_t recvCount,
   return Issue(check, stream, [=](Communicator& group) {
     return group.ReduceScatter(sendBuf, recvBuf, recvCount, TypeOf(dataType), OpOf(op));
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclReduceScatterV(void* sendBuf, const void* sendCounts, const void* sendDispls,
                               void* recvBuf, uint64_t recvCount, HcclDataType dataType,
-                              HcclReduceOp op, HcclComm comm, aclrtStream stream) {
+                              HcclReduceOp op, HcclComm comm, aclrtStream stream) try {
   ArgumentCheck check("HcclReduceScatterV");
   check.NotNull("comm", comm).NotNull("sendCounts", sendCounts).NotNull("sendDispls", sendDispls);
   check.Live(comm);
@@ -107,10 +115,12 @@ HcclResult HcclReduceScatterV(void* sendBuf, const void* sendCounts, const void*
     return group.ReduceScatterV(sendBuf, blocks.counts, blocks.at, recvBuf, recvCount,
                                 TypeOf(dataType), OpOf(op));
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclScatter(void* sendBuf, void* recvBuf, uint64_t recvCount, HcclDataType dataType,
-                       uint32_t root, HcclComm comm, aclrtStream stream) {
+                       uint32_t root, HcclComm comm, aclrtStream stream) try {
   if (recvCount == 0) return HCCL_SUCCESS;
   ArgumentCheck check("HcclScatter");
   check.NotNull("comm", comm).NotNull("stream", stream).NotNull("recvBuf", recvBuf);
@@ -123,10 +133,12 @@ HcclResult HcclScatter(void* sendBuf, void* recvBuf, uint64_t recvCount, HcclDat
   return Issue(check, stream, [=](Communicator& group) {
     return group.Scatter(sendBuf, recvBuf, recvCount, TypeOf(dataType), static_cast<int>(root));
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclAllGather(void* sendBuf, void* recvBuf, uint64_t sendCount, HcclDataType dataType,
-                         HcclComm comm, aclrtStream stream) {
+                         HcclComm comm, aclrtStream stream) try {
   if (sendCount == 0) return HCCL_SUCCESS;
   ArgumentCheck check("HcclAllGather");
   check.NotNull("comm", comm).NotNull("stream", stream);
@@ -137,11 +149,13 @@ HcclResult HcclAllGather(void* sendBuf, void* recvBuf, uint64_t sendCount, HcclD
   return Issue(check, stream, [=](Communicator& group) {
     return group.AllGather(sendBuf, recvBuf, sendCount, TypeOf(dataType));
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclAllGatherV(void* sendBuf, uint64_t sendCount, void* recvBuf, const void* recvCounts,
                           const void* recvDispls, HcclDataType dataType, HcclComm comm,
-                          aclrtStream stream) {
+                          aclrtStream stream) try {
   ArgumentCheck check("HcclAllGatherV");
   check.NotNull("comm", comm).NotNull("recvCounts", recvCounts).NotNull("recvDispls", recvDispls);
   check.Live(comm);
@@ -160,10 +174,14 @@ HcclResult HcclAllGatherV(void* sendBuf, uint64_t sendCount, void* recvBuf, cons
     return group.AllGatherV(sendBuf, sendCount, recvBuf, blocks.counts, blocks.at,
                             TypeOf(dataType));
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclBarrier(HcclComm comm, aclrtStream stream) {
+HcclResult HcclBarrier(HcclComm comm, aclrtStream stream) try {
   ArgumentCheck check("HcclBarrier");
   check.NotNull("comm", comm).NotNull("stream", stream).Live(comm);
   return Issue(check, stream, [](Communicator& group) { return group.Barrier(); });
+} catch (...) {
+  return AnswerThrown(__func__);
 }

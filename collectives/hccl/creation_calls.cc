@@ -83,56 +83,72 @@ Verdict Destroy(HcclComm handle) {
 
 using namespace npumesh;  // NOLINT: the rest of this file is the C interface
 
-HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) {
+HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) try {
   constexpr std::string_view kName = "HcclGetRootInfo";
   if (rootInfo == nullptr) return Answer(kName, Refuse(HCCL_E_PTR, "EI0003: rootInfo is null"));
   return Answer(kName, MakeRootInfo(rootInfo));
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank,
-                                HcclComm* comm) {
+                                HcclComm* comm) try {
   return InitRootInfo("HcclCommInitRootInfo", nRanks, rootInfo, rank, {}, comm);
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank,
-                                      const HcclCommConfig* config, HcclComm* comm) {
+                                      const HcclCommConfig* config, HcclComm* comm) try {
   constexpr std::string_view kName = "HcclCommInitRootInfoConfig";
   CommConfig loaded;
   const Verdict verdict = LoadCommConfig(config, &loaded);
   if (!verdict.ok()) return Answer(kName, verdict);
   return InitRootInfo(kName, nRanks, rootInfo, rank, loaded, comm);
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank, HcclComm* comm) {
+HcclResult HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank, HcclComm* comm) try {
   return InitClusterInfo("HcclCommInitClusterInfo", clusterInfo, rank, {}, comm);
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank,
-                                         HcclCommConfig* config, HcclComm* comm) {
+                                         HcclCommConfig* config, HcclComm* comm) try {
   constexpr std::string_view kName = "HcclCommInitClusterInfoConfig";
   CommConfig loaded;
   const Verdict verdict = LoadCommConfig(config, &loaded);
   if (!verdict.ok()) return Answer(kName, verdict);
   return InitClusterInfo(kName, clusterInfo, rank, loaded, comm);
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm* comms) {
+HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm* comms) try {
   constexpr std::string_view kName = "HcclCommInitAll";
   if (devices == nullptr || comms == nullptr) {
     return Answer(kName, Refuse(HCCL_E_PTR, "EI0003: devices or comms is null"));
   }
   if (ndev == 0) return Answer(kName, Refuse(HCCL_E_PARA, "EI0003: ndev is 0"));
   return Answer(kName, JoinAll(std::span(devices, ndev), comms));
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint32_t* rankIds,
                                    uint64_t subCommId, uint32_t subCommRankId,
-                                   HcclCommConfig* config, HcclComm* subComm) {
+                                   HcclCommConfig* config, HcclComm* subComm) try {
   return Answer("HcclCreateSubCommConfig",
                 CreateSubComm(comm, rankNum, rankIds, subCommId, subCommRankId, config, subComm));
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclCommDestroy(HcclComm comm) {
+HcclResult HcclCommDestroy(HcclComm comm) try {
   if (comm == nullptr) return HCCL_SUCCESS;
   return Manage("HcclCommDestroy", [comm] { return Destroy(comm); });
+} catch (...) {
+  return AnswerThrown(__func__);
 }

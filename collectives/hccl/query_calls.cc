@@ -100,30 +100,36 @@ static_assert(std::size(kResultTexts) == HCCL_E_OOM + 1);
 
 using namespace npumesh;  // NOLINT: the rest of this file is the C interface
 
-HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize) {
+HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize) try {
   return Ask("HcclGetRankSize", comm, rankSize, [&](const Comm& live) {
     *rankSize = live.size();
     return Verdict();
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank) {
+HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank) try {
   return Ask("HcclGetRankId", comm, rank, [&](const Comm& live) {
     *rank = live.rank();
     return Verdict();
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclGetCommName(HcclComm comm, char* commName) {
+HcclResult HcclGetCommName(HcclComm comm, char* commName) try {
   return Ask("HcclGetCommName", comm, commName, [&](const Comm& live) {
     const size_t length = std::min<size_t>(live.name().size(), COMM_NAME_MAX_LENGTH - 1);
     std::memcpy(commName, live.name().data(), length);
     commName[length] = '\0';
     return Verdict();
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
+HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) try {
   return Ask("HcclGetCommAsyncError", comm, asyncError, [&](const Comm& live) {
     const Verdict failure = live.async_error();
     *asyncError = failure.result;
@@ -131,14 +137,19 @@ HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
     if (!failure.ok()) RecordRecentError(failure.why);
     return Verdict();
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclConfigGetInfo(HcclComm comm, HcclConfigType cfgType, uint32_t infoLen, void* info) {
+HcclResult HcclConfigGetInfo(HcclComm comm, HcclConfigType cfgType, uint32_t infoLen,
+                             void* info) try {
   return Ask("HcclConfigGetInfo", comm, info,
              [&](const Comm& live) { return GetInfo(live, cfgType, infoLen, info); });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclCommGetHandleWithName(const char* commName, HcclComm* comm) {
+HcclResult HcclCommGetHandleWithName(const char* commName, HcclComm* comm) try {
   ArgumentCheck check("HcclCommGetHandleWithName");
   check.NotNull("commName", commName).NotNull("comm", comm);
   if (!check.ok()) return Answer(check.call(), check.verdict());
@@ -147,9 +158,11 @@ HcclResult HcclCommGetHandleWithName(const char* commName, HcclComm* comm) {
               fmt::format("there is no communicator \"{}\"", commName));
   if (found) *comm = found->handle();
   return Answer(check.call(), check.verdict());
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclCommGetStatus(const char* commId, HcclCommStatus* status) {
+HcclResult HcclCommGetStatus(const char* commId, HcclCommStatus* status) try {
   ArgumentCheck check("HcclCommGetStatus");
   check.NotNull("commId", commId).NotNull("status", status);
   if (!check.ok()) return Answer(check.call(), check.verdict());
@@ -158,6 +171,8 @@ HcclResult HcclCommGetStatus(const char* commId, HcclCommStatus* status) {
             : found->suspended() ? HCCL_COMM_STATUS_SUSPENDING
                                  : HCCL_COMM_STATUS_READY;
   return HCCL_SUCCESS;
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 const char* HcclGetErrorString(HcclResult code) {
@@ -171,50 +186,63 @@ uint32_t HcclGetCommConfigCapability() {
   return HCCL_COMM_CONFIG_RESERVED;
 }
 
-HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue configValue) {
+HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue configValue) try {
   constexpr std::string_view kName = "HcclSetConfig";
   if (config != HCCL_DETERMINISTIC) {
     return Answer(kName, Refuse(HCCL_E_PARA, "EI0003: config {} is not HCCL_DETERMINISTIC",
                                 static_cast<int>(config)));
   }
   return Answer(kName, Settings::OfProcess().SetDeterministic(configValue.value));
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue* configValue) {
+HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue* configValue) try {
   ArgumentCheck check("HcclGetConfig");
   check.NotNull("configValue", configValue);
   check.Holds(config == HCCL_DETERMINISTIC, HCCL_E_PARA,
               "EI0003: config is not HCCL_DETERMINISTIC");
   if (check.ok()) configValue->value = Settings::OfProcess().deterministic();
   return Answer(check.call(), check.verdict());
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclCommSuspend(HcclComm comm) {
+HcclResult HcclCommSuspend(HcclComm comm) try {
   return Ask("HcclCommSuspend", comm, comm, [](Comm& live) {
     live.set_suspended(true);
     return Verdict();
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclCommResume(HcclComm comm) {
+HcclResult HcclCommResume(HcclComm comm) try {
   return Ask("HcclCommResume", comm, comm, [&](Comm& live) {
     Settings::OfProcess().Call(comm, HCCL_COMM_STATE_PHASE_RESUME_PRE);
     live.set_suspended(false);
     Settings::OfProcess().Call(comm, HCCL_COMM_STATE_PHASE_RESUME_POST);
     return Verdict();
   });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclCommRegCommStateCallback(const char* regName, HcclCommStateCallback cb, void* args) {
+HcclResult HcclCommRegCommStateCallback(const char* regName, HcclCommStateCallback cb,
+                                        void* args) try {
   return Answer("HcclCommRegCommStateCallback",
                 Settings::OfProcess().AddCallback(regName, cb, args));
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t* ranks, bool* useBackup,
-                                    uint32_t nRanks) {
+                                    uint32_t nRanks) try {
   ArgumentCheck check("HcclCommWorkingDevNicSet");
   check.NotNull("comm", comm).NotNull("ranks", ranks).NotNull("useBackup", useBackup).Live(comm);
   for (uint32_t i = 0; check.ok() && i < nRanks; ++i) check.RankInComm("ranks", ranks[i]);
   check.Holds(false, HCCL_E_NOT_SUPPORT, "a simulated NPU has no second network interface");
   return Answer(check.call(), check.verdict());
+} catch (...) {
+  return AnswerThrown(__func__);
 }

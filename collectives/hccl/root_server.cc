@@ -14,7 +14,9 @@
 #include "collectives/hccl/rendezvous.h"
 #include "collectives/hccl/rendezvous_wire.h"
 #include "collectives/hccl/socket_address.h"
+#include "runtime/base/log.h"
 #include "runtime/base/rank_list.h"
+#include "runtime/base/shared_library.h"
 #include "runtime/base/system_error.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/thread_census.h"
@@ -256,7 +258,11 @@ Result<std::unique_ptr<RootServer>> RootServer::Start(const Options& options) {
     NPUMESH_RETURN_IF_ERROR(
         StartThread("HcclGetRootInfo", &server->thread_, [self = server.get(), options] {
           const HelperThread helper;
-          self->Serve(options);
+          const Status served = WithoutExceptions("HcclGetRootInfo", [&]() -> Status {
+            self->Serve(options);
+            return Status();
+          });
+          if (!served.ok()) NPUMESH_ERROR("{}", served.message());
         }));
     return server;
   }

@@ -50,19 +50,23 @@ HcclResult SendOrReceive(std::string_view call, HcclSendRecvItem item, std::stri
 using namespace npumesh;  // NOLINT: the rest of this file is the C interface
 
 HcclResult HcclSend(void* sendBuf, uint64_t count, HcclDataType dataType, uint32_t destRank,
-                    HcclComm comm, aclrtStream stream) {
+                    HcclComm comm, aclrtStream stream) try {
   return SendOrReceive("HcclSend", {HCCL_SEND, sendBuf, count, dataType, destRank}, "destRank",
                        comm, stream);
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclRecv(void* recvBuf, uint64_t count, HcclDataType dataType, uint32_t srcRank,
-                    HcclComm comm, aclrtStream stream) {
+                    HcclComm comm, aclrtStream stream) try {
   return SendOrReceive("HcclRecv", {HCCL_RECV, recvBuf, count, dataType, srcRank}, "srcRank", comm,
                        stream);
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
 HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo, uint32_t itemNum, HcclComm comm,
-                             aclrtStream stream) {
+                             aclrtStream stream) try {
   if (itemNum == 0) return HCCL_SUCCESS;
   ArgumentCheck check("HcclBatchSendRecv");
   check.NotNull("comm", comm).NotNull("stream", stream).NotNull("sendRecvInfo", sendRecvInfo);
@@ -77,21 +81,29 @@ HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo, uint32_t itemNum, H
     check.Holds(together.ok(), together.result, together.why);
   }
   return Issue(check, stream, [items](Communicator& group) { return RunBatch(group, items); });
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclGroupStart() {
+HcclResult HcclGroupStart() try {
   GroupCalls::OfThread().Start();
   return HCCL_SUCCESS;
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclGroupEnd() {
+HcclResult HcclGroupEnd() try {
   return Answer("HcclGroupEnd", GroupCalls::OfThread().End());
+} catch (...) {
+  return AnswerThrown(__func__);
 }
 
-HcclResult HcclGroupStatusGet(bool* isGroupEnabled) {
+HcclResult HcclGroupStatusGet(bool* isGroupEnabled) try {
   if (isGroupEnabled == nullptr) {
     return Answer("HcclGroupStatusGet", Refuse(HCCL_E_PTR, "EI0003: isGroupEnabled is null"));
   }
   *isGroupEnabled = GroupCalls::OfThread().open();
   return HCCL_SUCCESS;
+} catch (...) {
+  return AnswerThrown(__func__);
 }

@@ -45,4 +45,9 @@ HcclResult AnswerRefusal(std::string_view call, const Verdict& verdict) {
   return verdict.result;
 }
 
+HcclResult AnswerThrown(const char* call) noexcept {
+  constexpr ThrownCodes kCodes{HCCL_E_MEMORY, HCCL_E_INTERNAL, "HcclResult "};
+  return static_cast<HcclResult>(RecordThrown(call, kCodes));
+}
+
 }  // namespace npumesh

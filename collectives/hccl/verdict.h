@@ -39,6 +39,10 @@ Verdict VerdictOf(const Status& status);
 // its result.
 [[gnu::cold]] HcclResult AnswerRefusal(std::string_view call, const Verdict& verdict);
 
+// For the handler around each function of the interface, because no exception may leave it: records
+// what was thrown, and returns HCCL_E_MEMORY without host memory, else HCCL_E_INTERNAL.
+HcclResult AnswerThrown(const char* call) noexcept;
+
 // Returns verdict.result; a refusal is told.
 inline HcclResult Answer(std::string_view call, const Verdict& verdict) {
   return verdict.ok() ? HCCL_SUCCESS : AnswerRefusal(call, verdict);

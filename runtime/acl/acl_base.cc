@@ -10,44 +10,54 @@
 using npumesh::AclProcess;
 using npumesh::Fail;
 
-aclError aclInit(const char* configPath) {
+aclError aclInit(const char* configPath) try {
   if (configPath != nullptr && *configPath != '\0' && access(configPath, R_OK) != 0) {
     return Fail(ACL_ERROR_INVALID_FILE, __func__, "\"{}\" cannot be read", configPath);
   }
   return AclProcess::Get().Init();
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclFinalize() {
-  return AclProcess::Get().Finalize(__func__);
+aclError aclFinalize() try { return AclProcess::Get().Finalize(__func__); } catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclFinalizeReference(uint64_t* refCount) {
+aclError aclFinalizeReference(uint64_t* refCount) try {
   return AclProcess::Get().FinalizeReference(__func__, refCount);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 const char* aclGetRecentErrMsg() {
   return npumesh::TakeRecentErrors();
 }
 
-aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
+aclError aclrtPeekAtLastError(aclrtLastErrLevel level) try {
   NPUMESH_ACL_EXPECT(level == ACL_RT_THREAD_LEVEL, "level is {}, expected ACL_RT_THREAD_LEVEL",
                      static_cast<int>(level));
   return npumesh::LastError();
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtGetLastError(aclrtLastErrLevel level) {
+aclError aclrtGetLastError(aclrtLastErrLevel level) try {
   const aclError last = aclrtPeekAtLastError(level);
   npumesh::ClearLastError();
   return last;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {
+aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) try {
   NPUMESH_ACL_EXPECT(majorVersion != nullptr && minorVersion != nullptr && patchVersion != nullptr,
                      "a pointer for the result is null");
   *majorVersion = ACL_MAJOR_VERSION;
   *minorVersion = ACL_MINOR_VERSION;
   *patchVersion = ACL_PATCH_VERSION;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 float aclFloat16ToFloat(aclFloat16 value) {

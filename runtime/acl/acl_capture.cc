@@ -62,7 +62,7 @@ void Enqueue(AclStream& stream, const AclModel& model) {
 
 }  // namespace
 
-aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
+aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) try {
   NPUMESH_ACL_EXPECT(IsMode(mode), "mode is {}, expected 0 to 2", static_cast<int>(mode));
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
@@ -77,10 +77,12 @@ aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
   AclProcess::Get().captures.Begin(
       std::make_shared<AclModel>(std::move(recording), found.get(), mode));
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* status,
-                                aclmdlRI* modelRI) {
+                                aclmdlRI* modelRI) try {
   NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
@@ -89,9 +91,11 @@ aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* statu
       model == nullptr ? ACL_MODEL_RI_CAPTURE_STATUS_NONE : ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE;
   if (modelRI != nullptr) *modelRI = model.get();
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) {
+aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) try {
   NPUMESH_ACL_EXPECT(modelRI != nullptr, "modelRI is null");
   std::shared_ptr<AclModel> model;
   NPUMESH_ACL_TRY(NeedOrigin(__func__, stream, &model));
@@ -108,16 +112,20 @@ aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) {
               "{} streams have joined the capture and were not waited for; record an event as the "
               "last task of each, and let the captured stream wait for it",
               unjoined);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode) {
+aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode) try {
   NPUMESH_ACL_EXPECT(mode != nullptr, "mode is null");
   NPUMESH_ACL_EXPECT(IsMode(*mode), "mode is {}, expected 0 to 2", static_cast<int>(*mode));
   *mode = Captures::ExchangeMode(*mode);
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
+aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) try {
   const ApiSpan span(__func__);
   NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
                      timeout);
@@ -127,9 +135,11 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
   Enqueue(*context->default_stream, *model);
   return aclrtSynchronizeStreamWithTimeout(context->default_stream.get(), timeout);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
+aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) try {
   const ApiSpan span(__func__);
   std::shared_ptr<AclModel> model;
   NPUMESH_ACL_TRY(NeedModel(__func__, modelRI, &model));
@@ -141,11 +151,15 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
   }
   Enqueue(*found, *model);
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclmdlRIDestroy(aclmdlRI modelRI) {
+aclError aclmdlRIDestroy(aclmdlRI modelRI) try {
   std::shared_ptr<AclModel> model;
   NPUMESH_ACL_TRY(NeedModel(__func__, modelRI, &model));
   static_cast<void>(AclProcess::Get().captures.models.Take(modelRI));
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }

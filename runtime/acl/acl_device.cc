@@ -34,45 +34,57 @@ aclError SameId(const char* function, int32_t from, int32_t* to) {
 
 }  // namespace
 
-aclError aclrtSetDevice(int32_t deviceId) {
+aclError aclrtSetDevice(int32_t deviceId) try {
   return AclProcess::Get().SetDevice(__func__, deviceId);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtResetDevice(int32_t deviceId) {
+aclError aclrtResetDevice(int32_t deviceId) try {
   return AclProcess::Get().ResetDevice(__func__, deviceId);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtResetDeviceForce(int32_t deviceId) {
+aclError aclrtResetDeviceForce(int32_t deviceId) try {
   return AclProcess::Get().ResetDeviceForce(__func__, deviceId);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtGetDevice(int32_t* deviceId) {
+aclError aclrtGetDevice(int32_t* deviceId) try {
   NPUMESH_ACL_EXPECT(deviceId != nullptr, "deviceId is null");
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
   *deviceId = AclProcess::CurrentDeviceId();
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtGetDeviceCount(uint32_t* count) {
+aclError aclrtGetDeviceCount(uint32_t* count) try {
   NPUMESH_ACL_EXPECT(count != nullptr, "count is null");
   const npumesh::Result<int> devices = AclProcess::Get().DeviceCount();
   NPUMESH_ACL_TRY(npumesh::Report(__func__, devices.status()));
   *count = static_cast<uint32_t>(*devices);
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtGetRunMode(aclrtRunMode* runMode) {
+aclError aclrtGetRunMode(aclrtRunMode* runMode) try {
   NPUMESH_ACL_EXPECT(runMode != nullptr, "runMode is null");
   *runMode = ACL_HOST;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 const char* aclrtGetSocName() {
   return kSocName;
 }
 
-aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
+aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) try {
   NPUMESH_ACL_EXPECT(mode == ACL_RT_OVERFLOW_MODE_SATURATION || mode == ACL_RT_OVERFLOW_MODE_INFNAN,
                      "mode is {}, expected 0 (saturation) or 1 (infinity and NaN)",
                      static_cast<int>(mode));
@@ -80,17 +92,21 @@ aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
   context->overflow_mode = mode;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
+aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) try {
   NPUMESH_ACL_EXPECT(mode != nullptr, "mode is null");
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
   *mode = context->overflow_mode;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSynchronizeDevice() {
+aclError aclrtSynchronizeDevice() try {
   const ApiSpan span(__func__);
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
@@ -100,9 +116,11 @@ aclError aclrtSynchronizeDevice() {
     if (first.ok()) first = status;
   }
   return npumesh::Report(__func__, first);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) try {
   NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
                      timeout);
   if (timeout == -1) return aclrtSynchronizeDevice();
@@ -119,68 +137,93 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
     if (first.ok()) first = stream->stream.failure();
   }
   return npumesh::Report(__func__, first);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
+aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) try {
   NPUMESH_ACL_EXPECT(deviceStatus != nullptr, "deviceStatus is null");
   NPUMESH_ACL_TRY(CheckNodeDevice(__func__, deviceId));
   *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
+aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId,
+                                  int32_t peerDeviceId) try {
   NPUMESH_ACL_EXPECT(canAccessPeer != nullptr, "canAccessPeer is null");
   NPUMESH_ACL_TRY(CheckNodeDevice(__func__, deviceId));
   NPUMESH_ACL_TRY(CheckNodeDevice(__func__, peerDeviceId));
   NPUMESH_ACL_EXPECT(deviceId != peerDeviceId, "device {} is no peer of itself", deviceId);
   *canAccessPeer = 1;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
+aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) try {
   NPUMESH_ACL_EXPECT(flags == 0, "flags is {}, expected 0", flags);
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
   return CheckNodeDevice(__func__, peerDeviceId);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
+aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) try {
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
   return CheckNodeDevice(__func__, peerDeviceId);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t* const phyDevId) {
+aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t* const phyDevId) try {
   return SameId(__func__, logicDevId, phyDevId);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t* const logicDevId) {
+aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t* const logicDevId) try {
   return SameId(__func__, userDevid, logicDevId);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t* const userDevid) {
+aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t* const userDevid) try {
   return SameId(__func__, logicDevId, userDevid);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
+aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) try {
   NPUMESH_ACL_EXPECT(context != nullptr, "context is null");
   return AclProcess::Get().CreateContext(__func__, deviceId, context);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtDestroyContext(aclrtContext context) {
+aclError aclrtDestroyContext(aclrtContext context) try {
   NPUMESH_ACL_EXPECT(context != nullptr, "context is null");
   return AclProcess::Get().DestroyContext(__func__, context);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSetCurrentContext(aclrtContext context) {
+aclError aclrtSetCurrentContext(aclrtContext context) try {
   NPUMESH_ACL_EXPECT(context != nullptr, "context is null");
   return AclProcess::Get().SetContext(__func__, context);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtGetCurrentContext(aclrtContext* context) {
+aclError aclrtGetCurrentContext(aclrtContext* context) try {
   NPUMESH_ACL_EXPECT(context != nullptr, "context is null");
   std::shared_ptr<AclContext> current;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &current));
   *context = current.get();
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }

@@ -59,27 +59,35 @@ aclError MakeEvent(const char* function, aclrtEvent* event, uint32_t flag, Event
 
 }  // namespace
 
-aclError aclrtCreateEvent(aclrtEvent* event) {
+aclError aclrtCreateEvent(aclrtEvent* event) try {
   return MakeEvent(__func__, event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE, Event::Kind::kPoint);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
+aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) try {
   const bool signal = (flag & ACL_EVENT_SYNC) != 0;
   return MakeEvent(__func__, event, flag, signal ? Event::Kind::kSignal : Event::Kind::kPoint);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
+aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) try {
   return MakeEvent(__func__, event, flag, Event::Kind::kPoint, AclEvent::Family::kEx);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtDestroyEvent(aclrtEvent event) {
+aclError aclrtDestroyEvent(aclrtEvent event) try {
   std::shared_ptr<AclEvent> found;
   NPUMESH_ACL_TRY(NeedEvent(__func__, event, &found));
   static_cast<void>(AclProcess::Get().events.Take(event));
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) try {
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
@@ -89,9 +97,11 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
   }
   on->stream.Record(point->event);
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) try {
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
@@ -99,9 +109,11 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
                      "only an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC can be reset");
   on->stream.Reset(point->event);
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) try {
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
@@ -116,43 +128,53 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
   }
   on->stream.Wait(point->event, std::chrono::seconds(AclProcess::Get().event_wait_seconds));
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) try {
   NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
   *status =
       point->complete() ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) try {
   NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
   *status = point->complete() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* status) {
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* status) try {
   NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
   *status =
       point->event.Awaited() ? ACL_EVENT_WAIT_STATUS_NOT_READY : ACL_EVENT_WAIT_STATUS_COMPLETE;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSynchronizeEvent(aclrtEvent event) {
+aclError aclrtSynchronizeEvent(aclrtEvent event) try {
   const ApiSpan span(__func__);
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
   point->event.Synchronize();
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) try {
   NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
                      timeout);
   if (timeout == -1) return aclrtSynchronizeEvent(event);
@@ -163,9 +185,11 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
   if (point->event.SynchronizeUntil(deadline)) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, __func__, "the event was not reached within {} ms",
               timeout);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {
+aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) try {
   NPUMESH_ACL_EXPECT(ms != nullptr, "ms is null");
   std::shared_ptr<AclEvent> start;
   std::shared_ptr<AclEvent> end;
@@ -185,9 +209,11 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endE
   }
   *ms = std::chrono::duration<float, std::milli>(*elapsed).count();
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) try {
   NPUMESH_ACL_EXPECT(timestamp != nullptr, "timestamp is null");
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedEvent(__func__, event, &point));
@@ -200,4 +226,6 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
       std::chrono::duration_cast<std::chrono::microseconds>(time->time_since_epoch());
   *timestamp = static_cast<uint64_t>(since_start.count());
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }

@@ -129,54 +129,68 @@ aclError CheckFill(const char* function, const void* pointer, size_t max_count, 
 
 }  // namespace
 
-aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) try {
   return AllocateDevice(__func__, devPtr, size);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) try {
   return AllocateDevice(__func__, devPtr, size);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) try {
   return AllocateDevice(__func__, devPtr, size);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtFree(void* devPtr) {
+aclError aclrtFree(void* devPtr) try {
   const ApiSpan span(__func__);
   NPUMESH_ACL_EXPECT(devPtr != nullptr, "devPtr is null");
   NPUMESH_ACL_TRY(npumesh::Report(__func__, AclProcess::Get().memory.Free(devPtr)));
   npumesh::NoteDeviceMemory();
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtMallocHost(void** hostPtr, size_t size) {
+aclError aclrtMallocHost(void** hostPtr, size_t size) try {
   NPUMESH_ACL_EXPECT(hostPtr != nullptr && size > 0, "hostPtr is {}, size is {}", fmt::ptr(hostPtr),
                      size);
   *hostPtr = AclProcess::Get().memory.AllocateHost(size);
   if (*hostPtr != nullptr) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, __func__, "the host has no {} bytes", size);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtFreeHost(void* hostPtr) {
+aclError aclrtFreeHost(void* hostPtr) try {
   NPUMESH_ACL_EXPECT(hostPtr != nullptr, "hostPtr is null");
   NPUMESH_ACL_EXPECT(AclProcess::Get().memory.FreeHost(hostPtr),
                      "{} was not returned by aclrtMallocHost, or is free already",
                      fmt::ptr(hostPtr));
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
-                     aclrtMemcpyKind kind) {
+                     aclrtMemcpyKind kind) try {
   const ApiSpan span(__func__);
   NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(__func__));
   Copy copy;
   NPUMESH_ACL_TRY(CheckCopy(__func__, dst, destMax, src, count, kind, &copy));
   if (count > 0) Move(copy, ProfiledDevice(), npumesh::kHostLane);
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
-                          aclrtMemcpyKind kind, aclrtStream stream) {
+                          aclrtMemcpyKind kind, aclrtStream stream) try {
   const ApiSpan span(__func__);
   if (kind == ACL_MEMCPY_HOST_TO_HOST) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__, "a device does not copy host to host");
@@ -195,18 +209,22 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
   if (copy.pageable && !on->stream.records())
     return npumesh::Report(__func__, on->stream.Synchronize());
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
+aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) try {
   const ApiSpan span(__func__);
   NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(__func__));
   NPUMESH_ACL_TRY(CheckFill(__func__, devPtr, maxCount, count));
   std::memset(devPtr, value, count);
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
-                          aclrtStream stream) {
+                          aclrtStream stream) try {
   const ApiSpan span(__func__);
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(__func__, stream, &on));
@@ -219,9 +237,11 @@ aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t c
     return npumesh::Status();
   });
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
+aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) try {
   NPUMESH_ACL_EXPECT(free != nullptr && total != nullptr, "free or total is null");
   NPUMESH_ACL_EXPECT(attr >= ACL_DDR_MEM && attr <= ACL_MEM_P2P_HUGE1G,
                      "attr is {}, expected 0 to 17", static_cast<int>(attr));
@@ -231,10 +251,12 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
   *total = hbm.total_bytes();
   *free = hbm.total_bytes() - hbm.used_bytes();
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* expectPtr,
-                                uint64_t) {
+                                uint64_t) try {
   NPUMESH_ACL_EXPECT(virPtr != nullptr && size > 0, "virPtr is {}, size is {}", fmt::ptr(virPtr),
                      size);
   NPUMESH_ACL_EXPECT(alignment == 0 && expectPtr == nullptr,
@@ -246,14 +268,18 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, vo
   NPUMESH_ACL_TRY(npumesh::Report(__func__, address.status()));
   *virPtr = *address;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtReleaseMemAddress(void* virPtr) {
+aclError aclrtReleaseMemAddress(void* virPtr) try {
   return npumesh::Report(__func__, AclProcess::Get().addresses.Release(virPtr));
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
-                             const aclrtPhysicalMemProp* prop, uint64_t flags) {
+                             const aclrtPhysicalMemProp* prop, uint64_t flags) try {
   NPUMESH_ACL_EXPECT(handle != nullptr && prop != nullptr, "handle or prop is null");
   NPUMESH_ACL_EXPECT(flags == 0, "flags is {}, expected 0", flags);
   NPUMESH_ACL_EXPECT(size > 0 && size % AddressSpace::kGranularity == 0,
@@ -266,29 +292,40 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
   NPUMESH_ACL_TRY(AclProcess::Get().CheckDevice(__func__, static_cast<int32_t>(prop->location.id)));
   *handle = AclProcess::Get().addresses.MakeBlock(size);
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
+aclError aclrtFreePhysical(aclrtDrvMemHandle handle) try {
   return npumesh::Report(__func__, AclProcess::Get().addresses.FreeBlock(handle));
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
-                     uint64_t flags) {
+                     uint64_t flags) try {
   NPUMESH_ACL_EXPECT(offset == 0 && flags == 0, "offset is {}, flags is {}, expected 0 and 0",
                      offset, flags);
   return npumesh::Report(__func__, AclProcess::Get().addresses.Map(virPtr, size, handle));
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtUnmapMem(void* virPtr) {
+aclError aclrtUnmapMem(void* virPtr) try {
   return npumesh::Report(__func__, AclProcess::Get().addresses.Unmap(virPtr));
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
-                                          aclrtMemGranularityOptions option, size_t* granularity) {
+                                          aclrtMemGranularityOptions option,
+                                          size_t* granularity) try {
   NPUMESH_ACL_EXPECT(prop != nullptr && granularity != nullptr, "prop or granularity is null");
   NPUMESH_ACL_EXPECT(option == ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM ||
                          option == ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED,
                      "option is {}, expected 0 or 1", static_cast<int>(option));
   *granularity = AddressSpace::kGranularity;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }

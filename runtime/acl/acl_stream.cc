@@ -46,23 +46,31 @@ aclError DestroyStream(const char* function, aclrtStream handle, bool force) {
 
 }  // namespace
 
-aclError aclrtCreateStream(aclrtStream* stream) {
+aclError aclrtCreateStream(aclrtStream* stream) try {
   return CreateStream(__func__, stream);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) {
+aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) try {
   return CreateStream(__func__, stream);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtDestroyStream(aclrtStream stream) {
+aclError aclrtDestroyStream(aclrtStream stream) try {
   return DestroyStream(__func__, stream, false);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtDestroyStreamForce(aclrtStream stream) {
+aclError aclrtDestroyStreamForce(aclrtStream stream) try {
   return DestroyStream(__func__, stream, true);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSynchronizeStream(aclrtStream stream) {
+aclError aclrtSynchronizeStream(aclrtStream stream) try {
   const ApiSpan span(__func__);
   if (stream != nullptr) {
     const npumesh::StreamUse use(stream);
@@ -73,9 +81,11 @@ aclError aclrtSynchronizeStream(aclrtStream stream) {
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedRunningStream(__func__, stream, &found));
   return npumesh::Report(__func__, found->stream.Synchronize());
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) try {
   NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
                      timeout);
   if (timeout == -1) return aclrtSynchronizeStream(stream);
@@ -87,17 +97,21 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
   }
   return Fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, __func__, "stream {} has work left after {} ms",
               found->id, timeout);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) try {
   NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedRunningStream(__func__, stream, &found));
   *status = found->stream.Idle() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
+aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) try {
   NPUMESH_ACL_EXPECT(mode == ACL_CONTINUE_ON_FAILURE || mode == ACL_STOP_ON_FAILURE,
                      "mode is {}, expected 0 (continue) or 1 (stop)", mode);
   std::shared_ptr<AclStream> found;
@@ -108,41 +122,51 @@ aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
   }
   found->stream.StopOnFailure(mode == ACL_STOP_ON_FAILURE);
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtStreamAbort(aclrtStream stream) {
+aclError aclrtStreamAbort(aclrtStream stream) try {
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
   found->stream.Abort();
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
+aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) try {
   NPUMESH_ACL_EXPECT(streamId != nullptr, "streamId is null");
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
   *streamId = found->id;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) try {
   NPUMESH_ACL_EXPECT(stream != nullptr, "stream is null");
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
   *stream = context->default_stream.get();
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
+aclError aclrtSetOpWaitTimeout(uint32_t timeout) try {
   AclProcess::Get().event_wait_seconds = timeout;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSetOpExecuteTimeOut(uint32_t) {
-  return ACL_SUCCESS;
+aclError aclrtSetOpExecuteTimeOut(uint32_t) try { return ACL_SUCCESS; } catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) try {
   const ApiSpan span(__func__);
   NPUMESH_ACL_EXPECT(fn != nullptr, "fn is null");
   std::shared_ptr<AclStream> found;
@@ -154,10 +178,12 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
     return npumesh::Status();
   });
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
-                             aclrtStream stream) {
+                             aclrtStream stream) try {
   const ApiSpan span(__func__);
   NPUMESH_ACL_EXPECT(fn != nullptr, "fn is null");
   NPUMESH_ACL_EXPECT(blockType == ACL_CALLBACK_NO_BLOCK || blockType == ACL_CALLBACK_BLOCK,
@@ -177,25 +203,31 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBloc
     return npumesh::Status();
   });
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
+aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) try {
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
   if (AclProcess::Get().reports.Subscribe(threadId, found.get())) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, __func__, "stream {} has a subscriber already",
               found->id);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
+aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) try {
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
   if (AclProcess::Get().reports.Unsubscribe(threadId, found.get())) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, __func__, "thread {} is not subscribed to stream {}",
               threadId, found->id);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtProcessReport(int32_t timeout) {
+aclError aclrtProcessReport(int32_t timeout) try {
   NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
                      timeout);
   const Deadline deadline =
@@ -211,4 +243,6 @@ aclError aclrtProcessReport(int32_t timeout) {
       break;
   }
   return Fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, __func__, "this thread is subscribed to no stream");
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }

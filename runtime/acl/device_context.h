@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "acl/acl_rt.h"
 #include "runtime/base/status.h"
@@ -48,6 +49,18 @@ Stream* FindStream(aclrtStream stream);
 
 // Adds a line to what aclGetRecentErrMsg returns next on this thread.
 void RecordRecentError(std::string text);
+
+// By the kind of exception. `name` stands in front of the code in the text.
+struct ThrownCodes {
+  int no_memory = 0;
+  int bug = 0;
+  std::string_view name;
+};
+
+// For the handler around each function of a C interface, because no exception may leave it: records
+// what was thrown for aclGetRecentErrMsg, which returns it after what was recorded before; needs no
+// memory. Returns the code.
+int RecordThrown(std::string_view function, const ThrownCodes& codes) noexcept;
 
 // `end` is called once, by aclFinalize, before the worlds end; last registered first. A library
 // that keeps objects over an AclDevice gives them up there.

@@ -1,5 +1,9 @@
 #include "runtime/acl/errors.h"
 
+#include <algorithm>
+#include <exception>
+#include <new>
+
 #include "runtime/acl/device_context.h"
 
 namespace npumesh {
@@ -9,6 +13,9 @@ struct RecentErrors {
   std::string text;      // since the last time
   std::string returned;  // the last time
   aclError last = ACL_SUCCESS;
+  // The same of what was thrown, where there may be no memory for `text`.
+  char thrown[256] = {};
+  bool has_thrown = false;
 };
 
 // Per thread, as the interface wants it.
@@ -27,6 +34,34 @@ void RecordRecentError(std::string text) {
   if (all.size() + text.size() > kMostBytes) all.clear();
   if (!all.empty()) all += '\n';
   all += text;
+}
+
+// Needs no memory.
+int RecordThrown(std::string_view function, const ThrownCodes& codes) noexcept {
+  RecentErrors& errors = ErrorsOfThisThread();
+  const auto record = [&](int code, std::string_view what, std::string_view detail) {
+    constexpr size_t kRoom = sizeof(errors.thrown) - 1;
+    const auto written = fmt::format_to_n(errors.thrown, kRoom, "{}: {}{} ({}{})", function, what,
+                                          detail, codes.name, code);
+    errors.thrown[std::min(written.size, kRoom)] = '\0';
+    errors.has_thrown = true;
+    return code;
+  };
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return record(codes.no_memory, "no host memory is left", "");
+  } catch (const std::exception& error) {
+    return record(codes.bug, "a bug of npumesh: ", error.what());
+  } catch (...) {
+    return record(codes.bug, "a bug of npumesh: ", "an exception without words");
+  }
+}
+
+aclError FailThrown(const char* function) noexcept {
+  const int code = RecordThrown(function, {ACL_ERROR_BAD_ALLOC, ACL_ERROR_INTERNAL_ERROR, ""});
+  ErrorsOfThisThread().last = code;
+  return code;
 }
 
 aclError FailWith(aclError code, std::string_view function, std::string_view text) {
@@ -61,7 +96,7 @@ aclError Report(std::string_view function, const Status& status) {
 
 const char* TakeRecentErrors() {
   RecentErrors& errors = ErrorsOfThisThread();
-  if (errors.text.empty()) return nullptr;
+  if (errors.text.empty()) return std::exchange(errors.has_thrown, false) ? errors.thrown : nullptr;
   errors.returned = std::move(errors.text);
   errors.text.clear();
   return errors.returned.c_str();

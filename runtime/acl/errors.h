@@ -25,6 +25,11 @@ aclError Fail(aclError code, std::string_view function, fmt::format_string<Args.
   return FailWith(code, function, fmt::format(format, std::forward<Args>(args)...));
 }
 
+// For the handler around each function of the interface, because no exception may leave it: records
+// what was thrown, and returns ACL_ERROR_BAD_ALLOC without host memory, else
+// ACL_ERROR_INTERNAL_ERROR.
+aclError FailThrown(const char* function) noexcept;
+
 // The code for what went wrong on a device: 207001 out of memory, 107020 time-out, 507057 a peer is
 // lost, 507000 others.
 aclError ErrorOf(const Status& status);

@@ -1,12 +1,44 @@
 #include "runtime/base/thread.h"
 
 #include <algorithm>
+#include <exception>
 #include <future>
+#include <mutex>
+#include <new>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 namespace npumesh {
+
+namespace {
+
+// The first exception of several threads, for the one that waits for them.
+class FirstThrown {
+ public:
+  template <typename Body>
+  void Watch(Body body) {
+    try {
+      body();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (first_ == nullptr) first_ = std::current_exception();
+    }
+  }
+  bool any() const {
+    const std::lock_guard lock(mutex_);
+    return first_ != nullptr;
+  }
+  void Rethrow() const {
+    if (any()) std::rethrow_exception(first_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::exception_ptr first_;
+};
+
+}  // namespace
 
 Status StartThread(std::string_view purpose, std::thread* thread, std::function<void()> body) {
   try {
@@ -17,6 +49,9 @@ Status StartThread(std::string_view purpose, std::thread* thread, std::function<
                  "cannot start a thread for {}: {}; more processes and threads than the system "
                  "allows (ulimit -u, pids.max of the container)",
                  purpose, error.code().message());
+  } catch (const std::bad_alloc&) {
+    return Error(Code::kOutOfMemory, "cannot start a thread for {}: no host memory is left",
+                 purpose);
   }
 }
 
@@ -24,16 +59,22 @@ Status OnThreads(int count, std::string_view purpose, const std::function<void(i
   std::vector<std::thread> threads(static_cast<size_t>(std::max(count, 0)));
   std::promise<bool> all_are_there;
   const std::shared_future<bool> go = all_are_there.get_future().share();
+  FirstThrown thrown;
   Status started;
-  for (int i = 0; i < count && started.ok(); ++i) {
-    started = StartThread(purpose, &threads[static_cast<size_t>(i)], [&body, go, i] {
-      if (go.get()) body(i);
-    });
-  }
-  all_are_there.set_value(started.ok());
+  thrown.Watch([&] {
+    for (int i = 0; i < count && started.ok(); ++i) {
+      started = StartThread(purpose, &threads[static_cast<size_t>(i)], [&body, &thrown, go, i] {
+        thrown.Watch([&] {
+          if (go.get()) body(i);
+        });
+      });
+    }
+  });
+  all_are_there.set_value(started.ok() && !thrown.any());
   for (std::thread& thread : threads) {
     if (thread.joinable()) thread.join();
   }
+  thrown.Rethrow();
   return started;
 }
 

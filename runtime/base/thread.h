@@ -12,12 +12,13 @@
 namespace npumesh {
 
 // Starts `body` on `thread`, which must not be running. `purpose`: what it is for, as in "the
-// writer of the dump". Error (kIo): the system gives no thread; `body` is dropped then. Any thread.
+// writer of the dump". Error: the system gives no thread (kIo) or no memory for one (kOutOfMemory);
+// `body` is dropped then. Any thread.
 Status StartThread(std::string_view purpose, std::thread* thread, std::function<void()> body);
 
 // Calls `body` for 0 to count - 1, each on a separate thread, and returns after all have ended.
 // Either all are called or, when there are not that many threads, none (kIo): they may wait for
-// each other.
+// each other. The first exception that one of them throws is thrown again after all have ended.
 Status OnThreads(int count, std::string_view purpose, const std::function<void(int)>& body);
 
 // Whether `count` threads more can be had now, for libraries that end the process when they cannot

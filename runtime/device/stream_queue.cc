@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/base/shared_library.h"
 #include "runtime/base/thread.h"
 
 namespace npumesh {
@@ -255,7 +256,8 @@ void StreamQueue::RunFront(Lock& lock) {
   const bool dropped = stop_on_failure_ && !failure.ok();
   const uint64_t aborts = aborts_.load(std::memory_order_relaxed);  // changes under the mutex
   lock.unlock();
-  Status status = Run(*item, failure, dropped, aborts);
+  Status status =
+      WithoutExceptions("a task of a stream", [&] { return Run(*item, failure, dropped, aborts); });
   Empty(*item);  // before anybody is told that it is done
   lock.lock();
   items_.GiveBack(item);

@@ -275,7 +275,9 @@ class Checker {
   void CheckSource(const std::string& file) {
     const std::string source = ReadAll(root_ / file);
     std::istringstream lines(source);
-    std::istringstream code(CodeOnly(source));
+    const std::string code_only = CodeOnly(source);
+    for (Violation& violation : CheckNets(file, code_only)) found_.push_back(std::move(violation));
+    std::istringstream code(code_only);
     int line = 0;
     bool outer = false;  // the namespace that was opened last is npumesh
     for (std::string text; std::getline(code, text);) {

@@ -8,6 +8,7 @@
 //   names     two headers define a type of one name in namespace npumesh: the linker would take one
 //             for the other
 //   operator  code asks for an operator by name instead of for a trait
+//   net       a function of a C interface lets exceptions out
 //   citation  a comment or a page cites a numbered part of a text that is not in the repository
 //   file      a comment or a page names a source file or page that does not exist
 //   link      a page links to a file or a heading that does not exist
@@ -29,8 +30,8 @@
 namespace npumesh {
 
 struct Violation {
-  std::string rule;  // "floor", "depends", "seal", "banned", "names", "operator", "citation",
-                     // "file", "link", "map" or "english"
+  std::string rule;  // "floor", "depends", "seal", "banned", "names", "operator", "net",
+                     // "citation", "file", "link", "map" or "english"
   std::string file;  // relative to the root
   int line = 0;      // from 1
   std::string text;  // what is wrong and what to do
@@ -41,6 +42,10 @@ struct Violation {
 // All violations below `root`, ordered by file and line. A tree without any of the floors yields
 // one violation of rule "floor", so that a wrong root cannot pass.
 std::vector<Violation> CheckLayering(const std::filesystem::path& root);
+
+// Functions of C interfaces in `code` (CodeOnly of the source of `file`) that let exceptions out.
+// Part of CheckLayering.
+std::vector<Violation> CheckNets(const std::string& file, std::string_view code);
 
 // Lines of comments, pages and build files that cite notes outside of the repository, or name files
 // that do not exist. Part of CheckLayering.

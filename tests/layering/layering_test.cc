@@ -163,6 +163,16 @@ INSTANTIATE_TEST_SUITE_P(
                2, "operator", "asks for the operator MatMul by name"},
         Breach{"Popen", "graph/io/air.cc", "::popen(\"ls\", \"r\");\n", 1, "banned",
                "programs start without a shell"},
+        Breach{"AclWithoutNet", "runtime/acl/a.cc",
+               "aclError aclInit(const char* path) {\n  return Init(path);\n}\n", 1, "net",
+               "aclInit lets exceptions out"},
+        Breach{"HcclCatchesForTheNext", "collectives/a.cc",
+               "\nHcclResult HcclA(void* a,\n                 int b) {\n  return 0;\n}\n"
+               "HcclResult HcclB() try {\n} catch (...) {\n  return AnswerThrown(__func__);\n}\n",
+               2, "net", "HcclA lets exceptions out"},
+        Breach{"CallsWithoutNet", "graph/c.cc",
+               "extern \"C\" npumesh_code npumesh_init() {\n  return Start();\n}\n", 1, "net",
+               "npumesh_init lets exceptions out"},
         Breach{"CitedNote", "graph/ops/add.cc", "int a;\n// Sums (design 5.2).\n", 2, "citation",
                "cites \"design 5\""},
         Breach{"CitedNumber", "proto/dump_data.proto", "// Numbers of files (reference 3.1).\n", 1,
@@ -197,6 +207,18 @@ TEST_F(MadeUpHouse, LookAlikesBreakNoRule) {
         "const char* a = \"MPI_Comm and system(1)\";\n"
         "const char* b = R\"(#include <mpi.h>\n#include <hwloc.h>)\";\n"
         "const char c = '\"'; int big = 1'000'000; auto d = file->system(1); my_system(2);\n");
+  EXPECT_THAT(CheckLayering(root_), IsEmpty());
+}
+
+TEST_F(MadeUpHouse, FunctionsThatCatchBreakNoRule) {
+  Write("runtime/acl/a.cc",
+        "aclError aclA(int a);\n"
+        "aclError aclB() try {\n  if (a) {\n  }\n  return 0;\n} catch (...) {\n"
+        "  return npumesh::FailThrown(__func__);\n}\n"
+        "static aclError Helper() {\n}\n");
+  Write(
+      "graph/c.cc",
+      "extern \"C\" npumesh_code npumesh_init() {\n  return npumesh::Call(__func__, Start);\n}\n");
   EXPECT_THAT(CheckLayering(root_), IsEmpty());
 }
 

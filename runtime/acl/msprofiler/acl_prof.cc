@@ -80,7 +80,7 @@ aclError Stop(const char* function, Profiler& profiler) {
 
 }  // namespace
 
-aclError aclprofInit(const char* profilerResultPath, size_t length) {
+aclError aclprofInit(const char* profilerResultPath, size_t length) try {
   NPUMESH_ACL_EXPECT(profilerResultPath != nullptr && length > 0, "the path is null or empty");
   Profiler& profiler = TheProfiler();
   const std::lock_guard lock(profiler.mutex);
@@ -95,9 +95,11 @@ aclError aclprofInit(const char* profilerResultPath, size_t length) {
   profiler.folder = std::filesystem::absolute(path, error).string();
   if (error) profiler.folder = path;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclprofFinalize() {
+aclError aclprofFinalize() try {
   Profiler& profiler = TheProfiler();
   const std::lock_guard lock(profiler.mutex);
   if (!profiler.initialized) {
@@ -105,9 +107,11 @@ aclError aclprofFinalize() {
   }
   profiler.initialized = false;
   return profiler.running ? Stop(__func__, profiler) : ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclprofStart(const aclprofConfig* profilerConfig) {
+aclError aclprofStart(const aclprofConfig* profilerConfig) try {
   NPUMESH_ACL_EXPECT(profilerConfig != nullptr, "profilerConfig is null");
   Profiler& profiler = TheProfiler();
   const std::lock_guard lock(profiler.mutex);
@@ -121,29 +125,38 @@ aclError aclprofStart(const aclprofConfig* profilerConfig) {
   profiler.running = true;
   ++profiler.starts;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
-aclError aclprofStop(const aclprofConfig* profilerConfig) {
+aclError aclprofStop(const aclprofConfig* profilerConfig) try {
   NPUMESH_ACL_EXPECT(profilerConfig != nullptr, "profilerConfig is null");
   Profiler& profiler = TheProfiler();
   const std::lock_guard lock(profiler.mutex);
   if (!profiler.running) return Fail(ACL_ERROR_PROF_NOT_RUN, __func__, "it does not run");
   return Stop(__func__, profiler);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }
 
 aclprofConfig* aclprofCreateConfig(uint32_t* deviceIdList, uint32_t deviceNums,
                                    aclprofAicoreMetrics, const aclprofAicoreEvents*,
-                                   uint64_t dataTypeConfig) {
+                                   uint64_t dataTypeConfig) try {
   if (deviceIdList == nullptr || deviceNums == 0) {
     static_cast<void>(
         Fail(ACL_ERROR_INVALID_PROFILING_CONFIG, __func__, "the list of devices is empty"));
     return nullptr;
   }
   return new aclprofConfig{{deviceIdList, deviceIdList + deviceNums}, dataTypeConfig};
+} catch (...) {
+  static_cast<void>(npumesh::FailThrown(__func__));
+  return nullptr;
 }
 
-aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig) {
+aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig) try {
   NPUMESH_ACL_EXPECT(profilerConfig != nullptr, "profilerConfig is null");
   delete profilerConfig;
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
 }

@@ -1,23 +1,35 @@
 #!/usr/bin/env python3
 """What the system refuses ends in a sentence: no abort, no crash, no stack trace.
 
-  refusals.py NPUMESH PROGRAM REFUSING_LIBRARY thread|memory [SEEDS [FIRST]]
+  refusals.py NPUMESH PROGRAM REFUSING_LIBRARY thread|memory|file|alarm [SEEDS [FIRST]]
 
 thread: every start of a thread fails in its turn, alone and with all after it; of the commands and
         of PROGRAM, which calls the C interface.
-memory: allocations of C++ fail, SEEDS of them for each command, drawn with seed FIRST.
+memory: allocations of C++ fail, SEEDS of them for each command, drawn with seed FIRST; of PROGRAM
+        also on the last of two ranks.
+file:   the same with what files and shared memory need.
+alarm:  nothing fails, but signals interrupt system calls all the time: what a command prints and
+        saves is what it prints and saves without them.
 """
 
+import fcntl
 import os
 import random
 import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import launcher
+
 RUN_TIME = 4
 # Of a process that a refusal may end: well, or with the code of a run-time error.
 GOOD = (0, RUN_TIME)
 HANG_SECONDS = 600  # after this a command hangs, however busy the machine is
+
+
+# Of two ranks the last one is refused something.
+LAST_RANK = f'test "${launcher.RANK}" = 1 && export LD_PRELOAD="$0"; exec "$@"'
 
 
 class Scene:
@@ -42,14 +54,18 @@ class Scene:
             "timeout": run + ["--timeout", "90"],
             "graph": [npumesh, "graph", graph],
         }
-        if what == "thread":
-            self.commands["program"] = [program]
+        self.commands["program"] = [program]
+        if what != "thread":
+            self.commands["ranks"] = [*launcher.MPIRUN, "-n", "2", "sh", "-c", LAST_RANK, library,
+                                      program, "rank"]
 
     def play(self, name, what, at, rest=False):
         """How a command ends when its request number `at` is refused: code, words, requests."""
         count = os.path.join(self.folder, "count")
-        environment = dict(os.environ, LD_PRELOAD=self.library, REFUSE=what, REFUSE_AT=str(at),
-                           REFUSE_COUNT=count, NPUMESH_HBM_SIZE="64M", OMP_NUM_THREADS="1")
+        environment = dict(os.environ, REFUSE=what, REFUSE_AT=str(at), REFUSE_COUNT=count,
+                           NPUMESH_HBM_SIZE="64M", OMP_NUM_THREADS="1")
+        if name != "ranks":
+            environment["LD_PRELOAD"] = self.library
         if rest:
             environment["REFUSE_REST"] = "1"
         if os.path.exists(count):
@@ -74,8 +90,57 @@ class Scene:
         return ""
 
 
+def read_slowly(command, folder, environment):
+    """The code and what a command prints through a pipe that is full nearly all the time."""
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, bufsize=0) as process:
+        fcntl.fcntl(process.stdout.fileno(), fcntl.F_SETPIPE_SZ, 4096)
+        text = b""
+        while piece := process.stdout.read(256):
+            text += piece
+    return process.returncode, text
+
+
+def interrupted(npumesh, library):
+    """What goes wrong when system calls are interrupted all the time."""
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        made = subprocess.run([npumesh, "samples", "one_card", "--write", "s"], cwd=folder,
+                              capture_output=True, text=True)
+        if made.returncode != 0:
+            sys.exit(f"refusals: the sample cannot be made: {made.stderr}")
+        package = os.path.join("s", "one_card", "package")
+        graph = os.path.join(package, "export.air")
+        plain = dict(os.environ, OMP_NUM_THREADS="1", NPUMESH_HBM_SIZE="64M")
+        alarm = dict(plain, LD_PRELOAD=library, REFUSE="alarm")
+        for command in ([npumesh, "ops", "--json"], [npumesh, "graph", graph],
+                        [npumesh, "help"], [npumesh, "doctor", "--env"]):
+            expected, seen = (read_slowly(command, folder, env) for env in (plain, alarm))
+            if expected != seen:
+                wrong.append(f"{command[1:]}: {expected[0]}, {len(expected[1])} bytes; with "
+                             f"signals {seen[0]}, {len(seen[1])} bytes: {seen[1][-300:]}")
+        saved = {}
+        for name, environment in (("plain", plain), ("alarm", alarm)):
+            done = subprocess.run([npumesh, "run", package, "--outputs", name, "--dump", "all",
+                                   "--dump-path", f"dump_{name}"], cwd=folder, env=environment,
+                                  capture_output=True, text=True)
+            if done.returncode != 0:
+                wrong.append(f"run: {done.returncode}: {done.stderr}")
+            saved[name] = sorted((file, open(os.path.join(folder, name, file), "rb").read())
+                                 for file in os.listdir(os.path.join(folder, name))
+                                 if file.endswith(".npy"))
+        if not saved["plain"] or saved["plain"] != saved["alarm"]:
+            wrong.append("run: saves something else with signals")
+    return wrong
+
+
 def main():
     npumesh, program, library, what = sys.argv[1:5]
+    if what == "alarm":
+        if wrong := interrupted(npumesh, library):
+            sys.exit("refusals: " + "\n".join(wrong))
+        print("refusals: signals changed nothing")
+        return
     seeds = int(sys.argv[5]) if len(sys.argv) > 5 else 12
     dice = random.Random(int(sys.argv[6]) if len(sys.argv) > 6 else 1)
     wrong = []
@@ -86,7 +151,7 @@ def main():
             code, words, requests = scene.play(name, what, 0)
             if code != 0:
                 sys.exit(f"refusals: {name} fails though nothing is refused: {code}: {words}")
-            if what == "memory":
+            if what != "thread":
                 places = sorted(dice.sample(range(1, requests + 1), min(seeds, requests)))
             else:
                 places = range(1, requests + 1)

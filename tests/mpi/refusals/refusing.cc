@@ -1,19 +1,28 @@
 // A library for LD_PRELOAD that refuses what a program asks the system for.
 //
-//   REFUSE=thread|memory  what: threads (EAGAIN), or memory for objects of C++ (std::bad_alloc),
-//   from
+//   REFUSE=thread|memory|file|alarm
+//                         what: threads (EAGAIN); memory for objects of C++ (std::bad_alloc); what
+//                         files and shared memory need (ENOSPC, ENOMEM, EIO). The last two from
 //                         main on and of the program itself and our libraries: what others do
-//                         without memory is their business
+//                         without is their business. alarm refuses nothing, but a signal that does
+//                         not restart system calls comes every 50 us.
 //   REFUSE_AT=N           the N-th request, from 1; 0: none
 //   REFUSE_REST=1         all after it, too
 //   REFUSE_COUNT=FILE     at the end the number of requests is written there
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <new>
@@ -42,10 +51,26 @@ std::atomic<bool> in_main{false};
 using Main = int (*)(int, char**, char**);
 Main program_main = nullptr;
 
+void SetTimer(int microseconds) {
+  const itimerval every{{0, microseconds}, {0, microseconds}};
+  setitimer(ITIMER_REAL, &every, nullptr);
+}
+
+void StartAlarm() {
+  const char* const what = ThePlan().what;
+  if (what == nullptr || strcmp(what, "alarm") != 0) return;
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  sigaction(SIGALRM, &action, nullptr);
+  SetTimer(50);
+}
+
 int RunMain(int argc, char** argv, char** environment) {
+  StartAlarm();
   in_main = true;
   const int code = program_main(argc, argv, environment);
   in_main = false;
+  SetTimer(0);
   return code;
 }
 
@@ -92,6 +117,95 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static const Create create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
   return Refused("thread") ? EAGAIN : create(thread, attributes, start, argument);
+}
+
+// ---- files and shared memory ----
+
+namespace {
+
+bool RefusedFile(void* caller, int error) {
+  const int before = errno;
+  const bool refused = in_main && Refuses("file") && IsOurs(caller) && Refused("file");
+  errno = refused ? error : before;
+  return refused;
+}
+
+template <typename Function>
+Function Next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+mode_t ModeOf(int flags, va_list arguments) {
+  return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+}
+
+}  // namespace
+
+#define CALLER __builtin_return_address(0)
+
+#define OPEN(name)                                                            \
+  extern "C" int name(const char* path, int flags, ...) {                     \
+    va_list arguments;                                                        \
+    va_start(arguments, flags);                                               \
+    const mode_t mode = ModeOf(flags, arguments);                             \
+    va_end(arguments);                                                        \
+    if (RefusedFile(CALLER, EMFILE)) return -1;                               \
+    return Next<int (*)(const char*, int, mode_t)>(#name)(path, flags, mode); \
+  }
+OPEN(open)
+OPEN(open64)
+
+#define OPENAT(name)                                                                       \
+  extern "C" int name(int folder, const char* path, int flags, ...) {                      \
+    va_list arguments;                                                                     \
+    va_start(arguments, flags);                                                            \
+    const mode_t mode = ModeOf(flags, arguments);                                          \
+    va_end(arguments);                                                                     \
+    if (RefusedFile(CALLER, EMFILE)) return -1;                                            \
+    return Next<int (*)(int, const char*, int, mode_t)>(#name)(folder, path, flags, mode); \
+  }
+OPENAT(openat)
+OPENAT(openat64)
+
+#define MAP(name)                                                                                \
+  extern "C" void* name(void* at, size_t bytes, int access, int flags, int fd, off_t offset) {   \
+    if (RefusedFile(CALLER, ENOMEM)) return MAP_FAILED;                                          \
+    return Next<void* (*)(void*, size_t, int, int, int, off_t)>(#name)(at, bytes, access, flags, \
+                                                                       fd, offset);              \
+  }
+MAP(mmap)
+MAP(mmap64)
+
+#define TRUNCATE(name)                                  \
+  extern "C" int name(int fd, off_t bytes) {            \
+    if (RefusedFile(CALLER, ENOSPC)) return -1;         \
+    return Next<int (*)(int, off_t)>(#name)(fd, bytes); \
+  }
+TRUNCATE(ftruncate)
+TRUNCATE(ftruncate64)
+
+extern "C" ssize_t write(int fd, const void* data, size_t bytes) {
+  if (RefusedFile(CALLER, ENOSPC)) return -1;
+  return Next<ssize_t (*)(int, const void*, size_t)>("write")(fd, data, bytes);
+}
+extern "C" ssize_t read(int fd, void* data, size_t bytes) {
+  if (RefusedFile(CALLER, EIO)) return -1;
+  return Next<ssize_t (*)(int, void*, size_t)>("read")(fd, data, bytes);
+}
+extern "C" int fsync(int fd) {
+  return RefusedFile(CALLER, EIO) ? -1 : Next<int (*)(int)>("fsync")(fd);
+}
+extern "C" int rename(const char* from, const char* to) {
+  if (RefusedFile(CALLER, ENOSPC)) return -1;
+  return Next<int (*)(const char*, const char*)>("rename")(from, to);
+}
+extern "C" int mkdir(const char* path, mode_t mode) {
+  if (RefusedFile(CALLER, ENOSPC)) return -1;
+  return Next<int (*)(const char*, mode_t)>("mkdir")(path, mode);
+}
+extern "C" int memfd_create(const char* name, unsigned int flags) {
+  if (RefusedFile(CALLER, EMFILE)) return -1;
+  return Next<int (*)(const char*, unsigned int)>("memfd_create")(name, flags);
 }
 
 // As glibc calls it.
