@@ -112,7 +112,8 @@ Status World::AgreeOnStart(const Status& mine) {
   for (size_t r = 0; r < words.size(); ++r)
     local_world_sizes_[r] = static_cast<int>(words[r].local);
   if (!mine.ok()) return mine;
-  NPUMESH_RETURN_IF_ERROR(board_->CheckPeers(local_ranks_));
+  // A rank that has started may have had a setback by now; that is no reason.
+  for (int r : local_ranks_) NPUMESH_RETURN_IF_ERROR(board_->CheckLost(r));
   for (int r : everyone) {
     if (words[static_cast<size_t>(r)].code != 0) {
       return Error(Code::kPeerLost, "rank {} could not start; see its message", r);

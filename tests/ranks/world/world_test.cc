@@ -130,7 +130,9 @@ TEST(Setbacks, AreReadByThoseThatTheyConcern) {
         const int peer = 1 - world.rank();
         EXPECT_TRUE(FailTogether(world, Error(Code::kIo, "{}", text), {{peer, call}}));
         EXPECT_TRUE(setbacks.lasting());
-        while (!setbacks.Awaited().empty()) std::this_thread::yield();
+        while (!setbacks.Awaited().empty() && world.board().CheckLost(peer).ok()) {
+          std::this_thread::yield();
+        }
         const Status told = world.board().CheckPeer(peer);
         EXPECT_EQ(told.code(), Code::kPeerLost);
         EXPECT_EQ(told.message(), fmt::format("rank {} failed: {}", peer, text.substr(0, 2048)));
