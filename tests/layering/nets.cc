@@ -22,8 +22,10 @@ constexpr std::array<Interface, 3> kInterfaces = {{
 }};
 
 // The function that begins at `at`, up to the brace that closes it in the first column, and to the
-// end of a handler after it; empty for a declaration.
+// end of a handler after it; empty for a declaration and for a member.
 std::string_view FunctionAt(std::string_view code, size_t at) {
+  // Not a member of a class.
+  if (code.substr(at, code.find('(', at) - at).find(':') != std::string_view::npos) return {};
   const size_t brace = code.find_first_of("{;", at);
   if (brace == std::string_view::npos || code[brace] == ';') return {};
   size_t close = code.find("\n}", brace);

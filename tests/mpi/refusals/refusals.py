@@ -85,7 +85,7 @@ class Scene:
             return f"{where}: ended with {code}: {words}"
         if code == RUN_TIME and not words.strip():
             return f"{where}: ended with {code} without a word"
-        if "terminate" in words or "(no reason)" in words:
+        if "terminate called" in words or "(no reason)" in words:
             return f"{where}: {words}"
         return ""
 

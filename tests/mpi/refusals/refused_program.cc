@@ -78,8 +78,8 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   }
   const int code = Run(ranks, rank);
+  if (ranks > 1 && code != 0) MPI_Abort(MPI_COMM_WORLD, code);
   aclFinalize();
-  if (argc > 1 && code == 0) MPI_Finalize();
-  if (argc > 1 && code != 0) MPI_Abort(MPI_COMM_WORLD, code);
+  if (argc > 1) MPI_Finalize();
   return code;
 }

@@ -1,10 +1,15 @@
 // aclInit to aclFinalize, recent errors, and the helpers that need no device.
 #include <gmock/gmock.h>
 
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "runtime/acl/device_context.h"
+#include "runtime/acl/errors.h"
 #include "tests/unit/acl/acl_test.h"
 
 extern "C" int HeadersAreC(void);
@@ -95,6 +100,32 @@ TEST(AclErrors, AreAddedByTheLibrariesAbove) {
   static_cast<void>(aclGetRecentErrMsg());
   RecordRecentError("HcclAllReduce: count differs");
   EXPECT_STREQ(aclGetRecentErrMsg(), "HcclAllReduce: count differs");
+}
+
+// What `thrown` becomes in the handler of a function.
+template <typename Thrown>
+aclError Caught(const Thrown& thrown) {
+  try {
+    throw thrown;
+  } catch (...) {
+    return FailThrown("aclTry");
+  }
+}
+
+TEST(AclErrors, TellWhatWasThrown) {
+  static_cast<void>(aclGetRecentErrMsg());
+  EXPECT_EQ(Caught(std::bad_alloc()), ACL_ERROR_BAD_ALLOC);
+  EXPECT_EQ(aclrtGetLastError(ACL_RT_THREAD_LEVEL), ACL_ERROR_BAD_ALLOC);
+  EXPECT_STREQ(aclGetRecentErrMsg(), "aclTry: no host memory is left (200000)");
+  EXPECT_EQ(aclGetRecentErrMsg(), nullptr);
+  RecordRecentError("before");
+  EXPECT_EQ(Caught(std::runtime_error("x")), ACL_ERROR_INTERNAL_ERROR);
+  EXPECT_STREQ(aclGetRecentErrMsg(), "before");
+  EXPECT_STREQ(aclGetRecentErrMsg(), "aclTry: a bug of npumesh: x (500000)");
+  EXPECT_EQ(Caught(7), ACL_ERROR_INTERNAL_ERROR);
+  EXPECT_THAT(aclGetRecentErrMsg(), HasSubstr("an exception without words"));
+  EXPECT_EQ(Caught(std::runtime_error(std::string(1000, 'x'))), ACL_ERROR_INTERNAL_ERROR);
+  EXPECT_EQ(std::string_view(aclGetRecentErrMsg()).size(), 255u);
 }
 
 TEST(AclLifecycle, EndsInReverseOrder) {

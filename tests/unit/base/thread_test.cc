@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <new>
 
 namespace npumesh {
 namespace {
@@ -33,6 +34,16 @@ TEST(Thread, OnThreadsCallsAllAtTheSameTime) {
   EXPECT_TRUE(TryThreads(3, "a test").ok());
   EXPECT_TRUE(TryThreads(-1, "a test").ok());
   EXPECT_EQ(sum, 10);
+}
+
+TEST(Thread, OnThreadsThrowsWhatOneOfThemThrows) {
+  std::atomic<int> called{0};
+  const auto body = [&called](int i) {
+    ++called;
+    if (i == 2) throw std::bad_alloc();
+  };
+  EXPECT_THROW((void)OnThreads(4, "a test", body), std::bad_alloc);
+  EXPECT_EQ(called, 4);
 }
 
 // In a child, whose address space has room for few stacks: more threads than that are refused, and
