@@ -10,7 +10,7 @@
 #include "graph/c_interface/handles.h"
 #include "graph/c_interface/option_pairs.h"
 #include "graph/c_interface/tensor_binding.h"
-#include "graph/engine/model_inputs.h"
+#include "graph/engine/analyse/model_inputs.h"
 #include "graph/io/model_file.h"
 #include "graph/io/weight_places.h"
 #include "graph/onnx/onnx_file.h"

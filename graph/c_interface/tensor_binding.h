@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "graph/engine/model_inputs.h"
-#include "graph/engine/plan_cache.h"
+#include "graph/engine/analyse/model_inputs.h"
+#include "graph/engine/run/plan_cache.h"
 #include "npumesh/npumesh.h"
 
 namespace npumesh {

@@ -2,7 +2,7 @@
 #include "graph/c_interface/call.h"
 #include "graph/c_interface/handles.h"
 #include "graph/c_interface/option_pairs.h"
-#include "graph/dump/config_file.h"
+#include "graph/dump/options/config_file.h"
 #include "graph/session/profiling.h"
 #include "runtime/base/log.h"
 #include "runtime/base/process_safety.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/engine/inference.h"
+#include "graph/engine/analyse/inference.h"
 #include "graph/io/weights.h"
 #include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/operator_check.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/engine/partial_types.h"
+#include "graph/engine/analyse/partial_types.h"
 #include "graph/ir/graph_input.h"
 #include "graph/passes/analysis/bound_graph.h"
 #include "runtime/base/log.h"

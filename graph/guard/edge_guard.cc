@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/plan/compiled_model.h"
 #include "graph/guard/guarded_area.h"
 #include "graph/passes/analysis/node_error.h"
 #include "runtime/device/device_memory.h"

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/engine/step_observer.h"
+#include "graph/engine/run/step_observer.h"
 #include "graph/ir/graph.h"
 #include "graph/ops/core/op_registry.h"
 

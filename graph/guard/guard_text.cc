@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/plan/compiled_model.h"
 #include "graph/guard/written_memory.h"
 
 namespace npumesh {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "graph/engine/step_observer.h"
+#include "graph/engine/run/step_observer.h"
 #include "graph/guard/guarded_area.h"
 
 namespace npumesh {

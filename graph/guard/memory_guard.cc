@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/plan/compiled_model.h"
 #include "graph/guard/guard_text.h"
 #include "graph/passes/analysis/node_error.h"
 

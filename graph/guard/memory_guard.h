@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/engine/step_observer.h"
+#include "graph/engine/run/step_observer.h"
 #include "graph/guard/guarded_area.h"
 #include "graph/guard/written_memory.h"
 #include "graph/ops/core/op_registry.h"

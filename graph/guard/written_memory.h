@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "graph/engine/step.h"
-#include "graph/engine/step_observer.h"
+#include "graph/engine/plan/step.h"
+#include "graph/engine/run/step_observer.h"
 #include "graph/guard/guarded_area.h"
 
 namespace npumesh {

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <thread>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/plan/compiled_model.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

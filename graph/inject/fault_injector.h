@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/engine/step_observer.h"
+#include "graph/engine/run/step_observer.h"
 #include "graph/inject/fault.h"
 
 namespace npumesh {

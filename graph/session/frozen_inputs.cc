@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/engine/bound_type.h"
+#include "graph/engine/analyse/bound_type.h"
 #include "graph/passes/analysis/bound_graph.h"
 #include "graph/passes/analysis/node_error.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/engine/model_inputs.h"
+#include "graph/engine/analyse/model_inputs.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
 #include "graph/ops/core/op_registry.h"

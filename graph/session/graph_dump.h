@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "graph/config/compiler_config.h"
-#include "graph/dump/dump_env.h"
+#include "graph/dump/options/dump_env.h"
 #include "graph/ir/graph.h"
 #include "runtime/base/status.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/engine/loop_watch.h"
+#include "graph/engine/run/loop_watch.h"
 #include "runtime/base/wait.h"
 #include "runtime/world/loop_line.h"
 #include "runtime/world/notice_times.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/engine/partial_types.h"
+#include "graph/engine/analyse/partial_types.h"
 #include "graph/passes/rewrite/precision.h"
 #include "graph/passes/rewrite/subgraphs.h"
 #include "runtime/base/advice.h"

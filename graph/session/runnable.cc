@@ -1,6 +1,6 @@
 #include "graph/session/runnable.h"
 
-#include "graph/engine/partial_types.h"
+#include "graph/engine/analyse/partial_types.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/rewrite/stages.h"

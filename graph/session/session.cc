@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "graph/config/validation.h"
-#include "graph/dump/fx_summary.h"
-#include "graph/engine/bound_type.h"
-#include "graph/engine/observer_chain.h"
-#include "graph/engine/partial_types.h"
+#include "graph/dump/writer/fx_summary.h"
+#include "graph/engine/analyse/bound_type.h"
+#include "graph/engine/analyse/partial_types.h"
+#include "graph/engine/run/observer_chain.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/session/node_sharing.h"
 #include "graph/session/prepare_model.h"
@@ -87,8 +87,8 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
 void Session::GuardEdges() {
   const OpRegistry& trusted = BuiltinOps();
   // An observed run has one stream.
-  const bool leaves = registry_ == &trusted || options_.compile.margin > 0 ||
-                      options_.compile.overlap_collectives;
+  const bool leaves =
+      registry_ == &trusted || options_.compile.margin > 0 || options_.compile.overlap_collectives;
   if (leaves || !HasUntrustedOperators(model_, *registry_, trusted)) return;
   options_.compile.margin = kEdgeMargin;
   edge_guard_ = std::make_unique<EdgeGuard>(trusted);

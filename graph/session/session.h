@@ -17,9 +17,9 @@
 
 #include "collectives/group_names.h"
 #include "graph/config/compiler_config.h"
-#include "graph/engine/compiled_model.h"
-#include "graph/engine/executor.h"
-#include "graph/engine/program.h"
+#include "graph/engine/plan/compiled_model.h"
+#include "graph/engine/run/executor.h"
+#include "graph/engine/run/program.h"
 #include "graph/guard/edge_guard.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"

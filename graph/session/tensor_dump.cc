@@ -1,6 +1,6 @@
 #include "graph/session/tensor_dump.h"
 
-#include "graph/dump/options.h"
+#include "graph/dump/options/options.h"
 
 namespace npumesh {
 

@@ -10,9 +10,9 @@
 
 #include "graph/config/compiler_config.h"
 #include "graph/config/system_options.h"
-#include "graph/dump/dump_env.h"
-#include "graph/dump/dumper.h"
-#include "graph/dump/npy_dumper.h"
+#include "graph/dump/options/dump_env.h"
+#include "graph/dump/writer/dumper.h"
+#include "graph/dump/writer/npy_dumper.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/engine/graph_analysis.h"
+#include "graph/engine/analyse/graph_analysis.h"
 #include "graph/shard/layout_rules.h"
 #include "graph/shard/shard_model.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <map>
 
-#include "graph/engine/graph_analysis.h"
+#include "graph/engine/analyse/graph_analysis.h"
 #include "graph/ir/node_kind.h"
 #include "graph/ops/shard_nodes.h"
 #include "graph/shard/layout_plan.h"

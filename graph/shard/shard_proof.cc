@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "graph/compare/recorder.h"
+#include "graph/compare/sources/recorder.h"
 #include "graph/session/session.h"
 #include "runtime/device/device_memory.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/compare/distance.h"
+#include "graph/compare/measures/distance.h"
 #include "graph/shard/shard_model.h"
 #include "runtime/base/env.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "collectives/hccl/element_type.h"
+#include "collectives/hccl/comm/element_type.h"
 #include "hccl/hccl.h"
 #include "runtime/acl/device_context.h"
 #include "runtime/base/log.h"

@@ -5,8 +5,8 @@
 #include <ctime>
 #include <filesystem>
 
-#include "graph/compare/graph_that_ran.h"
-#include "graph/compare/law_replay.h"
+#include "graph/compare/replay/law_replay.h"
+#include "graph/compare/sources/graph_that_ran.h"
 #include "graph/ops/builtin_ops.h"
 #include "launch/commands/answer.h"
 #include "launch/commands/validators.h"

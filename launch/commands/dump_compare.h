@@ -2,7 +2,7 @@
 #ifndef NPUMESH_LAUNCH_COMMANDS_DUMP_COMPARE_H_
 #define NPUMESH_LAUNCH_COMMANDS_DUMP_COMPARE_H_
 
-#include "graph/compare/comparison.h"
+#include "graph/compare/measures/comparison.h"
 #include "launch/commands/command.h"
 
 namespace npumesh {

@@ -1,5 +1,5 @@
 // `npumesh replay`: every operator of a dump again, alone, on the inputs that were dumped.
-#include "graph/compare/replay.h"
+#include "graph/compare/replay/replay.h"
 
 #include "graph/ops/op_library.h"
 #include "launch/commands/answer.h"

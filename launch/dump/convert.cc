@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "graph/compare/elements.h"
-#include "graph/dump/format_mapping.h"
+#include "graph/compare/measures/elements.h"
+#include "graph/dump/format/format_mapping.h"
 #include "graph/io/npy.h"
 #include "launch/dump/overflow_report.h"
 #include "runtime/base/secure_file.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/compare/dump_folder.h"
+#include "graph/compare/sources/dump_folder.h"
 
 namespace npumesh {
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "graph/compare/dump_folder.h"
-#include "graph/compare/law_check.h"
-#include "graph/compare/rank_graphs.h"
+#include "graph/compare/laws/law_check.h"
+#include "graph/compare/laws/rank_graphs.h"
+#include "graph/compare/sources/dump_folder.h"
 
 namespace npumesh {
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <set>
 
-#include "graph/compare/elements.h"
+#include "graph/compare/measures/elements.h"
 #include "launch/view/graph_facts.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/compare/dump_folder.h"
-#include "graph/compare/tensor_source.h"
+#include "graph/compare/sources/dump_folder.h"
+#include "graph/compare/sources/tensor_source.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "graph/compare/elements.h"
+#include "graph/compare/measures/elements.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {

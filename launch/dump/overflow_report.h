@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/compare/dump_folder.h"
+#include "graph/compare/sources/dump_folder.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {

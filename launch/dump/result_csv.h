@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "graph/compare/comparison.h"
+#include "graph/compare/measures/comparison.h"
 
 namespace npumesh {
 

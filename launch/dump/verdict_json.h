@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/compare/replay.h"
+#include "graph/compare/replay/replay.h"
 #include "launch/dump/verdict_text.h"
 #include "launch/report/command_report.h"
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "graph/compare/comparison.h"
-#include "graph/compare/golden.h"
-#include "graph/compare/golden_blame.h"
-#include "graph/compare/input_cause.h"
-#include "graph/compare/law_check.h"
+#include "graph/compare/golden/golden.h"
+#include "graph/compare/golden/golden_blame.h"
+#include "graph/compare/laws/law_check.h"
+#include "graph/compare/measures/comparison.h"
+#include "graph/compare/replay/input_cause.h"
 
 namespace npumesh {
 

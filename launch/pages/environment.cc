@@ -1,6 +1,6 @@
 #include "launch/pages/environment.h"
 
-#include "graph/dump/dump_env.h"
+#include "graph/dump/options/dump_env.h"
 #include "graph/static_kernel/store/kernel_store.h"
 #include "launch/screen/screen.h"
 

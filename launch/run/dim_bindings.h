@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/engine/model_inputs.h"
+#include "graph/engine/analyse/model_inputs.h"
 #include "graph/ir/shape.h"
 
 namespace npumesh {

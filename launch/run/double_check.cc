@@ -1,6 +1,6 @@
 #include "launch/run/double_check.h"
 
-#include "graph/compare/reference_ops.h"
+#include "graph/compare/golden/reference_ops.h"
 #include "graph/session/group_table.h"
 #include "launch/ranks/model_choice.h"
 #include "runtime/base/json.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "graph/compare/comparison.h"
+#include "graph/compare/measures/comparison.h"
 #include "launch/ranks/rank_circle.h"
 #include "launch/run/run_job.h"
 

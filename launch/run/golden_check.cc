@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "graph/engine/model_inputs.h"
+#include "graph/engine/analyse/model_inputs.h"
 #include "graph/io/weight_places.h"
 #include "graph/onnx/onnx_file.h"
 #include "launch/ranks/model_choice.h"

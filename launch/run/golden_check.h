@@ -2,8 +2,8 @@
 #ifndef NPUMESH_LAUNCH_RUN_GOLDEN_CHECK_H_
 #define NPUMESH_LAUNCH_RUN_GOLDEN_CHECK_H_
 
-#include "graph/compare/golden.h"
-#include "graph/compare/golden_blame.h"
+#include "graph/compare/golden/golden.h"
+#include "graph/compare/golden/golden_blame.h"
 #include "launch/ranks/rank_circle.h"
 #include "launch/run/run_job.h"
 

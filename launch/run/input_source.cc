@@ -1,6 +1,6 @@
 #include "launch/run/input_source.h"
 
-#include "graph/engine/bound_type.h"
+#include "graph/engine/analyse/bound_type.h"
 #include "graph/io/npy.h"
 
 namespace npumesh {

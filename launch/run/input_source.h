@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "graph/engine/model_inputs.h"
-#include "graph/engine/step.h"
+#include "graph/engine/analyse/model_inputs.h"
+#include "graph/engine/plan/step.h"
 #include "launch/run/random_tensor.h"
 #include "launch/run/tensor_folder.h"
 

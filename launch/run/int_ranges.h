@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/engine/model_inputs.h"
+#include "graph/engine/analyse/model_inputs.h"
 #include "launch/run/random_tensor.h"
 
 namespace npumesh {

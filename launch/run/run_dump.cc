@@ -1,6 +1,6 @@
 #include "launch/run/run_dump.h"
 
-#include "graph/dump/options.h"
+#include "graph/dump/options/options.h"
 
 namespace npumesh {
 namespace {

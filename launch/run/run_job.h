@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/compare/recorder.h"
-#include "graph/engine/observer_chain.h"
+#include "graph/compare/sources/recorder.h"
+#include "graph/engine/run/observer_chain.h"
 #include "graph/guard/memory_guard.h"
 #include "graph/inject/fault_injector.h"
 #include "graph/session/profiling.h"

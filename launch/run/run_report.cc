@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "graph/compare/elements.h"
+#include "graph/compare/measures/elements.h"
 #include "launch/ranks/standing_out.h"
 #include "runtime/base/rank_list.h"
 

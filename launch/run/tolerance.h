@@ -3,7 +3,8 @@
 // What applies to an output, best first:
 //   1. the command line: --tolerance, or --rtol and --atol;
 //   2. DIR/tolerance.json beside the goldens, its entry for the output before its default;
-//   3. "close": as far as two correct results may be apart (graph/compare/rounding.h), for each
+//   3. "close": as far as two correct results may be apart (graph/compare/measures/rounding.h), for
+//   each
 //      output from its dtype, the operators and sums before it, and the scale of its values.
 // Integers and booleans are always exact.
 #ifndef NPUMESH_LAUNCH_RUN_TOLERANCE_H_
@@ -15,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "graph/compare/rounding.h"
+#include "graph/compare/measures/rounding.h"
 #include "graph/ir/tensor.h"
 
 namespace npumesh {

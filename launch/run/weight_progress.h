@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "graph/engine/weight_cache.h"
+#include "graph/engine/analyse/weight_cache.h"
 
 namespace npumesh {
 

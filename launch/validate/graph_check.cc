@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <map>
 
-#include "graph/engine/model_inputs.h"
+#include "graph/engine/analyse/model_inputs.h"
 #include "graph/io/model_file.h"
 #include "graph/io/weights.h"
 #include "graph/passes/analysis/bound_graph.h"

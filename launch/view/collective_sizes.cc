@@ -1,6 +1,6 @@
 #include "launch/view/collective_sizes.h"
 
-#include "graph/engine/inference.h"
+#include "graph/engine/analyse/inference.h"
 #include "graph/passes/schedule/execution_order.h"
 #include "graph/session/offline_groups.h"
 

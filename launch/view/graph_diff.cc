@@ -6,7 +6,7 @@
 #include <cstring>
 #include <map>
 
-#include "graph/compare/elements.h"
+#include "graph/compare/measures/elements.h"
 #include "graph/io/weights.h"
 #include "graph/ir/node_kind.h"
 #include "launch/view/node_detail.h"

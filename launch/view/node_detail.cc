@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/compare/elements.h"
+#include "graph/compare/measures/elements.h"
 #include "graph/io/weight_places.h"
 #include "graph/ir/graph_input.h"
 #include "graph/ir/node_kind.h"

@@ -1,7 +1,7 @@
 #include "launch/view/plan_on_paper.h"
 
-#include "graph/engine/partial_types.h"
-#include "graph/engine/static_parts.h"
+#include "graph/engine/analyse/partial_types.h"
+#include "graph/engine/plan/static_parts.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/op_registry.h"
 #include "graph/passes/rewrite/stages.h"

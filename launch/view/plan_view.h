@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/engine/compiled_model.h"
+#include "graph/engine/plan/compiled_model.h"
 #include "launch/view/stage_outline.h"
 #include "runtime/base/json.h"
 

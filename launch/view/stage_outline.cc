@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "graph/engine/partial_types.h"
-#include "graph/engine/static_parts.h"
+#include "graph/engine/analyse/partial_types.h"
+#include "graph/engine/plan/static_parts.h"
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/schedule/execution_order.h"
 #include "runtime/base/json.h"

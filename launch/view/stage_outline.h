@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/engine/compile_options.h"
+#include "graph/engine/analyse/compile_options.h"
 #include "graph/passes/rewrite/stages.h"
 
 namespace npumesh {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "graph/engine/model_inputs.h"
-#include "graph/engine/partial_types.h"
+#include "graph/engine/analyse/model_inputs.h"
+#include "graph/engine/analyse/partial_types.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {

@@ -1,5 +1,5 @@
 // Tables of environment variables. Each floor lists the variables that it reads, and a table fills
-// the struct in which the floor passes their values on (env.h, graph/dump/dump_env.h).
+// the struct in which the floor passes their values on (env.h, graph/dump/options/dump_env.h).
 //
 //   constexpr std::array kEntries = {
 //       EnvEntry<Env>{{"NPUMESH_TOPOLOGY", ...}, ParseTextField<&Env::topology>}};

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "graph/engine/compiled_model.h"
-#include "graph/engine/executor.h"
-#include "graph/engine/plan_cache.h"
+#include "graph/engine/plan/compiled_model.h"
+#include "graph/engine/run/executor.h"
+#include "graph/engine/run/plan_cache.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/op_registry.h"

@@ -1,5 +1,5 @@
-#include "graph/dump/config_file.h"
-#include "graph/dump/format_data.h"
+#include "graph/dump/format/format_data.h"
+#include "graph/dump/options/config_file.h"
 #include "tests/fuzz/targets.h"
 
 namespace npumesh::fuzz {

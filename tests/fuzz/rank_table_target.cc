@@ -1,4 +1,4 @@
-#include "collectives/hccl/rank_table.h"
+#include "collectives/hccl/creation/rank_table.h"
 #include "runtime/base/printable.h"
 #include "tests/fuzz/targets.h"
 

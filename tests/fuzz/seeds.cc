@@ -1,7 +1,7 @@
 #include "tests/fuzz/seeds.h"
 
 #include "graph/config/compiler_config.h"
-#include "graph/dump/format_data.h"
+#include "graph/dump/format/format_data.h"
 #include "graph/export/deployment_config.h"
 #include "graph/io/npy_header.h"
 #include "graph/io/wire.h"

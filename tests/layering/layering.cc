@@ -198,7 +198,7 @@ constexpr std::array<std::string_view, 7> kMayNameOperators = {
     "graph/ops",
     "graph/passes/fusion",
     "graph/passes/rewrite/private_formats.cc",  // makes TransData and takes it away
-    "graph/compare/reference_ops.cc"};          // the table of references
+    "graph/compare/golden/reference_ops.cc"};   // the table of references
 
 // The comparison of a node's type with the name of an operator in a line, or nothing.
 std::string NamedOperatorIn(const std::string& line) {

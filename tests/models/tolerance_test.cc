@@ -6,7 +6,7 @@
 
 #include <numeric>
 
-#include "graph/compare/reference_ops.h"
+#include "graph/compare/golden/reference_ops.h"
 #include "graph/ops/builtin_ops.h"
 #include "launch/run/tensor_check.h"
 #include "launch/run/tolerance.h"

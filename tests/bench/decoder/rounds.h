@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/engine/plan_cache.h"
+#include "graph/engine/run/plan_cache.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "graph/session/session_config.h"

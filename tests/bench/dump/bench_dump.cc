@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "graph/dump/dumper.h"
+#include "graph/dump/writer/dumper.h"
 #include "graph/session/session.h"
 #include "launch/samples/decoder_model.h"
 #include "runtime/world/thread_transport.h"

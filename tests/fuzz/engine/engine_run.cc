@@ -3,7 +3,7 @@
 #include <cstring>
 #include <list>
 
-#include "graph/engine/step_observer.h"
+#include "graph/engine/run/step_observer.h"
 #include "graph/guard/memory_guard.h"
 #include "graph/io/model_file.h"
 #include "graph/ops/builtin_ops.h"

@@ -8,9 +8,9 @@
 #include <numeric>
 #include <random>
 
-#include "graph/compare/golden_blame.h"
-#include "graph/compare/recorder.h"
-#include "graph/engine/observer_chain.h"
+#include "graph/compare/golden/golden_blame.h"
+#include "graph/compare/sources/recorder.h"
+#include "graph/engine/run/observer_chain.h"
 #include "graph/inject/fault_injector.h"
 #include "graph/io/weights.h"
 #include "graph/ops/builtin_ops.h"

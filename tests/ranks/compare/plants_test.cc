@@ -6,13 +6,13 @@
 #include <mutex>
 #include <random>
 
-#include "graph/compare/comparison.h"
-#include "graph/compare/golden.h"
-#include "graph/compare/law_check.h"
-#include "graph/compare/law_replay.h"
-#include "graph/compare/recorder.h"
-#include "graph/compare/replay.h"
-#include "graph/engine/observer_chain.h"
+#include "graph/compare/golden/golden.h"
+#include "graph/compare/laws/law_check.h"
+#include "graph/compare/measures/comparison.h"
+#include "graph/compare/replay/law_replay.h"
+#include "graph/compare/replay/replay.h"
+#include "graph/compare/sources/recorder.h"
+#include "graph/engine/run/observer_chain.h"
 #include "graph/inject/fault_injector.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/session/session.h"

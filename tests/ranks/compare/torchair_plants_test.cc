@@ -6,10 +6,10 @@
 #include <numeric>
 #include <random>
 
-#include "graph/compare/graph_that_ran.h"
-#include "graph/compare/recorder.h"
-#include "graph/compare/replay.h"
-#include "graph/engine/observer_chain.h"
+#include "graph/compare/replay/replay.h"
+#include "graph/compare/sources/graph_that_ran.h"
+#include "graph/compare/sources/recorder.h"
+#include "graph/engine/run/observer_chain.h"
 #include "graph/inject/fault_injector.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"

@@ -1,4 +1,4 @@
-#include "graph/compare/algorithms.h"
+#include "graph/compare/measures/algorithms.h"
 
 #include <gmock/gmock.h>
 

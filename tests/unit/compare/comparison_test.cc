@@ -1,4 +1,4 @@
-#include "graph/compare/comparison.h"
+#include "graph/compare/measures/comparison.h"
 #include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>

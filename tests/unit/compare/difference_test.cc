@@ -1,4 +1,4 @@
-#include "graph/compare/difference.h"
+#include "graph/compare/measures/difference.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "graph/compare/comparison.h"
+#include "graph/compare/measures/comparison.h"
 
 namespace npumesh {
 namespace {

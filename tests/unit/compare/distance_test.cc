@@ -1,11 +1,11 @@
-#include "graph/compare/distance.h"
+#include "graph/compare/measures/distance.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <limits>
 
-#include "graph/compare/elements.h"
+#include "graph/compare/measures/elements.h"
 #include "runtime/base/float16.h"
 #include "tests/unit/compare/float_tensor.h"
 

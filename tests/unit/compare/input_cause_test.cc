@@ -1,5 +1,5 @@
 // Why an operator saw other inputs than its counterpart.
-#include "graph/compare/input_cause.h"
+#include "graph/compare/replay/input_cause.h"
 #include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>

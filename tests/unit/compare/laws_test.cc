@@ -1,9 +1,9 @@
-#include "graph/compare/laws.h"
+#include "graph/compare/laws/laws.h"
 #include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 
-#include "graph/compare/law_check.h"
+#include "graph/compare/laws/law_check.h"
 #include "tests/unit/compare/tensor_parallel.h"
 
 namespace npumesh {

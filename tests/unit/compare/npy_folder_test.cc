@@ -1,4 +1,4 @@
-#include "graph/compare/npy_folder.h"
+#include "graph/compare/sources/npy_folder.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

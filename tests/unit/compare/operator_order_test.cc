@@ -1,4 +1,4 @@
-#include "graph/compare/operator_order.h"
+#include "graph/compare/sources/operator_order.h"
 #include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>

@@ -1,12 +1,12 @@
 // Mistakes of known kinds, planted into random tensors, are named; other differences are not.
-#include "graph/compare/pattern.h"
+#include "graph/compare/measures/pattern.h"
 
 #include <gmock/gmock.h>
 
 #include <numeric>
 #include <random>
 
-#include "graph/compare/elements.h"
+#include "graph/compare/measures/elements.h"
 #include "runtime/base/float16.h"
 
 namespace npumesh {

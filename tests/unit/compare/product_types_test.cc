@@ -2,8 +2,8 @@
 // knows products.
 #include <gmock/gmock.h>
 
-#include "graph/compare/reference_ops.h"
-#include "graph/engine/partial_types.h"
+#include "graph/compare/golden/reference_ops.h"
+#include "graph/engine/analyse/partial_types.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/passes/fusion/fusion.h"

@@ -1,11 +1,11 @@
 // The reference operators against the built-in ones: close on any numbers, and exact where float32
 // loses what float64 keeps.
-#include "graph/compare/reference_ops.h"
+#include "graph/compare/golden/reference_ops.h"
 #include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 
-#include "graph/compare/distance.h"
+#include "graph/compare/measures/distance.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/session/session.h"
 

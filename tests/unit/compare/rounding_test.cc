@@ -1,14 +1,14 @@
 // A float16 graph against the same graph in float32: rounding is no difference, a wrong element is.
-#include "graph/compare/rounding.h"
+#include "graph/compare/measures/rounding.h"
 #include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 
 #include <memory>
 
-#include "graph/compare/comparison.h"
-#include "graph/compare/elements.h"
-#include "graph/compare/recorder.h"
+#include "graph/compare/measures/comparison.h"
+#include "graph/compare/measures/elements.h"
+#include "graph/compare/sources/recorder.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/session/session.h"
 #include "runtime/base/float16.h"

@@ -1,10 +1,10 @@
-#include "graph/compare/shards.h"
+#include "graph/compare/measures/shards.h"
 
 #include <gmock/gmock.h>
 
 #include <numeric>
 
-#include "graph/compare/golden.h"
+#include "graph/compare/golden/golden.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
 #include "runtime/base/float16.h"

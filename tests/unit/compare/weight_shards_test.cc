@@ -1,12 +1,12 @@
 // Weights of ranks against those of the whole graph.
-#include "graph/compare/weight_shards.h"
+#include "graph/compare/replay/weight_shards.h"
 #include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>
 
 #include <numeric>
 
-#include "graph/compare/weight_behind.h"
+#include "graph/compare/sources/weight_behind.h"
 #include "graph/ir/graph_builder.h"
 
 namespace npumesh {

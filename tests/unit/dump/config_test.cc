@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "graph/dump/config_file.h"
-#include "graph/dump/options.h"
+#include "graph/dump/options/config_file.h"
+#include "graph/dump/options/options.h"
 #include "runtime/base/log.h"
 #include "runtime/base/secure_file.h"
 #include "tests/unit/base/plain_user.h"

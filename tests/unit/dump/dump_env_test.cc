@@ -1,4 +1,4 @@
-#include "graph/dump/dump_env.h"
+#include "graph/dump/options/dump_env.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/dump/dumper.h"
+#include "graph/dump/writer/dumper.h"
 #include "tests/unit/base/temporary_folder.h"
 #include "tests/unit/engine/engine_fixture.h"
 

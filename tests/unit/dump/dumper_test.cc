@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "graph/dump/format_mapping.h"
+#include "graph/dump/format/format_mapping.h"
 #include "runtime/base/json.h"
 #include "runtime/base/secure_file.h"
 #include "tests/unit/dump/dumper_fixture.h"

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "graph/dump/fx_summary.h"
-#include "graph/dump/npy_dumper.h"
+#include "graph/dump/writer/fx_summary.h"
+#include "graph/dump/writer/npy_dumper.h"
 #include "graph/io/npy.h"
 #include "graph/ops/builtin_ops.h"
 #include "runtime/base/float16.h"

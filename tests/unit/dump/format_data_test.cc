@@ -1,4 +1,4 @@
-#include "graph/dump/format_data.h"
+#include "graph/dump/format/format_data.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "graph/dump/format_name.h"
+#include "graph/dump/format/format_name.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/dump/format_mapping.h"
+#include "graph/dump/format/format_mapping.h"
 #include "runtime/base/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
 

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "graph/dump/overflow.h"
+#include "graph/dump/statistics/overflow.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/op_registry.h"
 #include "runtime/base/float16.h"

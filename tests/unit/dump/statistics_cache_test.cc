@@ -1,4 +1,4 @@
-#include "graph/dump/statistics_cache.h"
+#include "graph/dump/statistics/statistics_cache.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "graph/dump/statistics.h"
+#include "graph/dump/statistics/statistics.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "graph/dump/statistics_csv.h"
+#include "graph/dump/statistics/statistics_csv.h"
 #include "runtime/base/float16.h"
 
 namespace npumesh {

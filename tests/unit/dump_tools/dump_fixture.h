@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/dump/format_data.h"
-#include "graph/dump/format_name.h"
+#include "graph/dump/format/format_data.h"
+#include "graph/dump/format/format_name.h"
 #include "graph/ir/tensor.h"
 
 namespace npumesh {

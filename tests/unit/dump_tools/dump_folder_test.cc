@@ -1,4 +1,4 @@
-#include "graph/compare/dump_folder.h"
+#include "graph/compare/sources/dump_folder.h"
 
 #include "launch/dump/listing.h"
 #include "tests/unit/dump_tools/dump_fixture.h"

@@ -1,6 +1,6 @@
 #include "launch/dump/result_csv.h"
 
-#include "graph/compare/dump_folder.h"
+#include "graph/compare/sources/dump_folder.h"
 #include "graph/io/npy.h"
 #include "launch/dump/verdict_text.h"
 #include "tests/unit/dump_tools/dump_fixture.h"

@@ -1,7 +1,7 @@
 // What the compiler says when a graph and its inputs do not fit.
 #include <gmock/gmock.h>
 
-#include "graph/engine/bound_type.h"
+#include "graph/engine/analyse/bound_type.h"
 #include "tests/unit/engine/engine_fixture.h"
 
 namespace npumesh {

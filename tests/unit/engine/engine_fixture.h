@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/engine/compiled_model.h"
-#include "graph/engine/executor.h"
+#include "graph/engine/plan/compiled_model.h"
+#include "graph/engine/run/executor.h"
 #include "tests/unit/engine/tiny_ops.h"
 
 namespace npumesh {

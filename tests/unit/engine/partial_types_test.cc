@@ -1,5 +1,5 @@
 // Types that are known before inputs are, and contradictions that show by them.
-#include "graph/engine/partial_types.h"
+#include "graph/engine/analyse/partial_types.h"
 #include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>

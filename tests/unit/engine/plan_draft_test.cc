@@ -1,5 +1,5 @@
 // The draft of a plan as a value: its numbers, and what is told of its memory.
-#include "graph/engine/plan_draft.h"
+#include "graph/engine/plan/plan_draft.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

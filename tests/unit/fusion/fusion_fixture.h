@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/engine/compiled_model.h"
-#include "graph/engine/executor.h"
+#include "graph/engine/plan/compiled_model.h"
+#include "graph/engine/run/executor.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/toolbox/values/cast.h"

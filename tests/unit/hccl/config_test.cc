@@ -1,4 +1,4 @@
-#include "collectives/hccl/config.h"
+#include "collectives/hccl/comm/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "collectives/hccl/rank_table.h"
+#include "collectives/hccl/creation/rank_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "collectives/hccl/rendezvous.h"
+#include "collectives/hccl/creation/rendezvous.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <cstring>
 #include <thread>
 
-#include "collectives/hccl/rendezvous_wire.h"
+#include "collectives/hccl/creation/rendezvous_wire.h"
 #include "runtime/base/wait.h"
 
 namespace npumesh {

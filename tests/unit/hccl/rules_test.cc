@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "collectives/hccl/batch.h"
-#include "collectives/hccl/blocks.h"
-#include "collectives/hccl/memory_ranges.h"
+#include "collectives/hccl/calls/batch.h"
+#include "collectives/hccl/calls/blocks.h"
+#include "collectives/hccl/comm/memory_ranges.h"
 #include "hccl/hccl_comm.h"
 
 namespace npumesh {

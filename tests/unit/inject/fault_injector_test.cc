@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "graph/engine/observer_chain.h"
+#include "graph/engine/run/observer_chain.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/session/session.h"
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "collectives/group_names.h"
-#include "graph/compare/laws.h"
-#include "graph/compare/replay.h"
+#include "graph/compare/laws/laws.h"
+#include "graph/compare/replay/replay.h"
 #include "graph/export/collective_trace.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"

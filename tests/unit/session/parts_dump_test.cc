@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "graph/dump/format_data.h"
-#include "graph/dump/format_name.h"
+#include "graph/dump/format/format_data.h"
+#include "graph/dump/format/format_name.h"
 #include "graph/inject/fault_injector.h"
 #include "runtime/base/log.h"
 #include "tests/unit/base/temporary_folder.h"

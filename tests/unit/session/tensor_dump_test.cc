@@ -7,9 +7,9 @@
 
 #include <filesystem>
 
-#include "graph/dump/format_data.h"
-#include "graph/dump/format_name.h"
-#include "graph/dump/options.h"
+#include "graph/dump/format/format_data.h"
+#include "graph/dump/format/format_name.h"
+#include "graph/dump/options/options.h"
 #include "graph/session/npu_backend.h"
 #include "graph/session/session_config.h"
 #include "graph/session/system.h"

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "collectives/hccl/rank_table.h"
+#include "collectives/hccl/creation/rank_table.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {
