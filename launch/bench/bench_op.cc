@@ -102,7 +102,7 @@ uint32_t ForHccl(const HcclSeat&, int root) {
 }
 
 template <auto kFunction, auto... kFields>
-HcclResult Hccl(const HcclSeat& seat, const BenchCall& call) {
+HcclResult CallHccl(const HcclSeat& seat, const BenchCall& call) {
   return kFunction(ForHccl(seat, call.*kFields)..., seat.comm, seat.stream);
 }
 
@@ -143,7 +143,7 @@ constexpr std::array<BenchOp, 9> kOps = {{
      .recv_count = One,
      .result = AllReduced,
      .ours = Ours<&Communicator::AllReduce, kSend, kRecv, kCount, kDtype, kOp>,
-     .hccl = Hccl<HcclAllReduce, kSend, kRecv, kCount, kDtype, kOp>,
+     .hccl = CallHccl<HcclAllReduce, kSend, kRecv, kCount, kDtype, kOp>,
      .mpi = Mpi<&MpiBaseline::AllReduce, kSend, kRecv, kCount>},
     {.name = "reducescatter",
      .kind = CollectiveKind::kReduceScatter,
@@ -154,7 +154,7 @@ constexpr std::array<BenchOp, 9> kOps = {{
      .recv_count = One,
      .result = BlockReduced,
      .ours = Ours<&Communicator::ReduceScatter, kSend, kRecv, kCount, kDtype, kOp>,
-     .hccl = Hccl<HcclReduceScatter, kSend, kRecv, kCount, kDtype, kOp>,
+     .hccl = CallHccl<HcclReduceScatter, kSend, kRecv, kCount, kDtype, kOp>,
      .mpi = Mpi<&MpiBaseline::ReduceScatter, kSend, kRecv, kCount>},
     {.name = "allgather",
      .kind = CollectiveKind::kAllGather,
@@ -165,7 +165,7 @@ constexpr std::array<BenchOp, 9> kOps = {{
      .recv_count = ForAll,
      .result = AllGathered,
      .ours = Ours<&Communicator::AllGather, kSend, kRecv, kCount, kDtype>,
-     .hccl = Hccl<HcclAllGather, kSend, kRecv, kCount, kDtype>,
+     .hccl = CallHccl<HcclAllGather, kSend, kRecv, kCount, kDtype>,
      .mpi = Mpi<&MpiBaseline::AllGather, kSend, kRecv, kCount, kDtype>},
     {.name = "alltoall",
      .kind = CollectiveKind::kAllToAll,
@@ -176,7 +176,7 @@ constexpr std::array<BenchOp, 9> kOps = {{
      .recv_count = ForAll,
      .result = Exchanged,
      .ours = Ours<&Communicator::AllToAll, kSend, kRecv, kCount, kDtype>,
-     .hccl = Hccl<HcclAlltoAll, kSend, kCount, kDtype, kRecv, kCount, kDtype>,
+     .hccl = CallHccl<HcclAlltoAll, kSend, kCount, kDtype, kRecv, kCount, kDtype>,
      .mpi = Mpi<&MpiBaseline::AllToAll, kSend, kRecv, kCount, kDtype>},
     {.name = "broadcast",
      .kind = CollectiveKind::kBroadcast,
@@ -187,7 +187,7 @@ constexpr std::array<BenchOp, 9> kOps = {{
      .recv_count = One,
      .result = FromRoot,
      .ours = Ours<&Communicator::Broadcast, kRecv, kCount, kDtype, kRoot>,
-     .hccl = Hccl<HcclBroadcast, kRecv, kCount, kDtype, kRoot>,
+     .hccl = CallHccl<HcclBroadcast, kRecv, kCount, kDtype, kRoot>,
      .mpi = Mpi<&MpiBaseline::Broadcast, kRecv, kCount, kDtype, kRoot>},
     {.name = "reduce",
      .kind = CollectiveKind::kReduce,
@@ -196,7 +196,7 @@ constexpr std::array<BenchOp, 9> kOps = {{
      .recv_count = One,
      .result = ReducedAtRoot,
      .ours = Ours<&Communicator::Reduce, kSend, kRecv, kCount, kDtype, kOp, kRoot>,
-     .hccl = Hccl<HcclReduce, kSend, kRecv, kCount, kDtype, kOp, kRoot>,
+     .hccl = CallHccl<HcclReduce, kSend, kRecv, kCount, kDtype, kOp, kRoot>,
      .mpi = Mpi<&MpiBaseline::Reduce, kSend, kRecv, kCount, kRoot>},
     {.name = "scatter",
      .kind = CollectiveKind::kScatter,
@@ -206,7 +206,7 @@ constexpr std::array<BenchOp, 9> kOps = {{
      .recv_count = One,
      .result = BlockFromRoot,
      .ours = Ours<&Communicator::Scatter, kSend, kRecv, kCount, kDtype, kRoot>,
-     .hccl = Hccl<HcclScatter, kSend, kRecv, kCount, kDtype, kRoot>,
+     .hccl = CallHccl<HcclScatter, kSend, kRecv, kCount, kDtype, kRoot>,
      .mpi = Mpi<&MpiBaseline::Scatter, kSend, kRecv, kCount, kDtype, kRoot>},
     {.name = "alltoallv",
      .kind = CollectiveKind::kAllToAllV,
@@ -226,7 +226,7 @@ constexpr std::array<BenchOp, 9> kOps = {{
      .recv_count = Nothing,
      .result = NoData,
      .ours = Ours<&Communicator::Barrier>,
-     .hccl = Hccl<HcclBarrier>,
+     .hccl = CallHccl<HcclBarrier>,
      .mpi = Mpi<&MpiBaseline::Barrier>},
 }};
 
