@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -147,10 +148,13 @@ void Say(LogLevel level, const std::string& text) {
 }  // namespace
 
 BlockedWatch::BlockedWatch(std::string_view what, const Limits& limits) : what_(what) {
-  // Without a thread no one looks after the rank, which goes on.
+  // Without a thread, or memory for it, no one looks after the rank, which goes on.
   static_cast<void>(StartThread("the watch of a start", &thread_, [this, limits] {
     const HelperThread helper;
-    Watch(limits);
+    try {
+      Watch(limits);
+    } catch (const std::bad_alloc&) {
+    }
   }));
 }
 

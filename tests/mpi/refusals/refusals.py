@@ -22,9 +22,10 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import launcher
 
-RUN_TIME = 4
-# Of a process that a refusal may end: well, or with the code of a run-time error.
-GOOD = (0, RUN_TIME)
+INPUT, RUN_TIME = 3, 4
+# How a process may end that was refused something: well, or with the code of a run-time error; with
+# that of an input where it could not open a file.
+GOOD = {"thread": (0, RUN_TIME), "memory": (0, RUN_TIME), "file": (0, INPUT, RUN_TIME)}
 HANG_SECONDS = 600  # after this a command hangs, however busy the machine is
 
 
@@ -81,9 +82,9 @@ class Scene:
     def check(self, name, what, at, rest=False):
         code, words, _ = self.play(name, what, at, rest)
         where = f"{name}: {what} {at}{' and all after it' if rest else ''} refused"
-        if code not in GOOD:
+        if code not in GOOD[what]:
             return f"{where}: ended with {code}: {words}"
-        if code == RUN_TIME and not words.strip():
+        if code != 0 and not words.strip():
             return f"{where}: ended with {code} without a word"
         if "terminate called" in words or "(no reason)" in words:
             return f"{where}: {words}"
@@ -99,6 +100,17 @@ def read_slowly(command, folder, environment):
         while piece := process.stdout.read(256):
             text += piece
     return process.returncode, text
+
+
+def saved_in(folder):
+    """The bytes of the arrays below a folder, by file."""
+    arrays = {}
+    for place, _, files in os.walk(folder):
+        for file in files:
+            path = os.path.join(place, file)
+            with open(path, "rb") as array:
+                arrays[os.path.relpath(path, folder)] = array.read()
+    return arrays
 
 
 def interrupted(npumesh, library):
@@ -121,14 +133,13 @@ def interrupted(npumesh, library):
                              f"signals {seen[0]}, {len(seen[1])} bytes: {seen[1][-300:]}")
         saved = {}
         for name, environment in (("plain", plain), ("alarm", alarm)):
+            os.mkdir(os.path.join(folder, f"dump_{name}"))
             done = subprocess.run([npumesh, "run", package, "--outputs", name, "--dump", "all",
                                    "--dump-path", f"dump_{name}"], cwd=folder, env=environment,
                                   capture_output=True, text=True)
             if done.returncode != 0:
                 wrong.append(f"run: {done.returncode}: {done.stderr}")
-            saved[name] = sorted((file, open(os.path.join(folder, name, file), "rb").read())
-                                 for file in os.listdir(os.path.join(folder, name))
-                                 if file.endswith(".npy"))
+            saved[name] = saved_in(os.path.join(folder, name))
         if not saved["plain"] or saved["plain"] != saved["alarm"]:
             wrong.append("run: saves something else with signals")
     return wrong

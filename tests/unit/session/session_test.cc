@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "graph/guard/edge_guard.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {
@@ -39,7 +40,7 @@ TEST_F(SessionTest, OnePlanForEachShape) {
     EXPECT_EQ(session.stats().run.steps, 3u);
     EXPECT_GT(session.stats().compile_seconds, 0.0);
     EXPECT_GE(session.stats().peak_hbm_bytes, session.stats().arena_bytes);
-    EXPECT_EQ(session.stats().arena_bytes, 512u);
+    EXPECT_EQ(session.stats().arena_bytes, 512u + kEdgeMargin);  // Plus is not built in
   });
 }
 
