@@ -88,11 +88,12 @@ TEST(CliGuard, WithoutItAWritePastAnOutputIsNoticed) {
   PutCareless(folder, "past", 1199);
   const CommandRun run = RunCareless(folder, false);
   EXPECT_EQ(run.code, 3) << run.err;
-  EXPECT_THAT(run.FailureLines(),
-              ElementsAre("npumesh run: rank 1 of 2: " + folder / "m.air" +
-                          ": node \"own\" (Careless): it wrote past the end of output 0 (float32[4], "
-                          "16 bytes), 1200 bytes too far; run --guard checks all that it writes and "
-                          "reads"))
+  EXPECT_THAT(
+      run.FailureLines(),
+      ElementsAre("npumesh run: rank 1 of 2: " + folder / "m.air" +
+                  ": node \"own\" (Careless): it wrote past the end of output 0 (float32[4], "
+                  "16 bytes), 1200 bytes too far; run --guard checks all that it writes and "
+                  "reads"))
       << run.err;
 }
 
