@@ -59,8 +59,8 @@ void AddExperimentalOptions(CompilerConfig& config, std::vector<Option>& rows) {
          .accepted = "-1, or an integer in [2, 9223372036854775806]"},
         kHere,
         "How many connected operators with known shapes a graph with open dimensions needs to have "
-        "for them to be a static part, which is compiled once for all input shapes; -1: there is "
-        "none; null: 4. The option is a lower limit, as its name and the newer documents of the "
+        "for them to be a static part, which is compiled once for all input shapes; -1: no "
+        "part; null: 4. The option is a lower limit, as its name and the newer documents of the "
         "vendor say; an older one calls the number an upper limit",
         kMaxAutotune},
        {"experimental_config.jit_compile",
