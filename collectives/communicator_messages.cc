@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -110,6 +111,13 @@ Status Communicator::Impl::PerformMessages(std::span<const SendRecvItem> items,
     }
   }
   std::vector<Status> statuses(halves.size());
+  const auto carry = [&](size_t i) -> Status {
+    try {
+      return Carry(halves[i], *under_way[i], node);
+    } catch (const std::bad_alloc&) {
+      return Error(Code::kOutOfMemory, "no host memory is left to carry a message");
+    }
+  };
   {
     std::atomic<bool> caller_waits{false};
     std::deque<Errand> errands;
@@ -121,13 +129,13 @@ Status Communicator::Impl::PerformMessages(std::span<const SendRecvItem> items,
       started = StartThread("a message", &others[i - 1],
                             [&, go, i, errand = &errands.emplace_back(caller_waits)] {
                               errand->Begin();
-                              if (go.get()) statuses[i] = Carry(halves[i], *under_way[i], node);
+                              if (go.get()) statuses[i] = carry(i);
                               errand->End();
                             });
     }
     all_are_there.set_value(started.ok());
     if (!halves.empty()) {
-      statuses[0] = started.ok() ? Carry(halves[0], *under_way[0], node) : started;
+      statuses[0] = started.ok() ? carry(0) : started;
     }
     caller_waits = true;
     for (std::thread& other : others) {
