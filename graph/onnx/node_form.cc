@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "runtime/base/printable.h"
@@ -94,81 +95,41 @@ Status CheckCount(const OnnxNode& node, const std::vector<FormOperand>& operands
   return Status();
 }
 
-bool IsOfClass(DataType dtype, char letter) {
-  const bool whole = IsInteger(dtype), bare = IsUnsignedInteger(dtype);
-  const int64_t bits = BitsOf(dtype);
-  switch (letter) {
-    case 'A':
-      return bare;
-    case 'B':
-      return dtype == DataType::kBool;
-    case 'D':
-      return dtype == DataType::kFloat || dtype == DataType::kDouble;
-    case 'F':
-      return dtype == DataType::kFloat;
-    case 'I':
-      return whole && !bare && bits >= 32;
-    case 'J':
-      return dtype == DataType::kInt32;
-    case 'K':
-      return bare && bits >= 32;
-    case 'L':
-      return dtype == DataType::kInt64;
-    case 'N':
-      return whole || IsFloating(dtype);
-    case 'Q':
-      return whole && bits <= 16;
-    case 'R':
-      return IsFloating(dtype);
-    case 'S':
-      return whole && !bare;
-    case 'Y':
-      return whole && bits == 8;
-    case 'Z':
-      return whole;
-    default:
-      return false;
-  }
-}
+// A class of types (node_form.h).
+struct TypeClass {
+  char letter;
+  std::string_view name;  // in messages
+  bool (*has)(DataType);
+};
 
-// What a class is called in messages.
-std::string_view NameOfClass(char letter) {
-  switch (letter) {
-    case 'A':
-      return "an unsigned integer";
-    case 'B':
-      return "bool";
-    case 'D':
-      return "float32 or float64";
-    case 'F':
-      return "float32";
-    case 'I':
-      return "int32 or int64";
-    case 'J':
-      return "int32";
-    case 'K':
-      return "uint32 or uint64";
-    case 'L':
-      return "int64";
-    case 'N':
-      return "a number";
-    case 'Q':
-      return "an integer of 8 or 16 bits";
-    case 'R':
-      return "float32, float16, float64 or bfloat16";
-    case 'S':
-      return "a signed integer";
-    case 'Y':
-      return "int8 or uint8";
-    default:
-      return "an integer";
-  }
+constexpr TypeClass kClasses[] = {
+    {'A', "an unsigned integer", IsUnsignedInteger},
+    {'B', "bool", [](DataType t) { return t == DataType::kBool; }},
+    {'D', "float32 or float64",
+     [](DataType t) { return t == DataType::kFloat || t == DataType::kDouble; }},
+    {'F', "float32", [](DataType t) { return t == DataType::kFloat; }},
+    {'I', "int32 or int64", [](DataType t) { return IsSignedInteger(t) && BitsOf(t) >= 32; }},
+    {'J', "int32", [](DataType t) { return t == DataType::kInt32; }},
+    {'K', "uint32 or uint64", [](DataType t) { return IsUnsignedInteger(t) && BitsOf(t) >= 32; }},
+    {'L', "int64", [](DataType t) { return t == DataType::kInt64; }},
+    {'N', "a number", [](DataType t) { return IsInteger(t) || IsFloating(t); }},
+    {'Q', "an integer of 8 or 16 bits", [](DataType t) { return IsInteger(t) && BitsOf(t) <= 16; }},
+    {'R', "float32, float16, float64 or bfloat16", IsFloating},
+    {'S', "a signed integer", IsSignedInteger},
+    {'Y', "int8 or uint8", [](DataType t) { return IsInteger(t) && BitsOf(t) == 8; }},
+    {'Z', "an integer", IsInteger},
+};
+
+// REQUIRES: a form has the letter.
+const TypeClass& ClassOf(char letter) {
+  return *std::find_if(std::begin(kClasses), std::end(kClasses),
+                       [letter](const TypeClass& each) { return each.letter == letter; });
 }
 
 Status CheckClass(const FormOperand& operand, DataType dtype, size_t input) {
   if (Takes(operand, dtype)) return Status();
   std::vector<std::string_view> names;
-  for (const char letter : operand.classes) names.push_back(NameOfClass(letter));
+  for (const char letter : operand.classes) names.push_back(ClassOf(letter).name);
   return Error(Code::kCorrupt, "input {} is {}; expected {}", input, Name(dtype),
                fmt::join(names, ", or "));
 }
@@ -193,7 +154,7 @@ Status CheckTypes(const std::vector<FormOperand>& operands, const std::vector<Da
 bool Takes(const FormOperand& operand, DataType dtype) {
   const std::string_view classes = operand.classes;
   return classes.empty() || std::any_of(classes.begin(), classes.end(),
-                                        [&](char letter) { return IsOfClass(dtype, letter); });
+                                        [&](char letter) { return ClassOf(letter).has(dtype); });
 }
 
 NodeForm ParseForm(std::string_view form) {

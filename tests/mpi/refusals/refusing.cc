@@ -94,8 +94,19 @@ bool Refused(const char* what) {
   return plan.at != 0 && (number == plan.at || (plan.rest && number > plan.at));
 }
 
+// A request of the program or of our libraries, from main on.
+bool RefusedOurs(const char* what, void* caller) {
+  return in_main && Refuses(what) && IsOurs(caller) && Refused(what);
+}
+
+// What comes after this library under the name.
+template <typename Function>
+Function Next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
 void* Give(size_t bytes, void* caller) {
-  const bool refused = in_main && Refuses("memory") && IsOurs(caller) && Refused("memory");
+  const bool refused = RefusedOurs("memory", caller);
   void* const memory = refused ? nullptr : malloc(bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
@@ -115,7 +126,7 @@ __attribute__((destructor)) void WriteCount() {
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*start)(void*), void* argument) {
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  static const Create create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+  static const Create create = Next<Create>("pthread_create");
   return Refused("thread") ? EAGAIN : create(thread, attributes, start, argument);
 }
 
@@ -125,14 +136,9 @@ namespace {
 
 bool RefusedFile(void* caller, int error) {
   const int before = errno;
-  const bool refused = in_main && Refuses("file") && IsOurs(caller) && Refused("file");
+  const bool refused = RefusedOurs("file", caller);
   errno = refused ? error : before;
   return refused;
-}
-
-template <typename Function>
-Function Next(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
 mode_t ModeOf(int flags, va_list arguments) {
@@ -212,7 +218,7 @@ extern "C" int memfd_create(const char* name, unsigned int flags) {
 extern "C" int __libc_start_main(Main main, int argc, char** argv, void (*init)(), void (*fini)(),
                                  void (*loader_fini)(), void* stack_end) {
   using Start = int (*)(Main, int, char**, void (*)(), void (*)(), void (*)(), void*);
-  const Start start = reinterpret_cast<Start>(dlsym(RTLD_NEXT, "__libc_start_main"));
+  const Start start = Next<Start>("__libc_start_main");
   program_main = main;
   return start(RunMain, argc, argv, init, fini, loader_fini, stack_end);
 }
