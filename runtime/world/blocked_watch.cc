@@ -72,7 +72,7 @@ class Siblings {
 
   // False when the launcher has told of more ranks than have been seen, though some have: where
   // each rank has a view of processes to itself, nothing is known.
-  bool complete() const { return seen_.empty() || seen_.size() + 1 >= expected_; }
+  bool complete() const { return ranks_.empty() || ranks_.size() + 1 >= expected_; }
 
   std::chrono::milliseconds between_checks() const { return kBetweenChecks * crowd(); }
   std::chrono::seconds all_there_after() const { return kAllAreThere * crowd(); }
@@ -82,57 +82,86 @@ class Siblings {
     for (size_t rank = 0; expected_ == RanksToldBy("OMPI_COMM_WORLD_SIZE") && rank < expected_;
          ++rank) {
       const std::string name = fmt::format("{}", rank);
-      if (name != own_rank_ && !seen_.contains(name)) return "rank " + name;
+      if (name != own_rank_ && !ranks_.contains(name)) return "rank " + name;
     }
     return "a rank of this host";
   }
 
   // Finds those that have come since.
   void Find() {
-    if (expected_ != 0 && seen_.size() + 1 >= expected_) return;
+    if (expected_ != 0 && RanksInProgram() + 1 >= expected_) return;
     std::error_code error;
     for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
          it.increment(error)) {
       const std::string name = it->path().filename().string();
-      const auto process = ParseInt(name, 1, std::numeric_limits<int>::max(), "process");
-      if (!process.ok() || *process == getpid()) continue;
-      const int number = static_cast<int>(*process);
-      if (ranks_.contains(number) || Variable(number, "PMIX_NAMESPACE") != job_) continue;
-      const auto rank = Variable(number, "PMIX_RANK");
-      if (!rank || *rank == own_rank_) continue;
-      seen_.insert(*rank);
-      if (ProgramOf(name) == program_) ranks_[number] = *rank;
+      const auto number = ParseInt(name, 1, std::numeric_limits<int>::max(), "process");
+      if (!number.ok() || *number == getpid()) continue;
+      const int process = static_cast<int>(*number);
+      if (Variable(process, "PMIX_NAMESPACE") != job_) continue;
+      const auto rank = Variable(process, "PMIX_RANK");
+      if (rank && *rank != own_rank_) ranks_[*rank].Note(process, ProgramOf(name) == program_);
     }
   }
 
-  // "rank 2, whose process 77 is stopped", or empty; and the first that has ended.
+  // "rank 2, whose process 77 is stopped", or empty; and all that have ended.
   struct Found {
     std::string stopped;
     std::string ended;
   };
   Found Look() const {
     Found found;
-    const auto tell = [](std::string& first, const auto& who, std::string_view what) {
-      if (first.empty())
-        first = fmt::format("rank {}, whose process {} {}", who.second, who.first, what);
-    };
-    for (const auto& who : ranks_) {
-      const char state = ProcessState(who.first);
-      if (state == 'T' || state == 't') tell(found.stopped, who, "is stopped");
-      if (state == 0 || state == 'Z' || state == 'X') tell(found.ended, who, "has ended");
+    for (const auto& [rank, processes] : ranks_) {
+      const int process = processes.Telling();
+      const char state = ProcessState(process);
+      const std::string who = fmt::format("rank {}, whose process {}", rank, process);
+      if (state == 'T' || state == 't') found.stopped = who + " is stopped";
+      if (!HasEnded(state)) continue;
+      found.ended += (found.ended.empty() ? "" : ", and for ") + who + " has ended";
     }
     return found;
   }
 
  private:
+  static bool HasEnded(char state) { return state == 0 || state == 'Z' || state == 'X'; }
+
+  // The processes of a rank: it may start in scripts, which last as long as its program or become
+  // it.
+  class Rank {
+   public:
+    void Note(int process, bool in_program) {
+      if (!in_program) {
+        scripts_.insert(process);
+      } else if (program_ == 0) {  // what comes later, the program has started
+        program_ = process;
+      }
+    }
+    bool in_program() const { return program_ != 0; }
+
+    // The one whose end is the end of the rank.
+    int Telling() const {
+      if (in_program()) return program_;
+      const auto lives = [](int process) { return !HasEnded(ProcessState(process)); };
+      const auto living = std::find_if(scripts_.begin(), scripts_.end(), lives);
+      return living == scripts_.end() ? *scripts_.begin() : *living;
+    }
+
+   private:
+    std::set<int> scripts_;
+    int program_ = 0;
+  };
+
+  size_t RanksInProgram() const {
+    return static_cast<size_t>(std::count_if(
+        ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank.second.in_program(); }));
+  }
+
   int crowd() const { return static_cast<int>(std::max<size_t>(1, expected_ / kRanksOfACheck)); }
 
   const std::optional<std::string> job_ = Variable(getpid(), "PMIX_NAMESPACE");
   const std::string program_ = ProgramOf("self");
   const std::string own_rank_ = Variable(getpid(), "PMIX_RANK").value_or("");
   const size_t expected_ = RanksToldBy("OMPI_COMM_WORLD_LOCAL_SIZE");
-  std::set<std::string> seen_;        // ranks, of any program: one may start in a script
-  std::map<int, std::string> ranks_;  // by process
+  std::map<std::string, Rank> ranks_;  // those that have been seen
 };
 
 std::string ThisRank() {

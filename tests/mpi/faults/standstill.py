@@ -27,11 +27,12 @@ RANKS = 3
 OWN_MPI = "-own-mpi"
 
 
-def start(program, *words, out=subprocess.PIPE, **variables):
+def start(program, *words, out=subprocess.PIPE, before=(), **variables):
+    """The running job, each rank of it started by the words of `before`, and the tag of its processes."""
     tag = uuid.uuid4().hex
     environment = {"NPUMESH_TEST_TAG": tag, "NPUMESH_HBM_SIZE": "4M", **variables}
     job = subprocess.Popen(
-        MPIRUN + RECOVERY + ["-n", str(RANKS)] + exports(environment) + [program, *words],
+        MPIRUN + RECOVERY + ["-n", str(RANKS)] + exports(environment) + [*before, program, *words],
         stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, text=True)
     return job, tag
 
