@@ -45,6 +45,8 @@ GroupedSwigluPlan PlanGroupedSwiglu(const OpContext& op, Check& check) {
   if (!check.ok()) return plan;
   plan.rows = GroupedRowsOf(check, op, plan.weights[0], plan.stacked(), "transpose_weight");
   const GroupedRows& rows = plan.rows;
+  check.Supported(rows.x_dtype == DataType::kInt8 && rows.w_dtype == DataType::kInt8,
+                  "x is {} and the weights {}, expected int8", op.in(0), op.in(plan.weights[0]));
   check.That(plan.stacked() || plan.weights.size() == static_cast<size_t>(rows.experts),
              "{} weights, expected 1 or {}", plan.weights.size(), rows.experts);
   for (const int slot : plan.weights) {

@@ -43,20 +43,22 @@ GroupedRows GroupedRowsOf(Check& check, const OpContext& op, int w, bool stacked
              stacked ? "[E,K,N]" : "[K,N]");
   check.That(SlotIfFed(op, "group_list") >= 0, "group_list is missing");
   check.OneOf("group_list_type", {0, 1});
-  check.Supported(x.dtype == DataType::kInt8 && weight.dtype == DataType::kInt8,
-                  "x is {} and the weights {}, expected int8", Name(x.dtype), Name(weight.dtype));
   if (!check.ok()) return rows;
+  const bool packed = weight.dtype == DataType::kInt32;
+  const int64_t lines = weight.shape[front], width = weight.shape[front + 1] * (packed ? 8 : 1);
   rows.m = x.shape[0];
   rows.k = x.shape[1];
-  rows.n = weight.shape[front + (rows.transposed ? 0 : 1)];
+  rows.n = rows.transposed ? lines : width;
+  rows.x_dtype = x.dtype;
+  rows.w_dtype = packed ? DataType::kInt4 : weight.dtype;
   rows.list =
       check.Take(GroupRows::Of(op, "group_list", op.attr_int("group_list_type") == 1, rows.m));
   rows.experts = rows.list.groups();
-  check.That(weight.shape[front + (rows.transposed ? 1 : 0)] == rows.k &&
-                 (!stacked || weight.shape[0] == rows.experts),
-             "x is {}, the weights {}{} and group_list has {} entries; expected [M,K], [E,K,N] and "
-             "E entries",
-             x, weight, rows.transposed ? " transposed" : "", rows.experts);
+  check.That(
+      (rows.transposed ? width : lines) == rows.k && (!stacked || weight.shape[0] == rows.experts),
+      "x is {}, the weights {}{} and group_list has {} entries; expected [M,K], [E,K,N] and "
+      "E entries",
+      x, weight, rows.transposed ? " transposed" : "", rows.experts);
   return rows;
 }
 

@@ -61,17 +61,19 @@ class GroupRows {
   int64_t rows_ = 0;
 };
 
-// ---- int8 rows and the weights of their experts ----
+// ---- rows and the weights of their experts ----
 
 // x[m, k] (slot 0) with the weights [experts, k, n].
 struct GroupedRows {
   int64_t m = 0, k = 0, n = 0, experts = 0;
   bool transposed = false;
+  DataType x_dtype = DataType::kUndefined;
+  DataType w_dtype = DataType::kUndefined;  // int4 for int32, which carries eight of them
   GroupRows list;
 };
 
 // Reads x, group_list and the weights in slot `w`: [experts, k, n], or with `stacked` false [k, n]
-// of one expert. `transposed` is an attribute.
+// of one expert. `transposed` is an attribute. The caller checks the types.
 GroupedRows GroupedRowsOf(Check& check, const OpContext& op, int w, bool stacked,
                           std::string_view transposed);
 

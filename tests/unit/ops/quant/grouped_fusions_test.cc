@@ -1,9 +1,12 @@
 // GroupedMatmulSwigluQuantV2 and GroupedMatmulFinalizeRouting with uneven experts and one without
 // rows, on integers whose sums are exact.
 #include <cmath>
+#include <cstring>
 
 #include "graph/ops/builtin_ops.h"
+#include "graph/ops/toolbox/values/element_io.h"
 #include "tests/unit/ops/collective/group_types.h"
+#include "tests/unit/ops/quant/small_values.h"
 
 namespace npumesh {
 namespace {
@@ -153,6 +156,170 @@ TEST(GroupedMatmulFinalizeRouting, AddsWeightedRows) {
     }
     EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kFloat, {4, kColumns}, want)));
   }
+}
+
+// Values that the type has, of 8 bits or fewer too.
+Tensor Stored(DataType dtype, const Shape& shape, const std::vector<double>& values) {
+  if (kFloats.Contains(dtype) || dtype == DataType::kInt64)
+    return FromDoubles(dtype, shape, values);
+  const Tensor wide = FromDoubles(DataType::kFloat, shape, values);
+  if (kEightBitFloats.Contains(dtype)) return Narrow(dtype, wide);
+  Tensor tensor = Tensor::Allocate({dtype, shape});
+  const auto store = kQuantised.Contains(dtype) ? StoreNumbers : StoreNarrow;
+  store(dtype, wide.as<float>().data(), tensor.mutable_data(), 0, shape.elements());
+  return tensor;
+}
+
+// How x and w are quantised, and what scales them.
+struct Kind {
+  const char* name;
+  DataType x, w, scale;
+  int64_t depth;  // elements of k that share a scale; 0: all, and rows have scales
+  bool transposed = false;
+  bool offset = false;
+};
+
+constexpr Kind kKinds[] = {
+    {"float8", DataType::kFloat8E4M3Fn, DataType::kFloat8E4M3Fn, DataType::kFloat, 0, true},
+    {"hifloat8", DataType::kHifloat8, DataType::kHifloat8, DataType::kBfloat16, 0},
+    {"mxfp8", DataType::kFloat8E4M3Fn, DataType::kFloat8E5M2, DataType::kFloat8E8M0, 32},
+    {"mxfp8 transposed", DataType::kFloat8E5M2, DataType::kFloat8E4M3Fn, DataType::kFloat8E8M0, 32,
+     true},
+    {"mxfp4", DataType::kFloat4E2M1, DataType::kFloat4E2M1, DataType::kFloat8E8M0, 32},
+    {"mxfp4 transposed", DataType::kFloat4E2M1, DataType::kFloat4E2M1, DataType::kFloat8E8M0, 32,
+     true},
+    {"int4", DataType::kInt8, DataType::kInt4, DataType::kInt64, 68},
+    {"int4 in groups with offsets", DataType::kInt8, DataType::kInt4, DataType::kInt64, 17, false,
+     true},
+};
+constexpr int64_t kDeep = 68;  // elements of k: two blocks and a rest
+
+int64_t BlocksOf(const Kind& kind) {
+  if (kind.depth == 32) return 4;  // in pairs
+  return kind.depth == 0 ? 1 : kDeep / kind.depth;
+}
+
+// The scale of a column of an expert for a block of k. As stored: [E,G,N], or in pairs.
+size_t ScaleIndex(const Kind& kind, int64_t e, int64_t block, int64_t column) {
+  if (kind.depth != 32)
+    return static_cast<size_t>((e * BlocksOf(kind) + block) * kColumns + column);
+  const int64_t at = kind.transposed ? (e * kColumns + column) * 2 + block / 2
+                                     : (e * 2 + block / 2) * kColumns + column;
+  return static_cast<size_t>(at * 2 + block % 2);
+}
+
+Tensor WeightScales(const Kind& kind) {
+  const int64_t blocks = BlocksOf(kind);
+  const std::vector<double> scales = Scales(kExperts * blocks * kColumns, 1);
+  if (kind.depth == 0) return Stored(kind.scale, {kExperts, kColumns}, scales);
+  if (kind.depth == 32) {
+    return Stored(
+        kind.scale,
+        kind.transposed ? Shape{kExperts, kColumns, 2, 2} : Shape{kExperts, 2, kColumns, 2},
+        scales);
+  }
+  std::vector<double> packed;  // the bits of float32
+  for (const double scale : scales) {
+    const auto value = static_cast<float>(scale);
+    uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof(bits));
+    packed.push_back(bits);
+  }
+  return Stored(kind.scale, {kExperts, blocks, kColumns}, packed);
+}
+
+OpCall FinalizeOf(const Kind& kind) {
+  OpCall call = Finalize(true);
+  const Shape w =
+      kind.transposed ? Shape{kExperts, kColumns, kDeep} : Shape{kExperts, kDeep, kColumns};
+  call.inputs[0].value = Stored(kind.x, {kRows, kDeep}, Numbers(kRows * kDeep, 1));
+  call.inputs[1].value = Stored(kind.w, w, Numbers(w.elements(), 2));
+  call.inputs[2].value = WeightScales(kind);
+  if (kind.depth == 32) {
+    call.inputs[3].value = Stored(kind.scale, {kRows, 2, 2}, Scales(kRows * 4, 2));
+  }
+  call.inputs.push_back(
+      {"bias", Stored(DataType::kFloat, {kExperts, kColumns}, Numbers(kExperts * kColumns, 4))});
+  if (kind.offset) {
+    const Shape offsets = {kExperts, BlocksOf(kind), kColumns};
+    call.inputs.push_back(
+        {"offset", Stored(DataType::kFloat, offsets, Numbers(offsets.elements(), 6))});
+  }
+  call.attrs.push_back({"transpose_w", AttrValue::Bool(kind.transposed)});
+  return call;
+}
+
+// An element of the products before they are weighted.
+double ProductOf(const Kind& kind, int64_t row, int64_t column) {
+  const std::vector<double> x = Numbers(kRows * kDeep, 1);
+  const std::vector<double> w = Numbers(kExperts * kDeep * kColumns, 2);
+  const std::vector<double> row_scale = Scales(kind.depth == 32 ? kRows * 4 : kRows, 2);
+  const std::vector<double> bias = Numbers(kExperts * kColumns, 4);
+  const std::vector<double> offset = Numbers(kExperts * BlocksOf(kind) * kColumns, 6);
+  const int64_t e = ExpertOf(row), depth = kind.depth == 0 ? kDeep : kind.depth;
+  const std::vector<double> scales = Scales(kExperts * BlocksOf(kind) * kColumns, 1);
+  const bool four_bits = kind.w == DataType::kInt4;
+  double sum = 0;
+  for (int64_t k = 0; k < kDeep; ++k) {
+    const int64_t at =
+        kind.transposed ? (e * kColumns + column) * kDeep + k : (e * kDeep + k) * kColumns + column;
+    const double left = x[static_cast<size_t>(row * kDeep + k)];
+    double product = (four_bits ? left - 8 : left) * w[static_cast<size_t>(at)] *
+                     scales[ScaleIndex(kind, e, k / depth, column)];
+    if (kind.depth == 32) product *= row_scale[static_cast<size_t>(row * 4 + k / 32)];
+    if (kind.offset) product += left * offset[ScaleIndex(kind, e, k / depth, column)];
+    sum += product;
+  }
+  const double shift = bias[static_cast<size_t>(e * kColumns + column)];
+  if (kind.depth == 32) return sum + shift;
+  const double scale = row_scale[static_cast<size_t>(row)];
+  return four_bits ? (sum + shift) * scale : sum * scale + shift;
+}
+
+TEST(GroupedMatmulFinalizeRouting, ReadsEveryQuantisation) {
+  const std::vector<int64_t> index = {3, 0, 3, 1, 2, 0, 1};
+  for (const Kind& kind : kKinds) {
+    SCOPED_TRACE(kind.name);
+    const OpCall call = FinalizeOf(kind);
+    std::vector<double> want(4 * kColumns);
+    for (int64_t i = 0; i < 2 * kColumns; ++i) {
+      want[static_cast<size_t>(kColumns + i)] =
+          0.5 * Numbers(2 * kColumns, 5)[static_cast<size_t>(i)];
+    }
+    for (int64_t row = 0; row < kRows; ++row) {
+      for (int64_t c = 0; c < kColumns && ExpertOf(row) >= 0; ++c) {
+        want[static_cast<size_t>(index[static_cast<size_t>(row)] * kColumns + c)] +=
+            ProductOf(kind, row, c) * Scales(kRows, 0)[static_cast<size_t>(row)];
+      }
+    }
+    EXPECT_EQ(ToDoubles(RunOne(BuiltinOps(), call)), want);
+  }
+}
+
+TEST(GroupedMatmulFinalizeRouting, RefusesScalesOfOtherKinds) {
+  OpCall call = FinalizeOf(kKinds[0]);
+  call.inputs.push_back(
+      {"offset", Stored(DataType::kFloat, {kExperts, 1, kColumns}, Numbers(18, 6))});
+  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"offset"});
+  call = FinalizeOf(kKinds[4]);
+  call.inputs[2].value = WeightScales(kKinds[0]);
+  ExpectFails(BuiltinOps(), call, Code::kUnsupported,
+              {"scale is float32[3,6] for x of float4_e2m1"});
+  call = FinalizeOf(kKinds[2]);
+  call.inputs.erase(call.inputs.begin() + 3);
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"pertoken_scale is missing"});
+  call = FinalizeOf(kKinds[7]);
+  call.inputs[2].value = Stored(DataType::kInt64, {kExperts, 3, kColumns}, Numbers(54, 1));
+  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument,
+              {"scale is int64[3,3,6], expected [3,G,6] where 68 is a multiple of G"});
+  call = FinalizeOf(kKinds[7]);
+  call.attrs.back() = {"transpose_w", AttrValue::Bool(true)};
+  call.inputs[1].value =
+      Stored(DataType::kInt4, {kExperts, kColumns, kDeep}, Numbers(kExperts * kColumns * kDeep, 2));
+  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"transpose_w is true"});
+  call = FinalizeOf(kKinds[0]);
+  call.inputs[0].value = Stored(DataType::kInt8, {kRows, kDeep}, Numbers(kRows * kDeep, 1));
+  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"x is int8 and w float8_e4m3fn"});
 }
 
 TEST(GroupedFusions, TypesWithUnknownDimensions) {
