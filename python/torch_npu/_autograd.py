@@ -76,29 +76,47 @@ def _linear(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
     return given
 
 
-_SAME_WORDS = ("pse", "padding_mask", "atten_mask", "keep_prob", "pre_tockens", "next_tockens",
-               "inner_precise", "prefix", "actual_seq_qlen", "actual_seq_kvlen", "sparse_mode",
-               "softmax_layout", "sink")
+_SAME_WORDS = ("pse", "padding_mask", "atten_mask", "keep_prob", "inner_precise", "prefix",
+               "actual_seq_qlen", "actual_seq_kvlen", "sparse_mode", "softmax_layout", "sink")
+
+
+def _attention_words(kept: _Kept) -> Dict[str, Any]:
+    """What the calls for the gradients of attention have in common."""
+    a = kept.arguments
+    out, softmax_max, softmax_sum, seed, offset = kept.results
+    words = {name: a[name] for name in _SAME_WORDS}
+    for name in ("actual_seq_qlen", "actual_seq_kvlen"):
+        if isinstance(a[name], torch.Tensor):
+            words[name] = a[name].tolist()
+    return dict(words, softmax_max=softmax_max, softmax_sum=softmax_sum, attention_in=out,
+                scale_value=a["scale"], seed=int(seed), offset=int(offset),
+                dropout_mask=a.get("dropout_mask"))
+
+
+def _fed(kept: _Kept, grads: Dict[str, torch.Tensor]) -> Dict[str, Any]:
+    """The gradients of the arguments that the call has."""
+    return {name: grad for name, grad in grads.items() if kept.arguments[name] is not None}
 
 
 def _attention(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
     a = kept.arguments
-    if a["keep_prob"] != 1.0:
-        raise NotImplementedError("torch_npu: npu_fusion_attention with dropout has no gradient "
-                                  "here")
-    out, softmax_max, softmax_sum = kept.results
-    lengths = {name: value.tolist() if isinstance(value, torch.Tensor) else value
-               for name, value in a.items() if name.startswith("actual_seq_")}
     query, key, value, pse, sink = _ops().npu_fusion_attention_grad(
         a["query"], a["key"], a["value"], grads[0], a["head_num"], a["input_layout"],
-        softmax_max=softmax_max, softmax_sum=softmax_sum, attention_in=out,
-        scale_value=a["scale"], **{name: lengths.get(name, a[name]) for name in _SAME_WORDS})
-    given = {"query": query, "key": key, "value": value}
-    if a["pse"] is not None:
-        given["pse"] = pse
-    if a["sink"] is not None:
-        given["sink"] = sink
-    return given
+        pre_tockens=a["pre_tockens"], next_tockens=a["next_tockens"], **_attention_words(kept))
+    return _fed(kept, {"query": query, "key": key, "value": value, "pse": pse, "sink": sink})
+
+
+_WORDS_2 = ("query_rope", "key_rope", "pre_tokens", "next_tokens", "pse_type", "q_start_idx",
+            "kv_start_idx")
+
+
+def _attention_2(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
+    a = kept.arguments
+    found = _ops().npu_fusion_attention_grad_v2(
+        a["query"], a["key"], a["value"], grads[0], a["head_num"], a["input_layout"],
+        **{name: a[name] for name in _WORDS_2}, **_attention_words(kept))
+    return _fed(kept, dict(zip(("query", "key", "value", "pse", "query_rope", "key_rope", "sink"),
+                               found)))
 
 
 def _add_layer_norm(kept: _Kept, grads: Sequence[Any]) -> Dict[str, Any]:
@@ -181,8 +199,9 @@ _RULES: Dict[str, _Rule] = {
     "npu_dtype_cast": _Rule(_cast),
     "_npu_dtype_cast": _Rule(_cast),
     "npu_linear": _Rule(_linear),
-    "npu_fusion_attention": _Rule(_attention, results=(0, 1, 2)),
-    "npu_fusion_attention_v3": _Rule(_attention, results=(0, 1, 2)),
+    "npu_fusion_attention": _Rule(_attention, results=(0, 1, 2, 4, 5)),
+    "npu_fusion_attention_v2": _Rule(_attention_2, results=(0, 1, 2, 4, 5)),
+    "npu_fusion_attention_v3": _Rule(_attention, results=(0, 1, 2, 4, 5)),
     "npu_add_layer_norm": _Rule(_add_layer_norm, results=(1, 2)),
     "npu_deep_norm": _Rule(_deep_norm, results=(0, 1)),
     "npu_group_norm_swish": _Rule(_group_norm_swish, results=(1, 2)),
@@ -204,7 +223,10 @@ def _keep(names: List[str], rule: _Rule) -> Callable:
                    if isinstance(value, torch.Tensor)}
         ctx.tensor_names = list(tensors)
         ctx.plain = {name: value for name, value in arguments.items() if name not in tensors}
-        ctx.save_for_backward(*tensors.values(), *(results[at] for at in rule.results))
+        wanted = [results[at] for at in rule.results]
+        ctx.numbers = [None if isinstance(each, torch.Tensor) else each for each in wanted]
+        ctx.save_for_backward(*tensors.values(),
+                              *(each for each in wanted if isinstance(each, torch.Tensor)))
 
     return keep
 
@@ -214,7 +236,9 @@ def _differentiate(names: List[str], rule: _Rule) -> Callable:
         saved = ctx.saved_tensors
         count = len(ctx.tensor_names)
         arguments = {**ctx.plain, **dict(zip(ctx.tensor_names, saved[:count]))}
-        given = rule.backward(_Kept(arguments, saved[count:]),
+        tensors = iter(saved[count:])
+        results = [next(tensors) if each is None else each for each in ctx.numbers]
+        given = rule.backward(_Kept(arguments, results),
                               [each.contiguous() if isinstance(each, torch.Tensor) else each
                                for each in grads])
         return tuple(given.get(name) for name in names)
@@ -240,7 +264,8 @@ def _differentiable(name: str, rule: _Rule) -> Callable:
         def forward(ctx: Any, *values: Any) -> Any:
             output = run(*values)
             keep(ctx, values, output)
-            ctx.mark_non_differentiable(*(each for each in output if not each.is_floating_point()))
+            ctx.mark_non_differentiable(*(each for each in output if isinstance(each, torch.Tensor)
+                                          and not each.is_floating_point()))
             return output
 
         backward = staticmethod(_differentiate(names, rule))

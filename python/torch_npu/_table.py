@@ -69,6 +69,9 @@ class Row:
 
 ROWS: Dict[str, Row] = {}
 
+# Schemas of operators that are made of torch's, and what they do. They have the gradients of these.
+COMPOSED: Dict[str, Tuple[str, Callable[..., Any]]] = {}
+
 # Functions of torch_npu that are called in other ways than the operators that they call.
 FUNCTIONS: Dict[str, Callable[..., Any]] = {}
 
@@ -80,6 +83,11 @@ def row(schema: str, kind: Any, meta: Meta, **more: Any) -> Row:
         raise ValueError(f"{name} is in the table twice")
     ROWS[name] = Row(schema, kind, meta, name=name, **more)
     return ROWS[name]
+
+
+def composed(schema: str, function: Callable[..., Any]) -> None:
+    """Puts an operator that is made of torch's into the table."""
+    COMPOSED[schema[:schema.index("(")]] = (schema, function)
 
 
 # ---- what a call does ----
@@ -278,9 +286,12 @@ def library() -> Any:
 def register() -> None:
     """Makes torch.ops.npu of the table. What a program has defined already is left as it is."""
     define = library()
+    for name, (schema, function) in COMPOSED.items():
+        if not _is_defined(name):
+            define.define(schema)
+            define.impl(name, function, "CompositeImplicitAutograd")
     for name, of in ROWS.items():
-        if torch._C._dispatch_has_kernel(f"npu::{name}"):
-            once(f"torch.ops.npu.{name} was defined before torch_npu; it is left as it is")
+        if _is_defined(name):
             continue
         door = Door(of)
         DOORS[name] = door
@@ -290,6 +301,13 @@ def register() -> None:
     for name in ROWS:
         if name.endswith("_") and name[:-1] in ROWS and name in DOORS:
             _functionalise(name)
+
+
+def _is_defined(name: str) -> bool:
+    defined = torch._C._dispatch_has_kernel(f"npu::{name}")
+    if defined:
+        once(f"torch.ops.npu.{name} was defined before torch_npu; it is left as it is")
+    return defined
 
 
 def _functionalise(name: str) -> None:

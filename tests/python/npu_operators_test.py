@@ -639,6 +639,388 @@ class Products(unittest.TestCase):
                 wanted, approximate="tanh" if turn % 2 else "none"), torch.float16)
 
 
+    def test_rows_of_experts_are_weighted_and_added(self):
+        draw = random.Random(15)
+        for kind in ("int8", "int4", "mxfp8", "mxfp4") * 6:
+            counts = [draw.randint(0, 3) for _ in range(3)]
+            m, k, n, bs = sum(counts) + 1, 128, 8 * draw.randint(1, 3), draw.randint(1, 4)
+            x = torch.randint(-4, 5, (m, k))
+            w = torch.randint(-4, 5, (3, k, n))
+            rows = torch.randint(0, bs, (m,))
+            row_scale, scale = 2. ** torch.randint(-2, 2, (m,)), 2. ** torch.randint(-2, 2, (3, n))
+            bias, offset = torch.randint(-3, 4, (3, n)).float(), None
+            words, left, right = {"pertoken_scale": row_scale, "scale": scale}, x.char(), w.char()
+            after, wide_x, wide_w = row_scale[:, None], x.double(), w.double() * scale[:, None]
+            shift, least = bias * 0, 0
+            if kind == "int4":
+                groups = draw.choice([1, 2, 4])
+                scale = 2. ** torch.randint(-2, 2, (3, groups, n))
+                offset = torch.randint(-3, 4, (3, groups, n)).float() if draw.random() < .7 else None
+                right = torch_npu.npu_convert_weight_to_int4pack(w.int())
+                words["scale"] = torch.stack([scale.float().view(torch.int32),
+                                              torch.zeros(scale.shape, dtype=torch.int32)],
+                                             -1).view(torch.int64).squeeze(-1)
+                wide_w = w.double() * scale.repeat_interleave(k // groups, 1)
+                words["offset"], shift, least = offset, bias, 8
+            elif kind != "int8":
+                held = {"mxfp8": torch.float8_e4m3fn, "mxfp4": torch_npu.float4_e2m1fn_x2}[kind]
+                left, right, x, w = (*(self.stored(each, held) for each in (x, w)), x, w)
+                powers = [torch.randint(125, 129, shape, dtype=torch.uint8)
+                          for shape in ((m, k // 64, 2), (3, k // 64, n, 2))]
+                e8m0 = torch_npu.float8_e8m0fnu
+                words = {"pertoken_scale": powers[0], "scale": powers[1], "scale_dtype": e8m0,
+                         "pertoken_scale_dtype": e8m0}
+                if kind == "mxfp4":
+                    words.update(x_dtype=held, w_dtype=held)
+                factors = [2. ** (each.double() - 127) for each in powers]
+                wide_x = x * factors[0].flatten(1).repeat_interleave(32, 1)
+                wide_w = w * factors[1].transpose(2, 3).flatten(1, 2).repeat_interleave(32, 1)
+                after = 1
+            logit, shared = torch.randint(-2, 3, (m,)).float(), torch.randint(-4, 5, (1, n)).bfloat16()
+            wanted = torch.zeros(bs, n).double()
+            wanted[0] += 0.5 * shared[0]
+            for row in range(m - 1):  # the last row is of no expert
+                e = sum(row >= end for end in torch.tensor(counts).cumsum(0).tolist())
+                total = (wide_x[row] - least) @ wide_w[e] + shift[e]
+                if offset is not None:
+                    total += (x[row].double() @ offset[e].double().repeat_interleave(
+                        k // offset.shape[1], 0))
+                total = total * (after if isinstance(after, int) else after[row])
+                total = total if kind == "int4" else total + bias[e]
+                wanted[rows[row]] += total * logit[row]
+            got = same_results(
+                self, torch_npu.npu_grouped_matmul_finalize_routing, left, right,
+                torch.tensor(counts), bias=bias, shared_input=shared, logit=logit, row_index=rows,
+                shared_input_weight=.5, output_bs=bs, **words)
+            self.assertTrue(torch.equal(got.double(), wanted), kind)
+
+    @staticmethod
+    def stored(values, held):
+        """Small integers as floats of 8 bits, or two floats of 4 bits in a byte."""
+        if isinstance(held, torch.dtype):
+            return values.to(held)
+        codes = torch.tensor([0, 2, 4, 5, 6])[values.abs()] + 8 * (values < 0)
+        return (codes[..., 0::2] + 16 * codes[..., 1::2]).to(torch.uint8)
+
+
+class Attention(unittest.TestCase):
+    """Against torch's formulas; inputs are [tokens, heads, width] unless a test says otherwise."""
+
+    @staticmethod
+    def plain(query, key, value, scale, shift=None):
+        """The result and the logarithms of the sums, [heads, tokens]."""
+        groups = query.shape[1] // key.shape[1]
+        key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+        scores = torch.einsum("qhd,khd->hqk", query, key) * scale
+        scores = scores if shift is None else scores + shift
+        return (torch.einsum("hqk,khd->qhd", scores.softmax(-1).nan_to_num(0), value),
+                scores.logsumexp(-1))
+
+    @staticmethod
+    def triangle(rows, columns):
+        return torch.triu(torch.full((rows, columns), -torch.inf), 1)
+
+    def test_dropout_and_the_gradients_of_all_calls(self):
+        draw = random.Random(16)
+        calls = (torch_npu.npu_fusion_attention, torch_npu.npu_fusion_attention_v2,
+                 torch_npu.npu_fusion_attention_v3)
+        for turn in range(TURNS):
+            layout = draw.choice(["BNSD", "BSND", "BSH", "SBH"])
+            batch, heads, s1, s2 = (draw.randint(1, 3) for _ in range(4))
+            call, width = calls[turn % 3], 16
+            query = torch.randn(batch, heads, s1, width, requires_grad=True)
+            key, value = (torch.randn(batch, heads, s2, width, requires_grad=True)
+                          for _ in range(2))
+            pse = torch.randn(batch, heads, s1, s2, requires_grad=True)
+            sink = torch.randn(heads, requires_grad=True) if draw.random() < .3 else None
+            leaves = [query, key, value, pse] + ([] if sink is None else [sink])
+            keep = draw.choice([1.0, 0.5])
+            words = {"scale": .25, "keep_prob": keep, "pse": pse, "sink": sink}
+            scores = query @ key.mT
+            if call is calls[1]:
+                words["pse_type"] = draw.choice([0, 1])
+                ropes = [torch.randn(batch, heads, s, 64, requires_grad=True) for s in (s1, s2)]
+                leaves += ropes
+                words.update(zip(("query_rope", "key_rope"),
+                                 (self.laid(each, layout) for each in ropes)))
+                scores = scores + ropes[0] @ ropes[1].mT
+            scores = ((scores + pse) * .25 if words.get("pse_type", 1) == 1 and call is calls[1]
+                      else scores * .25 + pse)
+            if sink is not None:
+                scores = torch.cat([scores, sink[:, None, None].expand(batch, heads, s1, 1)], -1)
+            chances = scores.softmax(-1)[..., :s2]
+            count = batch * heads * s1 * s2
+            if draw.random() < .5 and keep < 1 and call is not calls[2]:
+                words["dropout_mask"] = torch.randint(0, 256, ((count + 127) // 128 * 16,),
+                                                      dtype=torch.uint8)
+            given = [self.laid(each, layout) for each in (query, key, value)]
+            got = call(*given, heads, layout, **words)
+            if keep < 1:
+                mask = words.get("dropout_mask")
+                if mask is None:
+                    mask = torch_npu._npu_dropout_gen_mask(query, [batch, heads, s1, s2], 1 - keep,
+                                                           int(got[4]), int(got[5]))
+                bits = (mask[:, None] >> torch.arange(8)) & 1
+                chances = chances * bits.flatten()[:count].reshape(chances.shape) / keep
+            wanted = self.laid(chances @ value, layout)
+            close(self, got[0], wanted)
+            dy = torch.randn_like(wanted)
+            for mine, right in zip(torch.autograd.grad(got[0], leaves, dy),
+                                   torch.autograd.grad(wanted, leaves, dy)):
+                close(self, mine, right)
+
+    @staticmethod
+    def laid(tensor, layout):
+        """[B, N, S, D] in a layout."""
+        order = {"BNSD": (0, 1, 2, 3), "SBH": (2, 0, 1, 3)}.get(layout, (0, 2, 1, 3))
+        tensor = tensor.permute(order)
+        return tensor.flatten(2) if layout.endswith("H") else tensor
+
+    def test_a_seed_repeats_the_dropout(self):
+        query = torch.randn(1, 2, 64, 16)
+        torch.manual_seed(3)
+        first = torch_npu.npu_fusion_attention(query, query, query, 2, "BNSD", keep_prob=.5)
+        other = torch_npu.npu_fusion_attention(query, query, query, 2, "BNSD", keep_prob=.5)
+        torch.npu.manual_seed(3)
+        again = torch_npu.npu_fusion_attention(query, query, query, 2, "BNSD", keep_prob=.5)
+        self.assertTrue(torch.equal(first[0], again[0]))
+        self.assertFalse(torch.equal(first[0], other[0]))
+        with self.assertRaisesRegex(NotImplementedError, "no dropout in the layout TND"):
+            torch_npu.npu_fusion_attention(query[0], query[0], query[0], 64, "TND", keep_prob=.5,
+                                           actual_seq_qlen=[2], actual_seq_kvlen=[2])
+
+    def test_masks_of_dropout(self):
+        for shape in ([32, 16], [17, 19], [1], [128]):
+            count = math.prod(shape)
+            x = torch.randn(shape)
+            full = same_results(self, torch_npu._npu_dropout_gen_mask, x, shape, 0.0, 1, 0)
+            bits = ((full[:, None] >> torch.arange(8)) & 1).flatten()
+            self.assertEqual(bits.tolist(), [1] * count + [0] * (len(bits) - count))
+            self.assertEqual(torch_npu._npu_dropout_gen_mask(x, shape, 1.0, 1, 0).sum(), 0)
+            masks = [torch_npu._npu_dropout_gen_mask(x, shape, .4, 2, 100, parallel=each)
+                     for each in (True, False)]
+            self.assertTrue(torch.equal(*masks))
+        large = torch_npu._npu_dropout_gen_mask(x, [1 << 16], .25, 5, 0)
+        kept = ((large[:, None] >> torch.arange(8)) & 1).double().mean().item()
+        self.assertAlmostEqual(kept, .75, delta=.01)  # 6 standard deviations
+        with self.assertRaisesRegex(RuntimeError, "p: expected a probability from 0 to 1, seen 2"):
+            torch_npu._npu_dropout_gen_mask(x, [4], 2.0, 1, 0)
+
+    def test_masks_are_added_to_the_scores_of_sequences(self):
+        draw = random.Random(17)
+        for _ in range(TURNS):
+            lengths = [draw.randint(1, 5) for _ in range(draw.randint(1, 3))]
+            batch, groups, kv_heads, most = len(lengths), draw.randint(1, 2), 2, max(lengths)
+            heads, size = groups * kv_heads, most + draw.randint(0, 2)
+            query = torch.randn(sum(lengths), heads, 16)
+            key, value = torch.randn(2, sum(lengths), kv_heads, 16)
+            mask = torch.randn(draw.choice([(size, size), (batch, size, size),
+                                            (batch, heads, size, size)]))
+            shift = (mask if mask.dim() != 3 else mask[:, None]).expand(batch, heads, size, size)
+            if draw.random() < .3:  # in bfloat16 a 1 hides
+                mask = torch.ones(size, size).triu(1).bfloat16()
+                shift = self.triangle(size, size).expand(batch, heads, size, size)
+            out = torch.empty_like(query)
+            torch_npu._npu_flash_attention(query, key, value, mask,
+                                           torch.tensor(lengths, dtype=torch.int32), .25, heads,
+                                           kv_heads, out)
+            parts = [each.split(lengths) for each in (query, key, value)]
+            wanted = [self.plain(*of, .25, shift[b, :, :n, :n])[0]
+                      for b, (n, *of) in enumerate(zip(lengths, *parts))]
+            close(self, out, torch.cat(wanted))
+        for mask, word in ((torch.zeros(1, 1), "expected 5 rows and columns"),
+                           (torch.zeros(7, 1, 5, 5), "seen .7, 1, 5, 5.")):
+            with self.assertRaisesRegex(RuntimeError, f"mask: .*{word}"):
+                torch_npu._npu_flash_attention(query[:5], key[:5], value[:5], mask,
+                                               torch.tensor([5]), .25, heads, kv_heads, out[:5])
+
+    def test_rings_of_latent_attention(self):
+        draw = random.Random(18)
+        for _ in range(TURNS):
+            batch, groups, kv_heads = draw.randint(1, 3), draw.randint(1, 2), draw.randint(1, 2)
+            lengths = [[draw.randint(1, 4), draw.randint(0, 4)] for _ in range(batch)]
+            causal, joins, heads = draw.random() < .5, draw.random() < .5, groups * kv_heads
+            if causal:
+                lengths = [[n, n] for n, _ in lengths]
+            rows, columns = (sum(each) for each in zip(*lengths))
+            q_nope, q_rope = torch.randn(rows, heads, 128), torch.randn(rows, heads, 64)
+            k_nope, k_rope = (torch.randn(columns, kv_heads, 128),
+                              torch.randn(columns, kv_heads, 64))
+            value = torch.randn(columns, kv_heads, 128)
+            before, sums = torch.randn(rows, heads, 128), torch.randn(heads, rows)
+            words = {"mask_type": "mask_type_triu" if causal else "no_mask", "qk_scale": .07}
+            if joins:
+                words.update(calc_type="calc_type_default", pre_out=before, prev_lse=sums)
+            seqlen = torch.tensor(lengths, dtype=torch.int32).T
+            out, lse = torch_npu.atb.npu_ring_mla(
+                q_nope, q_rope, k_nope, k_rope, value, None,
+                seqlen[0] if causal and draw.random() < .5 else seqlen, heads, kv_heads, **words)
+            r = c = 0
+            for n, m in lengths:
+                wide = [torch.cat(each, -1) for each in ((q_nope[r:r + n], q_rope[r:r + n]),
+                                                         (k_nope[c:c + m], k_rope[c:c + m]))]
+                want, want_lse = self.plain(*wide, value[c:c + m], .07,
+                                            self.triangle(n, m) if causal else None)
+                if joins:
+                    old = sums[:, r:r + n]
+                    both = torch.logaddexp(old, want_lse)
+                    want = (before[r:r + n] * (old - both).exp().T[..., None]
+                            + want * (want_lse - both).exp().T[..., None])
+                    want_lse = both
+                close(self, out[r:r + n], want)
+                close(self, lse[:, r:r + n], want_lse)
+                r, c = r + n, c + m
+        into = torch.empty_like(out), torch.empty_like(lse)
+        given = (q_nope, q_rope, k_nope, k_rope, value, None, seqlen, heads, kv_heads)
+        torch_npu.atb.npu_ring_mla(*given, output=into[0], softmax_lse=into[1], **words)
+        self.assertTrue(torch.equal(into[0], out) and torch.equal(into[1], lse))
+        for words, word in (({"calc_type": "calc_type_default"}, "pre_out and prev_lse, which are"),
+                            ({"mask_type": "all"}, "expected no_mask, mask_type_triu, seen 'all'")):
+            with self.assertRaisesRegex(RuntimeError, f"npu_ring_mla: .*{word}"):
+                torch_npu.atb.npu_ring_mla(*given, **words)
+
+    def test_latent_attention_to_pages(self):
+        draw = random.Random(19)
+        call = torch_npu.atb.npu_multi_head_latent_attention
+        for _ in range(TURNS):
+            batch, heads, size = draw.randint(1, 3), draw.choice([1, 2, 4]), 16
+            several = draw.random() < .4
+            queries = [draw.randint(1, 3) if several else 1 for _ in range(batch)]
+            contexts = [draw.randint(1, 2 * size) for _ in range(batch)]
+            q_nope = torch.randn(sum(queries), heads, 512)
+            q_rope = torch.randn(sum(queries), heads, 64)
+            ctkv, k_rope = torch.randn(5, size, 1, 512), torch.randn(5, size, 1, 64)
+            table = torch.randint(0, 5, (batch, 2), dtype=torch.int32)
+            mask = torch.randn(sum(queries), max(contexts))
+            caches, words = [ctkv, k_rope], {"calc_type": "calc_type_ring", "return_lse": True}
+            if several:
+                words = {"calc_type": "calc_type_spec", "mask_type": "mask_type_spec",
+                         "mask": mask, "qseqlen": queries}
+            if draw.random() < .4:
+                words["cache_mode"] = "nzcache"
+                caches = [each.flatten(2).unflatten(2, (-1, 16)).transpose(1, 2).contiguous()
+                          for each in caches]
+            got = call(q_nope, q_rope, *caches, table, contexts, heads, .05, 1, **words)
+            out, lse = (got, None) if several else got
+            r = 0
+            for b, (n, m) in enumerate(zip(queries, contexts)):
+                keys, ropes = (each[table[b].long()].flatten(0, 1)[:m] for each in (ctkv, k_rope))
+                want, want_lse = self.plain(
+                    torch.cat([q_nope[r:r + n], q_rope[r:r + n]], -1),
+                    torch.cat([keys, ropes], -1), keys, .05, mask[r:r + n, :m] if several else None)
+                close(self, out[r:r + n], want)
+                if lse is not None:
+                    close(self, lse[r:r + n, :, 0], want_lse.T)
+                r += n
+        into = torch.empty_like(q_nope)
+        call(q_nope, q_rope, *caches, table, contexts, heads, .05, 1, output=into, **words)
+        self.assertTrue(torch.equal(into, out))
+        for words, word in (({"cache_mode": "int8_nzcache"}, "int8_nzcache"),
+                            ({"return_lse": True}, "return_lse: expected calc_type"),
+                            ({"mask_type": "mask_type_spec"}, "mask is missing")):
+            with self.assertRaisesRegex(RuntimeError, word):
+                call(q_nope, q_rope, *caches, table, contexts, heads, .05, 1, **words)
+
+    def test_quantised_keys_with_modes_in_tensors(self):
+        query = torch.randn(2, 4, 1, 64).half()
+        key, value = torch.randint(-8, 8, (2, 2, 4, 5, 64))
+        pairs = [torch_npu.npu_convert_weight_to_int4pack(each.flatten(0, 2).int()).reshape(
+            *each.shape[:3], -1) for each in (key, value)]
+        for mode in (torch.ones(1), torch.zeros(1), 1, 2):
+            out, _ = torch_npu.npu_fused_infer_attention_score(
+                query, *pairs, key_antiquant_scale=torch.tensor([.25]).half(),
+                value_antiquant_scale=torch.tensor([.5]).half(), key_antiquant_mode=mode,
+                value_antiquant_mode=mode, num_heads=4, input_layout="BNSD", scale=.125)
+            wanted = ((query.float() @ (key * .25).mT) * .125).softmax(-1) @ (value * .5)
+            close(self, out, wanted)
+
+
+class Connections(unittest.TestCase):
+    """Streams between layers, by what the vendor's pages say of them."""
+
+    def test_into_and_out_of_a_layer(self):
+        draw = random.Random(20)
+        for _ in range(TURNS):
+            n, width, parts = draw.choice([2, 4, 6]), draw.choice([16, 32]), draw.choice([2, 3])
+            front = draw.choice([(3,), (2, 3)])
+            sizes = [n, n, n * n][:parts]
+            x = torch.randn(*front, n, width, requires_grad=True)
+            phi = torch.randn(sum(sizes), n * width, requires_grad=True)
+            alpha, bias = (torch.randn(count, requires_grad=True) for count in (parts, sum(sizes)))
+            gamma = draw.choice([None, torch.randn(n, width, requires_grad=True)])
+            leaves = [each for each in (x, phi, alpha, bias, gamma) if each is not None]
+            got = torch_npu.npu_mhc_pre(x, phi, alpha, bias, gamma=gamma, out_flag=1)
+            norm = functional.rms_norm(x.flatten(-2), [n * width],
+                                       None if gamma is None else gamma.flatten(), 1e-6)
+            cut = [a * (norm @ w.T) + b
+                   for a, w, b in zip(alpha, phi.split(sizes), bias.split(sizes))]
+            share = cut[0].sigmoid() + 1e-6
+            wanted = [torch.einsum("...n,...nd->...d", share, x), 2 * cut[1].sigmoid(),
+                      *(each.unflatten(-1, (n, n)) for each in cut[2:])]
+            for mine, right in zip(got, wanted):
+                close(self, mine, right, factor=4)
+            close(self, got[5], share, factor=4)
+            grads = [torch.randn_like(each) for each in wanted]
+            right = torch.autograd.grad(wanted, leaves, grads, retain_graph=True)
+            plain = [None if each is None else each.detach() for each in (x, phi, alpha, gamma)]
+            h_in, h_post, _, inv, mix, pre = (each.detach() for each in got)
+            grads += [torch.empty(0)] * (3 - parts)
+            explicit = torch_npu.npu_mhc_pre_backward(*plain[:3], *grads, inv, mix, pre, h_post,
+                                                      plain[3], grad_x_post=torch.ones_like(h_in[
+                                                          ..., None, :]).expand(x.shape))
+            close(self, explicit[0] - 1, right[0], factor=20)
+            for mine, each in zip(explicit[1:], right[1:]):
+                close(self, mine, each, factor=40)
+            for mine, each in zip(torch.autograd.grad(got[:parts], leaves, grads[:parts]), right):
+                close(self, mine, each, factor=40)
+            self.assertEqual([each.numel() for each in torch_npu.npu_mhc_pre(
+                *plain[:3], bias.detach())[3:]], [0, 0, 0])
+        with self.assertRaisesRegex(RuntimeError, "npu_mhc_pre: alpha .1. and phi"):
+            torch_npu.npu_mhc_pre(x, phi, alpha[:1], bias)
+
+    def test_what_a_layer_gives_to_the_streams(self):
+        for front in ((3,), (2, 3)):
+            for mixed in (True, False):
+                x, h_out = torch.randn(*front, 4, 8), torch.randn(*front, 8)
+                h_res = torch.randn(*front, 4, 4) if mixed else None
+                given = [x, h_res, h_out, torch.randn(*front, 4)]
+                leaves = [each.requires_grad_() for each in given if each is not None]
+                y = torch_npu.npu_mhc_post(*given)
+                streams = x if h_res is None else torch.einsum("...ij,...id->...jd", h_res, x)
+                close(self, y, streams + torch.einsum("...j,...d->...jd", given[3], h_out))
+                grad = torch.randn_like(y)
+                right = torch.autograd.grad(y, leaves, grad)
+                mine = torch_npu.npu_mhc_post_backward(grad, *(
+                    None if each is None else each.detach() for each in given))
+                for each, wanted in zip([each for each in mine if each.numel()], right):
+                    close(self, each, wanted)
+        half = torch.randn(3, 4, 8).half()
+        y = torch_npu.npu_mhc_post(half, None, half[:, 0], torch.ones(3, 4))
+        self.assertTrue(torch.equal(y, (half.float() + half[:, :1].float()).half()))
+
+    def test_matrices_whose_rows_and_columns_sum_to_one(self):
+        for shape, steps in (((5, 4, 4), 20), ((2, 3, 6, 6), 1), ((2, 3, 8, 8), 3)):
+            x = torch.randn(shape, requires_grad=True)
+            wanted = x.softmax(-1) + 1e-6
+            wanted = wanted / (wanted.sum(-2, keepdim=True) + 1e-6)
+            for _ in range(steps - 1):
+                for axis in (-1, -2):
+                    wanted = wanted / (wanted.sum(axis, keepdim=True) + 1e-6)
+            y, norm, total = torch_npu.npu_mhc_sinkhorn(x, num_iters=steps, out_flag=1)
+            close(self, y, wanted)
+            n, tokens = shape[-1], shape[:-2]
+            self.assertEqual((norm.shape, total.shape), ((2 * steps, n, n, *tokens),
+                                                         (2 * steps, n, *tokens)))
+            grad = torch.randn_like(y)
+            right, = torch.autograd.grad(wanted, x, grad)
+            close(self, torch.autograd.grad(y, x, grad)[0], right)
+            close(self, torch_npu.npu_mhc_sinkhorn_backward(grad, norm.detach(), total.detach()),
+                  right)
+            same_results(self, torch_npu.npu_mhc_sinkhorn, x.detach(), num_iters=2)
+        with self.assertRaisesRegex(RuntimeError, "num_iters: expected 1 or more, seen 0"):
+            torch_npu.npu_mhc_sinkhorn(x, num_iters=0)
+
+
 class Optimizers(unittest.TestCase):
     def test_steps_are_those_of_torch(self):
         for decays in (False, True):

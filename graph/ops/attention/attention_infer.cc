@@ -38,9 +38,9 @@ void RefuseUnsupported(const OpContext& op, Check& check) {
 }
 
 // Where the factor of an element lies. `first` and `count` cut K's or V's part out of a tensor that
-// holds both. The modes: 0 one for all or one for each element of a row, 1 by batch and position,
-// 2 by head, 3 by batch, head and position, 4 by block and row, 5 by block, head and row, 6 by
-// batch, head, position and group of 32 elements.
+// holds both. The modes: 0 one for each element of a row, 1 by batch and position, 2 by head, 3 by
+// batch, head and position, 4 by block and row, 5 by block, head and row, 6 by batch, head,
+// position and group of 32 elements. In modes 0 to 5 a single factor is for all.
 void SetAntiquant(int64_t mode, const Factors& scale, const Factors& offset, int64_t first,
                   int64_t count, const AttentionPlan& plan, Check& check, KeyValue& to) {
   const int64_t rows = to.rows, heads = std::max<int64_t>(to.heads, 1);
@@ -59,9 +59,9 @@ void SetAntiquant(int64_t mode, const Factors& scale, const Factors& offset, int
                "and head size {}",
                mode, count, offset.count(), to.heads, rows, to.width);
   };
+  if (count == 1 && mode >= 0 && mode <= 5) return set(1, {});
   switch (mode) {
     case 0:
-      if (count == 1) return set(1, {});
       return set(to.heads * to.width, {.by_head = to.width, .group = 1});
     case 1:
       return set(batches * std::max(by_batch, rows), {.by_batch = by_batch, .by_position = 1});

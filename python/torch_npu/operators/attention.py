@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, List
 
 import torch
@@ -35,12 +36,55 @@ def _check_layout(layout: str) -> None:
         raise ValueError(f"input_layout: expected BSH, SBH, BNSD, BSND or TND, seen {layout!r}")
 
 
+def _gen_mask(a: Arguments) -> None:
+    if not 0 <= a.p <= 1:
+        raise ValueError(f"p: expected a probability from 0 to 1, seen {a.p}")
+    dtype = a.self.dtype if a.self.is_floating_point() else torch.float32
+    a.prob = torch.tensor([1 - a.p], dtype=dtype)
+    a.size = [math.prod(a.size)]
+    a.seed, a.seed1, a.offset = [a.seed], [0], [0, a.offset]
+
+
+def _mask_bytes(elements: Any) -> Any:
+    return (elements + 127) // 128 * 16
+
+
+row("_npu_dropout_gen_mask.Tensor(Tensor self, int[] size, float p, int seed, int offset, *, "
+    "bool? parallel=True, bool? sync=None) -> Tensor",
+    "StatelessDropOutGenMask",
+    lambda a: made(a.self, [_mask_bytes(math.prod(a.size))], torch.uint8), adapt=_gen_mask,
+    names={"self": None, "size": "shape", "p": None, "parallel": None, "sync": None},
+    constants=("size",))
+
+
+def _score_count(a: Arguments) -> int:
+    batch, heads, rows = _heads(a.query, a.input_layout, a.head_num)
+    return batch * heads * rows * a.key.shape[{"SBH": 0, "BNSD": 2}.get(a.input_layout, 1)]
+
+
+def _drop(a: Arguments) -> None:
+    """Sets `drawn`: seed, offset and number of elements of the mask, which the gradient takes to
+    make the same one. The seed is of torch's generator, so its state repeats it."""
+    a.drawn = (0, 0, 0)
+    given = a.get("dropout_mask")
+    if a.keep_prob == 1.0:
+        return
+    if a.input_layout == "TND":
+        raise NotImplementedError(f"torch_npu: npu_fusion_attention: keep_prob {a.keep_prob}: there "
+                                  "is no dropout in the layout TND here; expected 1.0")
+    a.drawn = (a.get("seed", 0), a.get("offset", 0), _score_count(a))
+    if given is not None:
+        return
+    if "dy" not in a:
+        a.drawn = (int(torch.randint(1 << 31, ())), 0, a.drawn[2])
+    seed, offset, count = a.drawn
+    a.dropout_mask = torch.ops.npu._npu_dropout_gen_mask(a.query, [count], 1 - a.keep_prob, seed,
+                                                         offset)
+
+
 def _fusion(a: Arguments) -> None:
     _check_layout(a.input_layout)
-    if a.keep_prob != 1.0 and a.get("dropout_mask") is None:
-        raise NotImplementedError(
-            f"torch_npu: npu_fusion_attention: keep_prob {a.keep_prob}: dropout needs a "
-            "dropout_mask here; without it expected 1.0")
+    _drop(a)
     for name in ("gen_mask_parallel", "sync", "seed", "offset", "numels"):
         a.pop(name, None)
 
@@ -71,11 +115,11 @@ def _fusion_meta(a: Arguments) -> tuple:
 
 def _fusion_results(a: Arguments, outputs: dict) -> tuple:
     return (outputs["attention_out"], outputs["softmax_max"], outputs["softmax_sum"],
-            outputs["softmax_out"], 0, 0, 0)
+            outputs["softmax_out"], *a.drawn)
 
 
-_FUSION_NAMES = {"pse": "real_shift", "scale": "scale_value", "dropout_mask": "drop_mask",
-                 "softmax_layout": "softmax_out_layout"}
+_FUSION_NAMES = {"drawn": None, "pse": "real_shift", "scale": "scale_value",
+                 "dropout_mask": "drop_mask", "softmax_layout": "softmax_out_layout"}
 
 row("npu_fusion_attention(" + _SCORE % ("", "") + "float scale=1., float keep_prob=1., " + _TOKENS
     + _LENGTHS + ", Tensor? dropout_mask=None, int seed=0, int offset=0) "
@@ -103,8 +147,8 @@ def _fusion_meta_3(a: Arguments) -> tuple:
 
 
 def _fusion_results_3(a: Arguments, outputs: dict) -> tuple:
-    numbers = torch.zeros(1, dtype=torch.int64)
-    return (*_fusion_results(a, outputs)[:4], numbers, numbers.clone())
+    seed, offset, _ = a.drawn
+    return (*_fusion_results(a, outputs)[:4], torch.tensor([seed]), torch.tensor([offset]))
 
 
 # Its lengths are tensors, and what a seed would be are two more.
@@ -122,14 +166,37 @@ def _fusion_grad_meta(a: Arguments) -> tuple:
     return like(a.query), like(a.key), like(a.value), pse, sink
 
 
+# The mask is what a forward call was given; without one the seed and the offset make it.
+_GRAD_END = ", Tensor? dropout_mask=None) -> (Tensor, Tensor, Tensor, Tensor, "
+_GRAD_NAMES = {"drawn": None, "pse": "pse_shift", "dropout_mask": "drop_mask",
+               "softmax_layout": "softmax_in_layout"}
+
 row("npu_fusion_attention_grad(" + _SCORE % ("Tensor dy, ", "*, ")
     + "Tensor? softmax_max=None, Tensor? softmax_sum=None, Tensor? softmax_in=None, "
     "Tensor? attention_in=None, float scale_value=1., float keep_prob=1., " + _TOKENS
-    + "int seed=0, int offset=0, int numels=0, " + _LENGTHS
-    + ") -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
-    "FlashAttentionScoreGrad", _fusion_grad_meta, adapt=_fusion,
-    names={"pse": "pse_shift", "softmax_layout": "softmax_in_layout"},
+    + "int seed=0, int offset=0, int numels=0, " + _LENGTHS + _GRAD_END + "Tensor)",
+    "FlashAttentionScoreGrad", _fusion_grad_meta, adapt=_fusion, names=_GRAD_NAMES,
     results=("dq", "dk", "dv", "dpse", "dsink"))
+
+
+def _fusion_grad_meta_2(a: Arguments) -> tuple:
+    ropes = (made(a.query, [0]) if each is None else like(each)
+             for each in (a.query_rope, a.key_rope))
+    *first, sink = _fusion_grad_meta(a)
+    return (*first, *ropes, sink)
+
+
+row("npu_fusion_attention_grad_v2(" + _SCORE % ("Tensor dy, ", "*, ")
+    + "Tensor? softmax_max=None, Tensor? softmax_sum=None, Tensor? softmax_in=None, "
+    "Tensor? attention_in=None, Tensor? query_rope=None, Tensor? key_rope=None, "
+    "float scale_value=1., float keep_prob=1., " + _TOKENS.replace("tockens", "tokens")
+    + "int seed=0, int offset=0, int numels=0, "
+    + _LENGTHS.replace("bool sync=False, ", "bool sync=False, int pse_type=1, "
+                       "int[]? q_start_idx=None, int[]? kv_start_idx=None, ")
+    + _GRAD_END + "Tensor, Tensor, Tensor)",
+    "FlashAttentionScoreGrad", _fusion_grad_meta_2, adapt=_fusion,
+    names={**_GRAD_NAMES, "pre_tokens": "pre_tockens", "next_tokens": "next_tockens"},
+    results=("dq", "dk", "dv", "dpse", "dq_rope", "dk_rope", "dsink"))
 
 # ---- inference ----
 
@@ -430,6 +497,39 @@ def _unpad(a: Arguments) -> None:
     ends = a.pop("seq_len").to(torch.int64).cumsum(0)
     a.actual_seq_lengths, a.actual_seq_lengths_kv = ends, ends.clone()
 
+
+def shift_of(mask: torch.Tensor, batch: int, heads: int) -> torch.Tensor:
+    """What a mask of the library of transformers adds to scaled scores, [B or 1, N or 1, S1, S2].
+    It comes as [S1, S2], [B, S1, S2], [N, S1, S2] or [B, N, S1, S2]. A 1 in bfloat16 hides, as the
+    kernels for that type multiply it; other values are added. Errors: ValueError."""
+    shift = mask.float()
+    if mask.dtype == torch.bfloat16:
+        shift = shift.masked_fill(mask == 1, -math.inf)
+    if shift.dim() == 3:
+        shift = shift.unsqueeze(0 if shift.shape[0] not in (1, batch) else 1)
+    shift = shift.reshape((1,) * (4 - shift.dim()) + shift.shape)
+    if shift.dim() != 4 or shift.shape[0] not in (1, batch) or shift.shape[1] not in (1, heads):
+        raise ValueError(f"mask: expected [S1, S2], [B, S1, S2], [N, S1, S2] or [B, N, S1, S2] for "
+                         f"{batch} sequences and {heads} heads, seen {list(mask.shape)}")
+    return shift
+
+
+def _masked(a: Arguments) -> None:
+    longest = int(a.seq_len.max()) if a.seq_len.numel() else 0
+    if min(a.mask.shape[-2:]) < longest:
+        raise ValueError(f"mask: expected {longest} rows and columns, as many as the longest "
+                         f"sequence has, seen {list(a.mask.shape)}")
+    a.pse_shift = shift_of(a.pop("mask"), a.seq_len.numel(), a.num_heads)
+    tokens = a.query.shape[0]
+    a.query = a.query.reshape(tokens, a.num_heads, -1)
+    a.key, a.value = (each.reshape(each.shape[0], a.num_kv_heads, -1) for each in (a.key, a.value))
+    _unpad(a)
+
+
+row("_npu_flash_attention(Tensor query, Tensor key, Tensor value, Tensor mask, Tensor seq_len, "
+    "float scale_value, int num_heads, int num_kv_heads, Tensor(a!) out) -> ()",
+    "FusedInferAttentionScore", lambda a: None, adapt=_masked, results=_write_attention,
+    names={"num_kv_heads": "num_key_value_heads", "scale_value": "scale", "out": None})
 
 _UNPAD = ("(Tensor query, Tensor key, Tensor value, Tensor seq_len, float scale_value, "
           "int num_heads, int num_kv_heads, %sTensor(a!) out) -> ()")

@@ -347,6 +347,13 @@ def _finalize(a: Arguments) -> None:
     a.tuning_config = list(a.tuning_config) if a.tuning_config else None
 
 
+def _finalize_columns(a: Arguments) -> Any:
+    """Those of the scales, which are never packed: [E, N], [E, groups, N], or in pairs."""
+    if a.scale is None:
+        raise ValueError("npu_grouped_matmul_finalize_routing: scale is missing")
+    return a.scale.shape[-2] if a.scale.dim() == 4 else a.scale.shape[-1]
+
+
 row("npu_grouped_matmul_finalize_routing(Tensor x, Tensor w, Tensor group_list, *, "
     "Tensor? scale=None, Tensor? bias=None, Tensor? offset=None, Tensor? pertoken_scale=None, "
     "Tensor? shared_input=None, Tensor? logit=None, Tensor? row_index=None, "
@@ -354,8 +361,7 @@ row("npu_grouped_matmul_finalize_routing(Tensor x, Tensor w, Tensor group_list, 
     "int? output_bs=0, int? group_list_type=1, int[]? tuning_config=None, int? x_dtype=None, "
     "int? w_dtype=None, int? scale_dtype=None, int? pertoken_scale_dtype=None) -> Tensor",
     "GroupedMatmulFinalizeRouting",
-    lambda a: made(a.x, [a.output_bs or a.x.shape[0],
-                         a.w.shape[-1] * (8 if a.w.dtype == torch.int32 else 1)], torch.float32),
+    lambda a: made(a.x, [a.output_bs or a.x.shape[0], _finalize_columns(a)], torch.float32),
     adapt=_finalize)
 
 

@@ -154,6 +154,9 @@ TEST(QuantisedCache, EveryModeFindsItsScale) {
   const int64_t width = 64;
   const std::vector<ModeCase> cases = {
       {0, {1}, [](int64_t, int64_t, int64_t, int64_t) { return 0; }},
+      {1, {1}, [](int64_t, int64_t, int64_t, int64_t) { return 0; }},
+      {2, {1}, [](int64_t, int64_t, int64_t, int64_t) { return 0; }},
+      {3, {1}, [](int64_t, int64_t, int64_t, int64_t) { return 0; }},
       {0, {2, 1, 64}, [&](int64_t, int64_t n, int64_t, int64_t d) { return n * width + d; }},
       {1, {1, 2, 5}, [&](int64_t b, int64_t, int64_t s, int64_t) { return b * rows + s; }},
       {1, {1, 2, 8}, [&](int64_t b, int64_t, int64_t s, int64_t) { return b * 8 + s; }},
