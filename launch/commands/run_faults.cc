@@ -19,8 +19,8 @@ void AddFaultOptions(CLI::App& run, RunOptions& options) {
       ->allow_extra_args(false)
       ->check(CLI::Validator(refuse, "FAULT"));
   run.add_option("--golden", options.golden,
-                 "The unsharded graph of the same model, or float64 for the same graphs with "
-                 "float64 accumulation: names the first operator that differs")
+                 "The unsharded graph of the same model, or float64 for the same graphs "
+                 "computed in float64: names the first operator that differs")
       ->type_name("PATH");
 }
 
@@ -51,7 +51,7 @@ Result<GoldenFinding> TellGolden(World& world, RankCircle& circle, const RunOpti
     finding.op = verdict.name;
     finding.type = verdict.type;
     finding.verdict = DoubleVerdictLines(verdict);
-    Tell(circle, GoldenText(fmt::format("{} operators compared with float64 accumulation",
+    Tell(circle, GoldenText(fmt::format("{} operators compared with float64",
                                         verdict.compared),
                             finding.verdict));
     return finding;

@@ -1,4 +1,4 @@
-// DoubleCheck: the run of every rank against the same graphs with float64 accumulation.
+// DoubleCheck: the run of every rank against the same graphs in float64.
 #ifndef NPUMESH_LAUNCH_RUN_DOUBLE_CHECK_H_
 #define NPUMESH_LAUNCH_RUN_DOUBLE_CHECK_H_
 

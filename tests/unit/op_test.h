@@ -68,7 +68,7 @@ inline Tensor MakeInts(const std::vector<int64_t>& values) {
   return Make<int64_t>(DataType::kInt64, {static_cast<int64_t>(values.size())}, values);
 }
 
-// Hears of every call that ran; see static_calls.cc.
+// Hears of every call that ran; see static_calls.cc and float64_calls.cc.
 class CallListener {
  public:
   virtual ~CallListener() = default;
@@ -76,10 +76,10 @@ class CallListener {
   virtual void Ran(const Operator& op, const OpContext& context, const OpCall& call,
                    const std::vector<Tensor>& outputs) = 0;
 };
-// Null: no listener. Set before main alone.
-inline CallListener*& call_listener() {
-  static CallListener* listener = nullptr;
-  return listener;
+// Changed before and after the tests alone.
+inline std::vector<CallListener*>& call_listeners() {
+  static std::vector<CallListener*> listeners;
+  return listeners;
 }
 
 inline bool SameBytes(const Tensor& a, const Tensor& b) {
@@ -302,7 +302,7 @@ inline Result<std::vector<Tensor>> RunOp(const OpRegistry& registry, const OpCal
                            op_test::RunOnce(*op, call, context, kernel.get(), -1));
   op_test::OpEvidence::OfProgram().Ran(context);
   op_test::OpEvidence::OfProgram().Gave(context, outputs);
-  if (call_listener() != nullptr) call_listener()->Ran(*op, context, call, outputs);
+  for (CallListener* const listener : call_listeners()) listener->Ran(*op, context, call, outputs);
   if (op->view || op->collective || !op->pure) return outputs;
   NPUMESH_RETURN_IF_ERROR(op_test::ExpectSameWithThreads(*op, call, context, outputs));
 

@@ -134,7 +134,7 @@ class StaticCalls final : public testing::Environment, public CallListener {
   }
 
   void TearDown() override {
-    call_listener() = nullptr;
+    call_listeners().clear();
     std::vector<StaticRegion> regions;
     std::vector<StaticOperator> operators;
     for (const auto& call : calls_) {
@@ -190,7 +190,7 @@ const bool kListens = [] {
   if (std::getenv("NPUMESH_TEST_STATIC_KERNELS") == nullptr) return false;
   auto* const calls = new StaticCalls;
   testing::AddGlobalTestEnvironment(calls);
-  call_listener() = calls;
+  call_listeners().push_back(calls);
   return true;
 }();
 

@@ -1,10 +1,11 @@
 #include "graph/compare/golden/reference_ops.h"
 
-#include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "graph/compare/measures/elements.h"
 #include "graph/ops/builtin_ops.h"
+#include "graph/ops/toolbox/machine/wide_machine.h"
 #include "runtime/base/float16.h"
 
 namespace npumesh {
@@ -102,16 +103,15 @@ struct Product {
   }
 };
 
-// Shapes with a matrix in front and a bias of one row; everything else keeps its built-in kernel.
-Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const ProductTrait& trait,
-                                            const MakeKernelFn& builtin) {
+// Of shapes with a matrix in front and a bias of one row, else null.
+std::unique_ptr<Kernel> MakeProduct(const OpContext& op, const ProductTrait& trait) {
   Product product;
   product.x1.type = op.in(trait.left);
   product.x2.type = op.in(trait.right);
   product.y = op.out(0);
   const bool matrices = product.x1.type.shape.rank() >= 2 && product.x2.type.shape.rank() >= 2;
   if (!matrices || !IsRounded(product.x1.type.dtype) || !IsRounded(product.y.dtype)) {
-    return builtin(op);
+    return nullptr;
   }
   product.x1.transposed = op.attr_bool(trait.left_transposed);
   product.x2.transposed = op.attr_bool(trait.right_transposed);
@@ -119,7 +119,7 @@ Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const ProductTr
   if (!trait.bias.empty() && op.has(trait.bias)) {
     bias_slot = op.slot(trait.bias);
     product.bias = op.in(bias_slot);
-    if (product.bias.shape.elements() != product.x2.columns()) return builtin(op);
+    if (product.bias.shape.elements() != product.x2.columns()) return nullptr;
   }
   return MakeKernel(
       [product, bias_slot](const KernelArgs& args) { return product.Run(args, bias_slot); });
@@ -129,14 +129,14 @@ Result<std::unique_ptr<Kernel>> MakeProduct(const OpContext& op, const ProductTr
 
 class WideKernel final : public Kernel {
  public:
-  WideKernel(const OpContext& narrow, const OpContext& wide, std::unique_ptr<Kernel> kernel)
-      : kernel_(std::move(kernel)) {
+  WideKernel(const OpContext& narrow, const OpContext& wide, std::vector<InPlace> in_place,
+             std::unique_ptr<Kernel> kernel)
+      : kernel_(std::move(kernel)), in_place_(std::move(in_place)) {
     for (int slot = 0; slot < narrow.slots(); ++slot) {
       narrow_in_.push_back(narrow.in(slot));
       wide_in_.push_back(wide.in(slot));
     }
-    out_ = narrow.out(0);
-    wide_out_ = wide.out(0);
+    for (int port = 0; port < narrow.outputs(); ++port) out_.push_back(narrow.out(port));
   }
 
   uint64_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
@@ -149,20 +149,42 @@ class WideKernel final : public Kernel {
       widened[slot] = Load(narrow_in_[slot], in[slot]);
       in[slot] = widened[slot].data();
     }
-    std::vector<double> result(static_cast<size_t>(wide_out_.shape.elements()));
-    void* out = result.data();
-    NPUMESH_RETURN_IF_ERROR(kernel_->Run({in.data(), &out, args.scratch}));
-    Store(result, out_.dtype, args.out[0]);
+    std::vector<std::vector<double>> results;
+    for (const TensorType& type : out_) {
+      results.emplace_back(static_cast<size_t>(type.shape.elements()));
+    }
+    std::vector<void*> out;
+    for (std::vector<double>& result : results) out.push_back(result.data());
+    for (const InPlace& pair : in_place_) {
+      if (IsPort(pair)) out[At(pair.output)] = widened[At(pair.slot)].data();
+    }
+    NPUMESH_RETURN_IF_ERROR(kernel_->Run({in.data(), out.data(), args.scratch}));
+    for (const InPlace& pair : in_place_) {
+      std::vector<double>& updated = widened[At(pair.slot)];
+      if (IsPort(pair)) {
+        results[At(pair.output)] = std::move(updated);
+      } else if (args.in[pair.slot] != nullptr) {
+        Store(updated, narrow_in_[At(pair.slot)].dtype, const_cast<void*>(args.in[pair.slot]));
+      }
+    }
+    for (size_t port = 0; port < out_.size(); ++port) {
+      Store(results[port], out_[port].dtype, args.out[port]);
+    }
     return Status();
   }
 
  private:
+  static size_t At(int index) { return static_cast<size_t>(index); }
+  bool IsPort(const InPlace& pair) const { return At(pair.output) < out_.size(); }
+
   std::unique_ptr<Kernel> kernel_;
-  std::vector<TensorType> narrow_in_, wide_in_;
-  TensorType out_, wide_out_;
+  std::vector<InPlace> in_place_;
+  std::vector<TensorType> narrow_in_, wide_in_, out_;
 };
 
-Result<std::unique_ptr<Kernel>> MakeWide(const OpContext& op, const Operator& builtin) {
+// The same call with doubles for all floats; nullopt: the operator does not know it, or gives
+// something else than doubles.
+std::optional<OpContext> Widened(const OpContext& op, const Operator& builtin) {
   OpContext wide = op;
   bool widened = false;
   for (int slot = 0; slot < op.slots(); ++slot) {
@@ -170,45 +192,37 @@ Result<std::unique_ptr<Kernel>> MakeWide(const OpContext& op, const Operator& bu
     wide.set_in(slot, {DataType::kDouble, op.in(slot).shape});
     widened = true;
   }
-  const bool fits = widened && builtin.infer(wide).ok() && wide.outputs() == 1 &&
-                    wide.out(0).dtype == DataType::kDouble;
-  if (!fits) return builtin.make_kernel(op);
-  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, builtin.make_kernel(wide));
-  return std::unique_ptr<Kernel>(std::make_unique<WideKernel>(op, wide, std::move(kernel)));
+  if (!widened || !builtin.infer(wide).ok() || wide.outputs() != op.outputs()) return std::nullopt;
+  for (int port = 0; port < op.outputs(); ++port) {
+    const bool doubles = IsRounded(op.out(port).dtype) &&
+                         wide.out(port) == TensorType{DataType::kDouble, op.out(port).shape};
+    if (!doubles) return std::nullopt;
+  }
+  // What is updated must be there as doubles.
+  for (const InPlace& pair : InPlacesOf(builtin, op)) {
+    if (op.has(pair.slot) && !IsRounded(op.in(pair.slot).dtype)) return std::nullopt;
+  }
+  return wide;
 }
 
-// ---- RmsNorm ----
-
-Result<std::unique_ptr<Kernel>> MakeRmsNorm(const OpContext& op, const MakeKernelFn& builtin) {
-  const TensorType x = op.in("x"), gamma = op.in("gamma"), y = op.out(0), rstd = op.out(1);
-  if (!IsRounded(x.dtype) || !IsRounded(gamma.dtype) || gamma.shape.elements() == 0) {
-    return builtin(op);
-  }
-  const double epsilon = op.attr_float("epsilon");
-  return MakeKernel([=](const KernelArgs& args) {
-    const std::vector<double> values = Load(x, args.in[0]);
-    const std::vector<double> scale = Load(gamma, args.in[1]);
-    std::vector<double> result(values.size()), inverse;
-    for (size_t row = 0; row < values.size(); row += scale.size()) {
-      double squares = 0;
-      for (size_t i = 0; i < scale.size(); ++i) squares += values[row + i] * values[row + i];
-      const double mean = squares / static_cast<double>(scale.size());
-      inverse.push_back(1 / std::sqrt(mean + epsilon));
-      for (size_t i = 0; i < scale.size(); ++i) {
-        result[row + i] = values[row + i] * inverse.back() * scale[i];
-      }
-    }
-    Store(result, y.dtype, args.out[0]);
-    Store(inverse, rstd.dtype, args.out[1]);
-    return Status();
-  });
+std::unique_ptr<Kernel> MakeWide(const OpContext& op, const Operator& builtin) {
+  const std::optional<OpContext> wide = Widened(op, builtin);
+  if (!wide) return nullptr;
+  Result<std::unique_ptr<Kernel>> kernel = builtin.make_kernel(*wide);
+  if (!kernel.ok()) return nullptr;
+  return std::make_unique<WideKernel>(op, *wide, InPlacesOf(builtin, op), std::move(*kernel));
 }
 
-bool IsOneOf(std::string_view type, std::initializer_list<std::string_view> types) {
-  for (const std::string_view one : types) {
-    if (type == one) return true;
-  }
-  return false;
+// ---- all of them ----
+
+bool IsComputed(const Operator& op) {
+  return op.make_kernel != nullptr && !op.view && !op.collective && op.pure;
+}
+
+Result<std::unique_ptr<Kernel>> MakeReference(const OpContext& op, const Operator& builtin) {
+  NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> own, builtin.make_kernel(op));
+  std::unique_ptr<Kernel> wide = MakeFloat64Kernel(op, builtin);
+  return wide ? std::move(wide) : std::move(own);
 }
 
 OpRegistry MakeReferenceOps() {
@@ -217,15 +231,9 @@ OpRegistry MakeReferenceOps() {
     const Operator& builtin = *BuiltinOps().Find(type);
     Operator op = builtin;
     op.schema.type = type;
-    if (builtin.product) {
+    if (IsComputed(builtin)) {
       op.make_kernel = [&builtin](const OpContext& context) {
-        return MakeProduct(context, *builtin.product, builtin.make_kernel);
-      };
-    } else if (IsOneOf(type, {"ReduceSum", "ReduceMean", "ReduceProd", "SoftmaxV2"})) {
-      op.make_kernel = [&builtin](const OpContext& context) { return MakeWide(context, builtin); };
-    } else if (type == "RmsNorm") {
-      op.make_kernel = [&builtin](const OpContext& context) {
-        return MakeRmsNorm(context, builtin.make_kernel);
+        return MakeReference(context, builtin);
       };
     }
     registry.Add(std::move(op));
@@ -234,6 +242,14 @@ OpRegistry MakeReferenceOps() {
 }
 
 }  // namespace
+
+std::unique_ptr<Kernel> MakeFloat64Kernel(const OpContext& op, const Operator& builtin) {
+  if (!IsComputed(builtin)) return nullptr;
+  if (builtin.product) return MakeProduct(op, *builtin.product);
+  std::unique_ptr<Kernel> wide;
+  if (builtin.in_place.empty()) wide = MakeWideMachine(op, builtin.loop);
+  return wide ? std::move(wide) : MakeWide(op, builtin);
+}
 
 const OpRegistry& ReferenceOps() {
   static const OpRegistry registry = MakeReferenceOps();

@@ -111,9 +111,9 @@ constexpr LaneRow kLanes[] = {
     NM_ROW(Log, kFloat, F(F, double, double, double)),
     NM_ROW(Expm1, kFloat, F(F)), NM_ROW(Log1p, kFloat, F(F)), NM_ROW(Sin, kFloat, F(F)),
     NM_ROW(Cos, kFloat, F(F)), NM_ROW(Tanh, kFloat, F(F)), NM_ROW(Erf, kFloat, F(F)),
-    NM_ROW(Sigmoid, kFloat, F(F)), NM_ROW(GeluTanh, kFloat, F(F)), NM_ROW(GeluErf, kFloat, F(F)),
-    NM_ROW(FastGelu, kFloat, F(F)), NM_ROW(Swish, kFloat, F(F, double)),
-    NM_ROW(SwiGlu, kFloat, F(F, F)), NM_ROW(Cube, kFloat, F(F)), NM_ROW(ExpOfNonPositive, kFloat, F(F)),
+    NM_ROW(Sigmoid, kFloat, F(F)), NM_REALS_ONE(GeluTanh), NM_REALS_ONE(GeluErf), NM_REALS_ONE(FastGelu),
+    NM_ROW(Swish, kFloat, F(F, double)), NM_ROW(Swish, kDouble, D(D, double)), NM_REALS_TWO(SwiGlu),
+    NM_REALS_ONE(Cube), NM_ROW(ExpOfNonPositive, kFloat, F(F)),
 };
 // clang-format on
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "graph/ops/toolbox/machine/calls.h"
+#include "graph/ops/toolbox/machine/lone_program.h"
 
 namespace npumesh {
 namespace {
@@ -144,19 +145,12 @@ std::optional<BlockProgram> BlocksOf(const LoopProgram& program, std::vector<Ten
 }
 
 std::optional<BlockProgram> BlocksOf(const OpContext& op, const LoopFn& loop) {
-  const auto slots = static_cast<size_t>(op.slots());
-  std::vector<int> tensors(slots);
+  const Shape& space = op.out(0).shape;
+  const std::optional<LoopProgram> program = LoneProgram(op, loop, space, LoopTarget::kBlocks);
+  if (!program) return std::nullopt;
   std::vector<TensorType> inputs;
-  for (int slot = 0; slot < op.slots(); ++slot) {
-    tensors[static_cast<size_t>(slot)] = slot;
-    inputs.push_back(op.in(slot));
-  }
-  LoopBuilder builder(op.out(0).shape, LoopTarget::kBlocks);
-  builder.Begin(op, op.out(0).shape, std::vector<LoopValue>(slots, -1), std::move(tensors));
-  loop(op, builder);
-  if (builder.result() < 0) return std::nullopt;
-  builder.Write(builder.result(), op.out(0).dtype);
-  return BlocksOf(builder.Finish(), std::move(inputs), op.out(0));
+  for (int slot = 0; slot < op.slots(); ++slot) inputs.push_back(op.in(slot));
+  return BlocksOf(*program, std::move(inputs), op.out(0));
 }
 
 bool ComputesInBlocks(const Operator& op, const OpContext& context) {

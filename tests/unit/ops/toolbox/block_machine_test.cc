@@ -1,4 +1,5 @@
-// Programs as lines of the block machine, and the machine's rooms.
+// Programs as lines of the block machine, and the machine's rooms; programs that the wide machine
+// takes.
 #include "graph/ops/toolbox/machine/block_program.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +7,7 @@
 #include <numeric>
 
 #include "graph/ops/toolbox/machine/calls.h"
+#include "graph/ops/toolbox/machine/wide_machine.h"
 
 namespace npumesh {
 namespace {
@@ -130,14 +132,61 @@ TEST_F(BlockProgramTest, WholeRowsAreNoBlocks) {
   }));
 }
 
+using WideMachineTest = BlockProgramTest;
+
+// 2^24 + 1 is no float, and its root none of 24 bits.
+TEST_F(WideMachineTest, ComputesInDoubleAndRoundsOnce) {
+  Bind({{DataType::kFloat, Shape({1, 3})}});
+  const auto kernel = MakeWideMachine(*op_, [](const OpContext&, LoopBuilder& loop) {
+    const LoopValue sum = loop.Emit(LoopOp::kRowSum, {loop.In(0)});
+    const LoopValue mean = loop.Emit(LoopOp::kMeanOf, {sum}, {1, 0, 0});
+    loop.Give(loop.Emit(LoopOp::kSub, {mean, loop.In(0)}));
+  });
+  ASSERT_NE(kernel, nullptr);
+  const std::vector<float> x = {0x1p24f, 1, 0};
+  std::vector<float> y(3);
+  const void* in[] = {x.data()};
+  void* out[] = {y.data()};
+  ASSERT_TRUE(kernel->Run({in, out, nullptr}).ok());
+  EXPECT_EQ(y, (std::vector<float>{1, 0x1p24f, 0x1p24f}));
+}
+
+TEST_F(WideMachineTest, JumpsOnlyByWhatIsGiven) {
+  Bind({Of(DataType::kFloat), Of(DataType::kFloat)});
+  EXPECT_NE(MakeWideMachine(*op_,
+                            [](const OpContext&, LoopBuilder& loop) {
+                              loop.Give(loop.Emit(LoopOp::kFloor, {loop.In(0)}));
+                            }),
+            nullptr);
+  EXPECT_EQ(
+      MakeWideMachine(*op_,
+                      [](const OpContext&, LoopBuilder& loop) {
+                        const LoopValue sum = loop.Emit(LoopOp::kAdd, {loop.In(0), loop.In(1)});
+                        loop.Give(loop.Emit(LoopOp::kFloor, {sum}));
+                      }),
+      nullptr);
+}
+
+TEST_F(WideMachineTest, TakesNoLongIntegersAndGivesFloats) {
+  Bind({Of(DataType::kInt64), Of(DataType::kInt64)});
+  const LoopFn add = [](const OpContext&, LoopBuilder& loop) {
+    loop.Give(loop.Emit(LoopOp::kAdd, {loop.In(0), loop.In(1)}));
+  };
+  EXPECT_EQ(MakeWideMachine(*op_, add), nullptr);
+  Bind({Of(DataType::kInt32), Of(DataType::kInt32)});
+  EXPECT_EQ(MakeWideMachine(*op_, add), nullptr);
+}
+
 // Whatever an instruction says it takes it has a function for, and nothing else; static kernels
-// take no more than the lanes have.
+// take no more than the lanes have. Of doubles there may be more, for the wide machine.
 TEST(Functions, AreThereForWhatIsTaken) {
   for (auto op = LoopOp::kAdd; op <= LoopOp::kExpOfNonPositive;
        op = static_cast<LoopOp>(static_cast<int>(op) + 1)) {
     if (IsConversion(op) || HasTarget(op)) continue;
     for (auto type = LoopType::kFloat; type <= LoopType::kWideComplex;
          type = static_cast<LoopType>(static_cast<int>(type) + 1)) {
+      const bool wide_alone = type == LoopType::kDouble && !IsTaken(op, type);
+      if (wide_alone && IsTaken(op, LoopType::kFloat)) continue;
       EXPECT_EQ(FunctionOf(op, type) != nullptr, IsTaken(op, type))
           << NameOf(op) << " " << static_cast<int>(type);
       EXPECT_EQ(FindLanes(op, type) != nullptr, IsTaken(op, type, LoopTarget::kCompiler))
