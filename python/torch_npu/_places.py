@@ -163,18 +163,23 @@ def _permit(tensor: torch.Tensor, place: Optional[Place], non_blocking: bool) ->
     capturing.permit_transfer(tensor, place, non_blocking)
 
 
+def _format_words(memory_format: Any) -> Any:
+    """The default is not said: TorchAir has no translation for it."""
+    return {} if memory_format is torch.preserve_format else {"memory_format": memory_format}
+
+
 def _npu(self: torch.Tensor, device: Any = None, non_blocking: bool = False,
          memory_format: Any = torch.preserve_format) -> torch.Tensor:
     """torch.Tensor.npu."""
     from .npu import check_device
 
     check_device(device)
-    return self.to("npu", non_blocking=non_blocking, memory_format=memory_format)
+    return self.to("npu", non_blocking=non_blocking, **_format_words(memory_format))
 
 
 def _cpu(self: torch.Tensor, memory_format: Any = torch.preserve_format) -> torch.Tensor:
     """torch.Tensor.cpu."""
-    return self.to("cpu", memory_format=memory_format)
+    return self.to("cpu", **_format_words(memory_format))
 
 
 def _storage_npu(self: Any, device: Any = None, non_blocking: bool = False) -> Any:

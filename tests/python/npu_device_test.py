@@ -186,6 +186,15 @@ class Device(unittest.TestCase):
 
 
 class Compiled(unittest.TestCase):
+    def test_a_transfer_in_a_graph_says_no_memory_format(self):
+        """TorchAir's converter refuses the default by its name."""
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        for move in (lambda x: x.npu(), lambda x: x.cpu()):
+            calls = [node for node in make_fx(move)(torch.ones(2)).graph.nodes
+                     if node.target is torch.ops.aten._to_copy.default]
+            self.assertEqual([node.kwargs.get("memory_format") for node in calls], [None])
+
     def test_copies_and_factories_do_not_break_a_graph(self):
         x = torch.ones(3)
         for function in (lambda x: x.npu() + 1, lambda x: x.to("npu") + 1, lambda x: x.cpu() + 1,

@@ -82,8 +82,9 @@ class Page(unittest.TestCase):
             path = os.path.join(folder, "example.py")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(with_lines(script))
-            code, output = start([os.environ["NPUMESH_COMMAND"], "python", "--torchair",
-                                  torchair_case.CHECKOUT, "example.py"], folder)
+            code, output = start([os.environ["NPUMESH_COMMAND"], "python", "--python",
+                                  sys.executable, "--torchair", torchair_case.CHECKOUT,
+                                  "example.py"], folder)
             self.assertEqual(code, 0, output)
             return {os.path.relpath(os.path.join(place, name), folder)
                     for place, _, names in os.walk(folder) for name in names} - {"example.py"}

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set,
 import torch
 from torch import fx
 from torch.fx.passes.split_module import split_module
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_flatten
 
 from .schemas import written_by
@@ -49,9 +50,12 @@ def session_options() -> Dict[str, str]:
 
 @contextlib.contextmanager
 def _lowering() -> Iterator[None]:
+    """Modes of the dispatcher are switched off: torch watches the first run of a compiled function,
+    in which a replay may stand, by one that tracing does not bear."""
     _here.lowers = True
     try:
-        yield
+        with _disable_current_modes():
+            yield
     finally:
         _here.lowers = False
 
