@@ -765,9 +765,16 @@ class Attention(unittest.TestCase):
             wanted = self.laid(chances @ value, layout)
             close(self, got[0], wanted)
             dy = torch.randn_like(wanted)
-            for mine, right in zip(torch.autograd.grad(got[0], leaves, dy),
-                                   torch.autograd.grad(wanted, leaves, dy)):
+            wanted = torch.autograd.grad(wanted, leaves, dy)
+            for mine, right in zip(torch.autograd.grad(got[0], leaves, dy), wanted):
                 close(self, mine, right)
+            if call is calls[2]:
+                mine = torch_npu.npu_fusion_attention_grad_v3(
+                    *(each.detach() for each in given), dy, heads, layout, pse=pse.detach(),
+                    scale_value=.25, keep_prob=keep, seed=got[4], offset=got[5],
+                    sink=None if sink is None else sink.detach())
+                for each, right, axes in zip(mine, wanted, (True, True, True, False, False)):
+                    close(self, each, self.laid(right, layout) if axes else right)
 
     @staticmethod
     def laid(tensor, layout):
@@ -785,6 +792,13 @@ class Attention(unittest.TestCase):
         again = torch_npu.npu_fusion_attention(query, query, query, 2, "BNSD", keep_prob=.5)
         self.assertTrue(torch.equal(first[0], again[0]))
         self.assertFalse(torch.equal(first[0], other[0]))
+        mask = torch_npu._npu_dropout_gen_mask(query, [1, 2, 64, 64], .5, 3, 0)
+        given = torch_npu.npu_fusion_attention(query, query, query, 2, "BNSD", keep_prob=.5,
+                                               dropout_mask=mask)
+        self.assertTrue(torch.equal(first[0], given[0]))
+        told = torch_npu.npu_fusion_attention_v2(query, query, query, 2, "BNSD", keep_prob=.5,
+                                                 seed=100, offset=200)
+        self.assertEqual(told[4:], (100, 200, 2 * 64 * 64))
         with self.assertRaisesRegex(NotImplementedError, "no dropout in the layout TND"):
             torch_npu.npu_fusion_attention(query[0], query[0], query[0], 64, "TND", keep_prob=.5,
                                            actual_seq_qlen=[2], actual_seq_kvlen=[2])
@@ -975,6 +989,13 @@ class Connections(unittest.TestCase):
                 close(self, mine, each, factor=40)
             self.assertEqual([each.numel() for each in torch_npu.npu_mhc_pre(
                 *plain[:3], bias.detach())[3:]], [0, 0, 0])
+        # HF32 has 10 bits after the point: 1 + 2^-11 becomes 1 + 2^-10, 1 + 2^-12 becomes 1.
+        one = torch.ones(1, 2, 1, requires_grad=True)
+        phi = torch.zeros(4, 2) + torch.tensor([1 + 2. ** -11, 1 + 2. ** -12])
+        mix = torch_npu.npu_mhc_pre(one, phi, torch.ones(2), torch.zeros(4), out_flag=1,
+                                    inner_precise=1)[4]
+        self.assertEqual(mix.tolist(), [[2 + 2. ** -10] * 4])
+        self.assertEqual(torch.autograd.grad(mix.sum(), one)[0].sum(), 4 * (2 + 2. ** -10))
         with self.assertRaisesRegex(RuntimeError, "npu_mhc_pre: alpha .1. and phi"):
             torch_npu.npu_mhc_pre(x, phi, alpha[:1], bias)
 
@@ -992,8 +1013,17 @@ class Connections(unittest.TestCase):
                 right = torch.autograd.grad(y, leaves, grad)
                 mine = torch_npu.npu_mhc_post_backward(grad, *(
                     None if each is None else each.detach() for each in given))
-                for each, wanted in zip([each for each in mine if each.numel()], right):
+                shown = [each for each, of in zip(mine, given) if of is not None]
+                for each, wanted in zip(shown, right):
                     close(self, each, wanted)
+                if not mixed:
+                    self.assertTrue(torch.equal(mine[1], torch.zeros(*front, 4, 4)))
+        plain = [each if each is None else each.detach() for each in given]
+        for change, word in (((grad, plain[0], grad, *plain[2:]), "h_res shape must be"),
+                             ((grad[..., :4], *plain), "grad_y shape must be the same as x shape"),
+                             ((grad, *plain[:3], h_out.detach()), "h_post shape must be")):
+            with self.assertRaisesRegex(RuntimeError, word):
+                torch_npu.npu_mhc_post_backward(*change)
         half = torch.randn(3, 4, 8).half()
         y = torch_npu.npu_mhc_post(half, None, half[:, 0], torch.ones(3, 4))
         self.assertTrue(torch.equal(y, (half.float() + half[:, :1].float()).half()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, List
+from typing import Any, List, Tuple
 
 import torch
 
@@ -19,6 +19,7 @@ _TOKENS = ("int pre_tockens=2147483647, int next_tockens=2147483647, int inner_p
 _LENGTHS = ("int[]? prefix=None, int[]? actual_seq_qlen=None, int[]? actual_seq_kvlen=None, "
             "int sparse_mode=0, bool gen_mask_parallel=True, bool sync=False, "
             'str softmax_layout="", Tensor? sink=None')
+_LENGTHS_3 = _LENGTHS.replace("int[]? actual", "Tensor? actual")
 
 
 def _heads(query: torch.Tensor, layout: str, heads: int) -> List[Any]:
@@ -62,9 +63,18 @@ def _score_count(a: Arguments) -> int:
     return batch * heads * rows * a.key.shape[{"SBH": 0, "BNSD": 2}.get(a.input_layout, 1)]
 
 
+def _next_seed() -> Tuple[int, int]:
+    """A seed and an offset of torch's generator, whose state repeats them. As on a device, a
+    generator that has just got its seed gives this one and the offset 0."""
+    seed, state = torch.initial_seed(), torch.get_rng_state()
+    is_fresh = torch.equal(state, torch.Generator().manual_seed(seed).get_state())
+    offset = int(torch.randint(1 << 31, ()))
+    return seed & ((1 << 63) - 1), 0 if is_fresh else offset
+
+
 def _drop(a: Arguments) -> None:
     """Sets `drawn`: seed, offset and number of elements of the mask, which the gradient takes to
-    make the same one. The seed is of torch's generator, so its state repeats it."""
+    make the same one."""
     a.drawn = (0, 0, 0)
     given = a.get("dropout_mask")
     if a.keep_prob == 1.0:
@@ -72,12 +82,13 @@ def _drop(a: Arguments) -> None:
     if a.input_layout == "TND":
         raise NotImplementedError(f"torch_npu: npu_fusion_attention: keep_prob {a.keep_prob}: there "
                                   "is no dropout in the layout TND here; expected 1.0")
-    a.drawn = (a.get("seed", 0), a.get("offset", 0), _score_count(a))
+    seed, offset = (int(a.get(name) or 0) for name in ("seed", "offset"))
+    count = _score_count(a)
+    if given is None and "dy" not in a and not (seed or offset):
+        seed, offset = _next_seed()
+    a.drawn = (seed, offset, count)
     if given is not None:
         return
-    if "dy" not in a:
-        a.drawn = (int(torch.randint(1 << 31, ())), 0, a.drawn[2])
-    seed, offset, count = a.drawn
     a.dropout_mask = torch.ops.npu._npu_dropout_gen_mask(a.query, [count], 1 - a.keep_prob, seed,
                                                          offset)
 
@@ -153,9 +164,7 @@ def _fusion_results_3(a: Arguments, outputs: dict) -> tuple:
 
 # Its lengths are tensors, and what a seed would be are two more.
 row("npu_fusion_attention_v3(" + _SCORE % ("", "") + "float scale=1., float keep_prob=1., " + _TOKENS
-    + _LENGTHS.replace("int[]? actual_seq_qlen", "Tensor? actual_seq_qlen")
-    .replace("int[]? actual_seq_kvlen", "Tensor? actual_seq_kvlen")
-    + ") -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    + _LENGTHS_3 + ") -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     "FlashAttentionScore", _fusion_meta_3, names=_FUSION_NAMES, adapt=_fusion_3,
     results=_fusion_results_3)
 
@@ -176,6 +185,15 @@ row("npu_fusion_attention_grad(" + _SCORE % ("Tensor dy, ", "*, ")
     "Tensor? attention_in=None, float scale_value=1., float keep_prob=1., " + _TOKENS
     + "int seed=0, int offset=0, int numels=0, " + _LENGTHS + _GRAD_END + "Tensor)",
     "FlashAttentionScoreGrad", _fusion_grad_meta, adapt=_fusion, names=_GRAD_NAMES,
+    results=("dq", "dk", "dv", "dpse", "dsink"))
+
+
+row("npu_fusion_attention_grad_v3(" + _SCORE % ("Tensor dy, ", "*, ")
+    + "Tensor? softmax_max=None, Tensor? softmax_sum=None, Tensor? softmax_in=None, "
+    "Tensor? attention_in=None, float scale_value=1., float keep_prob=1., " + _TOKENS
+    + "Tensor? seed=None, Tensor? offset=None, " + _LENGTHS_3
+    + ") -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    "FlashAttentionScoreGrad", _fusion_grad_meta, adapt=_fusion_3, names=_GRAD_NAMES,
     results=("dq", "dk", "dv", "dpse", "dsink"))
 
 

@@ -31,6 +31,23 @@ def _sizes(x: torch.Tensor, phi: torch.Tensor, alpha: torch.Tensor) -> List[Any]
     return sizes
 
 
+def _check_shape(name: str, tensor: torch.Tensor, shape: Any) -> None:
+    if tensor.shape != torch.Size(shape):
+        raise RuntimeError(f"npu_mhc: {name} shape must be {list(shape)}, seen {list(tensor.shape)}")
+
+
+class _Hf32(torch.autograd.Function):
+    """Rounds to the 10 bits after the point that products of HF32 take, halves away from 0."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return ((((x.contiguous().view(torch.int32) >> 12) + 1) >> 1) << 13).view(torch.float32)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad
+
+
 def _weighted(flat: torch.Tensor, gamma: Optional[torch.Tensor]) -> torch.Tensor:
     return flat if gamma is None else flat * gamma.flatten()
 
@@ -42,7 +59,10 @@ def _pre(x: torch.Tensor, phi: torch.Tensor, alpha: torch.Tensor, bias: torch.Te
     sizes = _sizes(x, phi, alpha)
     flat = x.float().flatten(-2)
     inv_rms = torch.rsqrt(flat.square().mean(-1, keepdim=True) + norm_eps)
-    h_mix = _weighted(flat, gamma) @ phi.t()
+    left, right = _weighted(flat, gamma), phi.float()
+    if inner_precise == 1:
+        left, right = _Hf32.apply(left), _Hf32.apply(right)
+    h_mix = left @ right.t()
     cut = [part * a + b for part, a, b in
            zip((h_mix * inv_rms).split(sizes, -1), alpha, bias.split(sizes))]
     h_pre = cut[0].sigmoid() + hc_eps
@@ -58,7 +78,8 @@ def _pre_backward(x: torch.Tensor, phi: torch.Tensor, alpha: torch.Tensor,
                   h_post: torch.Tensor, gamma: Optional[torch.Tensor] = None,
                   hc_eps: float = 1e-6,
                   grad_x_post: Optional[torch.Tensor] = None) -> Tuple[torch.Tensor, ...]:
-    """The gradients by x, to which grad_x_post is added, phi, alpha, bias and gamma."""
+    """The gradients by x, to which grad_x_post is added, phi, alpha, bias and gamma, of which zeros
+    stand for one that is missing."""
     sizes = _sizes(x, phi, alpha)
     wide, grad_in, inv = x.float(), grad_h_in.float().unsqueeze(-2), inv_rms.unsqueeze(-1)
     flat, sigmoid = wide.flatten(-2), h_pre - hc_eps
@@ -75,8 +96,8 @@ def _pre_backward(x: torch.Tensor, phi: torch.Tensor, alpha: torch.Tensor,
     by_flat = _weighted(by_weighted, gamma) - by_inv * inv ** 3 * flat / flat.shape[-1]
     by_x = by_flat.reshape(x.shape) + h_pre.unsqueeze(-1) * grad_in
     by_x = by_x if grad_x_post is None else by_x + grad_x_post
-    by_gamma = _nothing(x) if gamma is None else (by_weighted * flat).flatten(0, -2).sum(0).reshape(
-        gamma.shape)
+    by_gamma = (by_weighted * flat).flatten(0, -2).sum(0).reshape(x.shape[-2:])
+    by_gamma = torch.zeros_like(by_gamma) if gamma is None else by_gamma
     return by_x.to(x.dtype), by_phi, by_alpha, by_bias.sum(0), by_gamma
 
 
@@ -91,10 +112,20 @@ composed("npu_mhc_pre_backward(Tensor x, Tensor phi, Tensor alpha, Tensor grad_h
 # ---- out of a layer ----
 
 
+def _check_streams(x: torch.Tensor, h_res: Optional[torch.Tensor], h_out: torch.Tensor,
+                   h_post: torch.Tensor) -> None:
+    *tokens, n, width = x.shape
+    if h_res is not None:
+        _check_shape("h_res", h_res, (*tokens, n, n))
+    _check_shape("h_out", h_out, (*tokens, width))
+    _check_shape("h_post", h_post, (*tokens, n))
+
+
 def _post(x: torch.Tensor, h_res: Optional[torch.Tensor], h_out: torch.Tensor,
           h_post: torch.Tensor) -> torch.Tensor:
     """Stream j is the sum of the streams i times h_res[i, j], and the layer's result times
     h_post[j]. Without h_res a stream is itself."""
+    _check_streams(x, h_res, h_out, h_post)
     wide = x.float()
     mixed = wide if h_res is None else h_res.transpose(-1, -2) @ wide
     return (mixed + h_post.unsqueeze(-1) * h_out.float().unsqueeze(-2)).to(x.dtype)
@@ -102,10 +133,15 @@ def _post(x: torch.Tensor, h_res: Optional[torch.Tensor], h_out: torch.Tensor,
 
 def _post_backward(grad_y: torch.Tensor, x: torch.Tensor, h_res: Optional[torch.Tensor],
                    h_out: torch.Tensor, h_post: torch.Tensor) -> Tuple[torch.Tensor, ...]:
-    """The gradients by x, h_res, h_out and h_post."""
+    """The gradients by x, h_res, h_out and h_post. Zeros stand for that of a missing h_res."""
+    _check_streams(x, h_res, h_out, h_post)
+    if grad_y.shape != x.shape:
+        raise RuntimeError("npu_mhc: grad_y shape must be the same as x shape, "
+                           f"{list(x.shape)}, seen {list(grad_y.shape)}")
     grad = grad_y.float()
     by_x = grad if h_res is None else h_res @ grad
-    by_res = _nothing(x) if h_res is None else x.float() @ grad.transpose(-1, -2)
+    by_res = x.float() @ grad.transpose(-1, -2)
+    by_res = torch.zeros_like(by_res) if h_res is None else by_res
     by_out = (grad * h_post.unsqueeze(-1)).sum(-2)
     by_post = (grad * h_out.float().unsqueeze(-2)).sum(-1)
     return by_x.to(x.dtype), by_res, by_out.to(h_out.dtype), by_post
