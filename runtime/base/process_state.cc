@@ -5,10 +5,10 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <optional>
 
+#include "runtime/base/folder_reader.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 
@@ -59,18 +59,16 @@ uint64_t ProcessSpace() {
 // Not by /proc/<process>/task/*/children, which many kernels are built without.
 bool HasOnlyEndedChildren(int process) {
   bool ended = false;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
-       it.increment(error)) {
-    const auto other =
-        ParseInt(it->path().filename().string(), 1, std::numeric_limits<int>::max(), "process");
+  FolderReader processes("/proc");
+  while (const char* const name = processes.Next()) {
+    const auto other = ParseInt(name, 1, std::numeric_limits<int>::max(), "process");
     if (!other.ok()) continue;
     const std::optional<Stat> stat = StatOf(static_cast<int>(*other));
     if (!stat || stat->parent != process) continue;
     if (stat->state != 'Z') return false;
     ended = true;
   }
-  return ended && !error;
+  return ended && processes.error() == 0;
 }
 
 }  // namespace npumesh

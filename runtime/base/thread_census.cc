@@ -4,12 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <mutex>
-#include <system_error>
 
+#include "runtime/base/folder_reader.h"
 #include "runtime/base/parse.h"
 
 namespace npumesh {
@@ -81,14 +80,12 @@ pid_t ThisThread() {
 
 std::set<pid_t> ThreadsOfProcess() {
   std::set<pid_t> threads;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it("/proc/self/task", error), end; !error && it != end;
-       it.increment(error)) {
-    const auto thread =
-        ParseInt(it->path().filename().string(), 1, std::numeric_limits<pid_t>::max(), "thread");
+  FolderReader tasks("/proc/self/task");
+  while (const char* const name = tasks.Next()) {
+    const auto thread = ParseInt(name, 1, std::numeric_limits<pid_t>::max(), "thread");
     if (thread.ok()) threads.insert(static_cast<pid_t>(*thread));
   }
-  return error ? std::set<pid_t>() : threads;
+  return tasks.error() != 0 ? std::set<pid_t>() : threads;
 }
 
 QueueInCensus::QueueInCensus(std::function<QueueSight()> look)

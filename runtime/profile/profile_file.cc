@@ -6,14 +6,15 @@
 #include <bit>
 #include <concepts>
 #include <cstring>
-#include <filesystem>
 #include <system_error>
 #include <type_traits>
 
+#include "runtime/base/folder_reader.h"
 #include "runtime/base/json.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
+#include "runtime/base/system_error.h"
 
 namespace npumesh {
 namespace {
@@ -326,13 +327,14 @@ Result<RankProfile> ReadRankProfile(const std::string& path) {
 
 Result<std::vector<RankProfile>> ReadProfiles(const std::string& folder) {
   std::vector<RankProfile> profiles;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (!IsProfileName(entry.path().filename().string())) continue;
-    NPUMESH_ASSIGN_OR_RETURN(RankProfile profile, ReadRankProfile(entry.path().string()));
+  FolderReader files(folder);
+  while (const char* const name = files.Next()) {
+    if (!IsProfileName(name)) continue;
+    NPUMESH_ASSIGN_OR_RETURN(RankProfile profile,
+                             ReadRankProfile(fmt::format("{}/{}", folder, name)));
     profiles.push_back(std::move(profile));
   }
-  if (error) return Error(Code::kNotFound, "cannot open {}: {}", folder, error.message());
+  if (files.error() != 0) return SystemError("open", folder, files.error(), Code::kNotFound);
   if (profiles.empty()) {
     return Error(Code::kNotFound, "{} has no profile: expected files {}", folder,
                  ProfileFileName(0));

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "runtime/base/folder_reader.h"
 #include "runtime/base/log.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/process_state.h"
@@ -90,10 +91,8 @@ class Siblings {
   // Finds those that have come since.
   void Find() {
     if (expected_ != 0 && RanksInProgram() + 1 >= expected_) return;
-    std::error_code error;
-    for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
-         it.increment(error)) {
-      const std::string name = it->path().filename().string();
+    FolderReader processes("/proc");
+    while (const char* const name = processes.Next()) {
       const auto number = ParseInt(name, 1, std::numeric_limits<int>::max(), "process");
       if (!number.ok() || *number == getpid()) continue;
       const int process = static_cast<int>(*number);
@@ -179,8 +178,8 @@ void Say(LogLevel level, const std::string& text) {
 BlockedWatch::BlockedWatch(std::string_view what, const Limits& limits) : what_(what) {
   // Without a thread, or memory for it, no one looks after the rank, which goes on.
   static_cast<void>(StartThread("the watch of a start", &thread_, [this, limits] {
-    const HelperThread helper;
     try {
+      const HelperThread helper;
       Watch(limits);
     } catch (const std::bad_alloc&) {
     }

@@ -257,8 +257,8 @@ Result<std::unique_ptr<RootServer>> RootServer::Start(const Options& options) {
         new RootServer(*std::move(listener), std::move(stop), taken));
     NPUMESH_RETURN_IF_ERROR(
         StartThread("HcclGetRootInfo", &server->thread_, [self = server.get(), options] {
-          const HelperThread helper;
           const Status served = WithoutExceptions("HcclGetRootInfo", [&]() -> Status {
+            const HelperThread helper;
             self->Serve(options);
             return Status();
           });
