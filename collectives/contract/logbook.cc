@@ -61,7 +61,7 @@ Logbook::~Logbook() {
 }
 
 void Logbook::Creating() {
-  constexpr uint64_t kCreationCall = 1;
+  constexpr uint64_t kCreationCall = 0;
   if (!record_) return;
   CallFacts facts;
   facts.call = kCreationCall;

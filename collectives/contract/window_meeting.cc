@@ -18,8 +18,8 @@
 namespace npumesh {
 namespace {
 
-// The call in which the members meet for the first time; theirs follow.
-constexpr uint64_t kMeetingCall = 1;
+// In which the members meet for the first time; their calls follow, from 1.
+constexpr uint64_t kMeetingCall = 0;
 // Added to the number of a call by those who have read why it failed.
 constexpr uint64_t kSettled = uint64_t{1} << 40;
 // Longer than what one processor has stored can be hidden from another.
@@ -51,7 +51,9 @@ class WindowMeeting final : public Meeting {
     if (std::exchange(closed_, true)) return Status();
     constexpr auto kPatience = std::chrono::seconds(1);
     const auto deadline = Deadline::After(kPatience);
-    const auto read = [&] { return slots_.AllDeparted(sequence_ - 1); };
+    const auto read = [&] {
+      return sequence_ == kMeetingCall || slots_.AllDeparted(sequence_ - 1);
+    };
     uint64_t disputed = 0;
     (void)WaitUntil(
         world_.wait_policy(),
@@ -232,11 +234,13 @@ class WindowMeeting final : public Meeting {
     for (size_t i = 0; i < slots_.size(); ++i) {
       const auto theirs = slots_.RetreatOf(i);
       if (i == slots_.rank() || !theirs || !theirs->decided || theirs->call > call) continue;
-      return Error(theirs->code, "{} (group {}): rank {} has given up call {}, because {}",
-                   wait_.Where(), name_, slots_.world_ranks()[i], theirs->call,
-                   theirs->code == Code::kTimeout
-                       ? "it had waited as long as it may (HCCL_EXEC_TIMEOUT) or without hope"
-                       : "it failed; its message says why");
+      return Error(
+          theirs->code, "{} (group {}): rank {} has given up {}, because {}", wait_.Where(), name_,
+          slots_.world_ranks()[i],
+          theirs->call == kMeetingCall ? "its creation" : fmt::format("call {}", theirs->call),
+          theirs->code == Code::kTimeout
+              ? "it had waited as long as it may (HCCL_EXEC_TIMEOUT) or without hope"
+              : "it failed; its message says why");
     }
     return Status();
   }

@@ -73,7 +73,7 @@ bool WindowSlots::Find(size_t i) {
   for (int s = 0; s < SlotDirectory::kSlots; ++s) {
     if (directory->keys[s].load(std::memory_order_acquire) != key_) continue;
     slots_[i] = SlotOf(area, s);
-    bases_[i] = slots_[i]->base;
+    bases_[i] = slots_[i]->base + 1;
     return true;
   }
   return false;
@@ -89,7 +89,7 @@ uint64_t WindowSlots::LastArrival(size_t i) const {
 
 void WindowSlots::TakeBackArrivals() {
   for (Round& round : mine().rounds) {
-    round.arrival.sequence.store(bases_[rank_], std::memory_order_release);
+    round.arrival.sequence.store(mine().base, std::memory_order_release);
   }
 }
 
@@ -126,7 +126,7 @@ uint64_t WindowSlots::FirstDeparture() const {
   uint64_t first = ~uint64_t{0};
   for (size_t i = 0; i < slots_.size(); ++i) {
     const uint64_t last = slots_[i]->departure.sequence.load(std::memory_order_acquire);
-    first = std::min(first, last - bases_[i]);
+    first = std::min(first, std::max(last, bases_[i]) - bases_[i]);
   }
   return first;
 }

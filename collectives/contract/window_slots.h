@@ -1,7 +1,7 @@
 // WindowSlots: the slots by which the members of a group on one node meet, one owned by each.
 //
-// Calls are numbered by the meeting, from 1; a slot counts on from what its last user has left
-// there, so a new group never takes an old number for a number of this group.
+// Calls are numbered by the meeting, from 0, the meeting itself; a slot counts on from what its
+// last user has left there, so a new group never takes an old number for a number of this group.
 //
 // Thread-safety: one thread of a rank uses an object at a time; what other ranks write is atomic.
 #ifndef NPUMESH_COLLECTIVES_CONTRACT_WINDOW_SLOTS_H_
@@ -48,7 +48,7 @@ class WindowSlots {
   bool Arrived(size_t i, uint64_t call) const {
     return round(i, call).arrival.sequence.load(std::memory_order_acquire) == Stamp(i, call);
   }
-  // The last call for which member i has arrived; 0: for none.
+  // The last call for which member i has arrived; 0: for none after the meeting.
   uint64_t LastArrival(size_t i) const;
   // Where member i was in call `call`, for which it has arrived.
   int CpuAtArrival(size_t i, uint64_t call) const {
@@ -63,7 +63,7 @@ class WindowSlots {
   }
   // As far as their slots are known.
   bool AllDeparted(uint64_t call) const;
-  // The last call from which all have departed.
+  // The last call from which all have departed; 0: from none after the meeting.
   uint64_t FirstDeparture() const;
   // Everything that this rank read and wrote for call `call` stands before it.
   void Depart(uint64_t call) {
@@ -112,7 +112,7 @@ class WindowSlots {
   uint64_t key_ = 0;
   int index_ = -1;  // of the own slot in the directory
   std::vector<Slot*> slots_;
-  std::vector<uint64_t> bases_;
+  std::vector<uint64_t> bases_;  // what stands in a slot for call 0
 };
 
 }  // namespace npumesh

@@ -161,8 +161,7 @@ class BlameFinder {
     if (notice.gave_up) return false;
     if (notice.group == 0) return record.state == State::kShutDown;
     return std::any_of(record.calls.begin(), record.calls.end(), [&](const RecordedCall& call) {
-      const bool same =
-          call.group == notice.group && call.call == std::max<uint64_t>(notice.call, 1);
+      const bool same = call.group == notice.group && call.call == notice.call;
       return same && call.done() && call.status == Code::kOk;
     });
   }
@@ -458,6 +457,10 @@ bool IsForgotten(const RankRecord& record, const JoinedGroup& group) {
   return group.last.at(record.rank) == nullptr && record.forgotten != 0 && created;
 }
 
+uint64_t PlaceOf(const RecordedCall* last) {
+  return last == nullptr ? 0 : last->call + 1;
+}
+
 std::vector<Wait> WaitsOf(const std::vector<RankRecord>& records,
                           const std::vector<JoinedGroup>& groups) {
   std::vector<RankStands> ranks;
@@ -467,9 +470,8 @@ std::vector<Wait> WaitsOf(const std::vector<RankRecord>& records,
     for (const JoinedGroup& group : groups) {
       const auto last = group.last.find(record.rank);
       if (last == group.last.end() || IsForgotten(record, group)) continue;
-      stands.stands.push_back(last->second != nullptr
-                                  ? Stand{group.id, last->second->call, PhaseOf(*last->second)}
-                                  : Stand{group.id, 0, Phase::kOutside});
+      const Phase phase = last->second != nullptr ? PhaseOf(*last->second) : Phase::kOutside;
+      stands.stands.push_back(Stand{group.id, PlaceOf(last->second), phase});
     }
   }
   return WaitsAmong(ranks);

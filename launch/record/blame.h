@@ -90,6 +90,10 @@ bool LeftWithError(const RankRecord& record);
 // in its table it has not begun to create.
 bool IsForgotten(const RankRecord& record, const JoinedGroup& group);
 
+// How far a rank has come in a group, by its last call there: 0 when it has recorded none, 1 in the
+// creation of the group, n + 1 in call n.
+uint64_t PlaceOf(const RecordedCall* last);
+
 // A call that all members of its group entered, the last of them so late that a wait has to warn.
 struct LateCall {
   const JoinedGroup* group = nullptr;

@@ -95,7 +95,7 @@ if (typeof module !== "undefined") module.exports = recordView;
   function wordsOf(rank, track, call) {
     const waited = call.waited > 0 ? `, of which ${duration(call.waited)} ${call.wait}` : "";
     const end = call.open ? "was never left" : `took ${duration(call.to - call.from)}${waited}`;
-    return `rank ${rank.rank}, group ${track.name}, call ${call.args.call}: ${call.name} ${call.args.dtype}[${call.args.count}] ` +
+    return `rank ${rank.rank}, group ${track.name}${call.args.kind === "creation" ? "" : `, call ${call.args.call}`}: ${call.name} ${call.args.dtype}[${call.args.count}] ` +
       `began at ${duration(call.from)} and ${end}${call.open && call.wait ? `: ${call.wait}` : ""}; ${call.args.status}`;
   }
   function addCall(svg, rank, track, call, y) {

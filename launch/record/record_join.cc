@@ -286,6 +286,11 @@ class Joiner {
         CallText(*by_rank.begin()->second), group.name, number);
   }
 
+  static std::string PlaceText(const RecordedCall& call, const std::string& group) {
+    if (call.creates_group()) return fmt::format("the creation of group {}", group);
+    return fmt::format("{} (group {}, call {})", CallText(call), group, call.call);
+  }
+
   void CheckFailures(const JoinedGroup& group) {
     for (const auto& [number, by_rank] : group.calls) {
       std::map<Code, std::vector<int>> failed;
@@ -293,32 +298,39 @@ class Joiner {
         if (call->done() && call->status != Code::kOk) failed[call->status].push_back(rank);
       }
       for (const auto& [code, ranks] : failed) {
-        Say("{} (group {}, call {}) failed on {} with {}; see what they wrote",
-            CallText(*by_rank.at(ranks[0])), group.name, number, RanksText(ranks), CodeName(code));
+        Say("{} failed on {} with {}; see what they wrote",
+            PlaceText(*by_rank.at(ranks[0]), group.name), RanksText(ranks), CodeName(code));
       }
     }
   }
 
   // Members that are not at the same call.
   void CheckStandings(const JoinedGroup& group) {
-    std::map<uint64_t, std::vector<int>> by_call;
+    std::map<uint64_t, std::vector<int>> by_place;
     for (const auto& [rank, last] : group.last) {
-      if (!Unknown(group, rank)) by_call[last == nullptr ? 0 : last->call].push_back(rank);
+      if (!Unknown(group, rank)) by_place[PlaceOf(last)].push_back(rank);
     }
-    if (by_call.size() < 2) return;
-    const auto& [ahead, leaders] = *by_call.rbegin();
-    const std::string call = CallText(*group.last.at(leaders[0]));
-    for (const auto& [number, ranks] : by_call) {
-      if (number == ahead) continue;
-      if (group.last.at(leaders[0])->creates_group()) {
+    if (by_place.size() < 2) return;
+    const auto& [furthest, leaders] = *by_place.rbegin();
+    const RecordedCall& ahead = *group.last.at(leaders[0]);
+    for (const auto& [place, ranks] : by_place) {
+      if (place == furthest) continue;
+      if (ahead.creates_group()) {
         Say("group {}: its creation waits for {}, which {} not begun it; {} entered it", group.name,
             RanksText(ranks), ranks.size() == 1 ? "has" : "have", RanksText(leaders));
         continue;
       }
-      Say("group {}: {} {} at call {}, {} behind {}, which entered call {}: {}", group.name,
-          RanksText(ranks), ranks.size() == 1 ? "is" : "are", number, ahead - number,
-          RanksText(leaders), ahead, call);
+      const uint64_t number = place == 0 ? 0 : place - 1;
+      Say("group {}: {} {}, {} behind {}, which entered call {}: {}", group.name, RanksText(ranks),
+          StandText(number, ranks.size() == 1), ahead.call - number, RanksText(leaders), ahead.call,
+          CallText(ahead));
     }
+  }
+
+  // "is at call 3", of one rank or of several; call 0: none after the creation of the group.
+  static std::string StandText(uint64_t call, bool one) {
+    if (call == 0) return one ? "has made no call" : "have made no call";
+    return fmt::format("{} at call {}", one ? "is" : "are", call);
   }
 
   // Records without an end, except of ranks that returned an error: what failed there was said.
@@ -356,7 +368,9 @@ class Joiner {
     if (latest == nullptr) return "before its first call";
     const RecordedCall& call = open ? *open : *latest;
     const std::string text =
-        fmt::format("call {} of group {}, {}", call.call, NameOf(call.group), CallText(call));
+        call.creates_group()
+            ? fmt::format("the creation of group {}", NameOf(call.group))
+            : fmt::format("call {} of group {}, {}", call.call, NameOf(call.group), CallText(call));
     if (open == nullptr) return "after " + text;
     return fmt::format("in the middle of {} ({})", text, StageText(call.stage));
   }

@@ -137,7 +137,7 @@ TEST(Contract, DeviationAfterManyEqualCallsIsNamed) {
   });
   for (const Status& status : statuses) {
     EXPECT_EQ(status.code(), Code::kMismatch);
-    EXPECT_THAT(status.message(), HasSubstr("call 21): count differs: rank 2 has 65"));
+    EXPECT_THAT(status.message(), HasSubstr("call 20): count differs: rank 2 has 65"));
   }
 }
 

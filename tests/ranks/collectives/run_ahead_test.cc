@@ -172,8 +172,8 @@ TEST_P(Dispute, IsExplainedAlikeOnAllRanks) {
     EXPECT_FALSE(status.ok());
     EXPECT_EQ(status.message(), statuses[0].message());
     EXPECT_THAT(std::string(status.message()), HasSubstr(fmt::format("rank {}", deviant)));
-    // The number of the call in which it happened; the first one makes the group.
-    EXPECT_THAT(std::string(status.message()), HasSubstr(fmt::format("call {}", at + 2)));
+    // The number of the call in which it happened, from 1.
+    EXPECT_THAT(std::string(status.message()), HasSubstr(fmt::format("call {})", at + 1)));
   }
 }
 

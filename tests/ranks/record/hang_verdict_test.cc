@@ -60,13 +60,13 @@ TEST(HangVerdict, RanksThatWaitForEachOtherInACircle) {
     return status;
   });
   const std::string circle =
-      "rank 0 has waited 1 s in barrier \"layer7/attn/out\" (group tp, call 2) for rank 2, which "
+      "rank 0 has waited 1 s in barrier \"layer7/attn/out\" (group tp, call 1) for rank 2, which "
       "is "
-      "in barrier \"layer7/x\" (group dp, call 2) and waits for ranks 0-1: the ranks wait for each "
+      "in barrier \"layer7/x\" (group dp, call 1) and waits for ranks 0-1: the ranks wait for each "
       "other in a circle (0 -> 2 -> 0); rank 1 waits here too";
   EXPECT_THAT(told.log, HasSubstr(circle));
   EXPECT_THAT(told.log,
-              HasSubstr("rank 2 has waited 1 s in barrier \"layer7/x\" (group dp, call 2) "
+              HasSubstr("rank 2 has waited 1 s in barrier \"layer7/x\" (group dp, call 1) "
                         "for rank 0, which is in barrier \"layer7/attn/out\""));
   EXPECT_EQ(std::count(told.log.begin(), told.log.end(), '\n'), 3) << told.log;
   for (const size_t rank : {0u, 1u, 2u}) {
@@ -170,9 +170,9 @@ TEST(HangVerdict, RankThatIsBusyElsewhere) {
   });
   EXPECT_THAT(
       told.log,
-      ContainsRegex("rank 0 has waited 1 s in barrier \"step 2\" \\(group tp, call 3\\) for "
+      ContainsRegex("rank 0 has waited 1 s in barrier \"step 2\" \\(group tp, call 2\\) for "
                     "rank 1, which is not in any collective since [12]\\.[0-9] s \\(its last "
-                    "call of this group is 2\\); rank 2 waits here too"));
+                    "call of this group is 1\\); rank 2 waits here too"));
   EXPECT_THAT(told.status(0),
               HasSubstr("rank(s) 1 did not come within 2 s; rank 0 has waited 2 s"));
   EXPECT_THAT(told.status(2), HasSubstr("rank 0 waits here too"));
@@ -193,8 +193,8 @@ TEST(HangVerdict, RankThatHasLeftTheGroup) {
     while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return status;
   });
-  EXPECT_THAT(told.log, HasSubstr("for rank 1, which has left the group after call 2"));
-  EXPECT_THAT(told.status(0), HasSubstr("which has left the group after call 2"));
+  EXPECT_THAT(told.log, HasSubstr("for rank 1, which has left the group after call 1"));
+  EXPECT_THAT(told.status(0), HasSubstr("which has left the group after call 1"));
 }
 
 TEST(HangVerdict, RankThatHasEndedItsWork) {
@@ -292,7 +292,7 @@ TEST(HangVerdict, FollowsTheChainToItsRoot) {
     return status;
   });
   EXPECT_THAT(told.log,
-              HasSubstr("for rank 2, which is in barrier \"b\" (group right, call 2) and waits for "
+              HasSubstr("for rank 2, which is in barrier \"b\" (group right, call 1) and waits for "
                         "rank 3; rank 3 is not in any collective since "));
 }
 

@@ -209,7 +209,7 @@ TEST(Joiner, NamesTheRankForWhichTheCreationOfAGroupWaits) {
   std::vector<RankRecord> records = CreationWithoutRankOne();
   ExpectRankOneIsMissed(records);
   EXPECT_THAT(MustJoin(records).problems,
-              Contains(HasSubstr("in the middle of call 1 of group dp, the creation of the group "
+              Contains(HasSubstr("in the middle of the creation of group dp "
                                  "(it waited for the others to arrive)")));
   records[1].forgotten = 100;  // it would have a row of the group
   ExpectRankOneIsMissed(records);
@@ -248,7 +248,7 @@ TEST(Joiner, CreatedGroupsAreNoProblemAndNoArrival) {
   EXPECT_THAT(joined.problems, IsEmpty());
   EXPECT_THAT(joined.arrivals, IsEmpty());
   EXPECT_THAT(JoinedText(records, joined),
-              HasSubstr("group tp (ranks 0-1): all have done call 1, the creation of the group\n"));
+              HasSubstr("group tp (ranks 0-1): no call that all have done\n"));
 }
 
 struct Change {
@@ -314,8 +314,8 @@ TEST(Joiner, AMessageNamesTheEndThatDoesNotCome) {
   EXPECT_THAT(joined.problems, Contains(HasSubstr("in the middle of call 1 of group 0 -> 1 of tp, "
                                                   "send/recv \"attn\" float32[64]")));
   EXPECT_THAT(joined.problems,
-              Contains(HasSubstr("group 0 -> 1 of tp: rank 0 is at call 0, 1 behind "
-                                 "rank 1")));
+              Contains(HasSubstr("group 0 -> 1 of tp: rank 0 has made no call, 1 behind "
+                                 "rank 1, which entered call 1")));
   EXPECT_THAT(joined.problems,
               Contains(HasSubstr("rank 1 waits for rank 0, which waits for no rank")));
 }

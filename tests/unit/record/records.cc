@@ -124,7 +124,7 @@ RecordedCall& AddCall(RankRecord& record, uint64_t group, uint64_t call, int64_t
 }
 
 RecordedCall& AddCreation(RankRecord& record, uint64_t group, int64_t at_ns) {
-  RecordedCall& call = AddCall(record, group, 1, at_ns);
+  RecordedCall& call = AddCall(record, group, 0, at_ns);
   call.kind = CollectiveKind::kNone;
   call.count = 0;
   call.node.clear();
