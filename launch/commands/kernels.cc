@@ -1,5 +1,8 @@
 // `npumesh kernels`: the store of static kernels.
+#include <unistd.h>
+
 #include <filesystem>
+#include <fstream>
 
 #include "graph/static_kernel/store/kernel_store.h"
 #include "graph/static_kernel/store/program_run.h"
@@ -101,11 +104,26 @@ Result<Answer> CollectKernels(const KernelsOptions& options) {
 
 // ---- install, uninstall: what a package does by itself, run here ----
 
+// A package that is cut off says so itself, unless it ends with its first line: a shell has nothing
+// to do then, and ends well.
+bool IsCutInFirstLine(const std::string& package) {
+  constexpr std::string_view kFirstLine = "#!/bin/sh\n";
+  std::string begin(kFirstLine.size() + 1, '\0');
+  std::ifstream file(package, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<size_t>(file.gcount()));
+  return begin.size() <= kFirstLine.size() && kFirstLine.starts_with(begin);
+}
+
 Result<Answer> RunPackage(const KernelsOptions& options, std::string_view verb) {
   NPUMESH_ASSIGN_OR_RETURN(const std::string root, RootOf(options));
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(options.package, ignored)) {
     return Error(Code::kNotFound, "{}: no such file; a package is static_kernel_<datetime>.run",
+                 Quotable(options.package));
+  }
+  if (access(options.package.c_str(), R_OK) == 0 && IsCutInFirstLine(options.package)) {
+    return Error(Code::kCorrupt, "{}: the package is cut off or damaged, copy it again",
                  Quotable(options.package));
   }
   NPUMESH_ASSIGN_OR_RETURN(
@@ -118,7 +136,9 @@ Result<Answer> RunPackage(const KernelsOptions& options, std::string_view verb) 
                  kPackageLimit.count());
   }
   if (end.code != 0 || end.signal != 0) {
-    return Error(end.code == 3 ? Code::kCorrupt : Code::kIo, "{}",
+    constexpr int kShellRefuses = 2;  // what it reads makes no sense
+    const bool corrupt = end.code == 3 || end.code == kShellRefuses;
+    return Error(corrupt ? Code::kCorrupt : Code::kIo, "{}",
                  end.said.substr(0, end.said.find('\n')));
   }
   Answer answer;

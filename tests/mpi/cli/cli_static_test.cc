@@ -97,6 +97,19 @@ class CliStatic : public testing::Test {
     text << stream.rdbuf();
     return text.str();
   }
+
+  // A shell that finds nothing to do ends well.
+  static void ExpectCutsAreRefused(const std::string& package) {
+    const std::string whole = Bytes(package);
+    const std::string cut = package + ".cut.run";
+    for (size_t bytes = 0; bytes <= 13; ++bytes) {
+      std::ofstream(cut, std::ios::binary | std::ios::trunc) << whole.substr(0, bytes);
+      const CommandRun run = RunAlone({"kernels", "install", cut});
+      EXPECT_EQ(run.code, 3) << bytes << " bytes: " << run.out << run.err;
+      EXPECT_THAT(run.err, HasSubstr(bytes <= 10 ? "is cut off or damaged" : ".cut.run")) << bytes;
+    }
+  }
+
   void ExpectEqualOutputs(int ranks, const std::string& a, const std::string& b) const {
     for (int rank = 0; rank < ranks; ++rank) {
       const std::string file = "rank_" + std::to_string(rank) + "/0.npy";
@@ -250,6 +263,7 @@ TEST_F(CliStatic, APackageBringsItsKernels) {
   ExpectEqualOutputs(1, "first", "second");
   EXPECT_EQ(RunAlone({"kernels", "uninstall", package}).code, 0);
   EXPECT_THAT(RunAlone({"kernels", "ls"}).out, HasSubstr("0 static kernel(s)"));
+  ExpectCutsAreRefused(package);
 }
 
 }  // namespace
