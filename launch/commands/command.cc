@@ -154,6 +154,7 @@ int& OutputFailure() {
 int Delivered(std::string_view command, int code) {
   const int reason = OutputFailure();
   if (reason == 0) return code;
+  if (reason == EPIPE && code == 128 + SIGPIPE) return code;  // the way of all commands in a pipe
   PrintFailure(command,
                fmt::format("standard output cannot be written: {}", std::strerror(reason)));
   constexpr int kDiffers = 1;

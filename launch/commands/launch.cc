@@ -337,6 +337,8 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   const auto begin = std::chrono::steady_clock::now();
   NPUMESH_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(MpirunWords(options, place, spread),
                                                         screen.Output(), screen.Errors(), care));
+  // What is said from here on goes where the output went, perhaps; there is still to clean up.
+  if (end.signal == SIGPIPE) signal(SIGPIPE, SIG_IGN);
   Status late;
   if (end.late) {
     late =

@@ -44,6 +44,11 @@ class SignalInbox {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
       sigaddset(&wanted, signal);
     }
+    // A signal that is ignored comes when it is blocked.
+    struct sigaction pipe {};
+    if (sigaction(SIGPIPE, nullptr, &pipe) == 0 && pipe.sa_handler != SIG_IGN) {
+      sigaddset(&wanted, SIGPIPE);
+    }
     if (sigprocmask(SIG_BLOCK, &wanted, &before_) != 0)
       return SystemError("block", "signals", errno);
     blocked_ = true;
@@ -86,6 +91,11 @@ class Guard {
   // Passes signals on. Those of the terminal reach a child of our process group by themselves.
   void Hear(const SignalInbox& signals) {
     while (const auto letter = signals.Take()) {
+      if (letter->signal == SIGPIPE) {  // one for each write
+        if (end_.signal == 0) end_.signal = SIGPIPE;
+        if (asked_ == 0) AskToEnd();
+        continue;
+      }
       const bool ends = letter->signal != SIGUSR1 && letter->signal != SIGUSR2;
       if (ends && end_.signal == 0) end_.signal = letter->signal;
       if (ends && polite()) {
@@ -264,6 +274,7 @@ Result<ChildEnd> RunChild(const std::vector<std::string>& words, const ByteSink&
     return Error(Code::kIo, "cannot start {}: {}", words[0], std::strerror(reason));
   }
   Pump(out.read, output, err.read, errors, signals, guard);
+  guard.Hear(signals);
   NPUMESH_ASSIGN_OR_RETURN(const int code, Await(child));
   return guard.End(code);
 }

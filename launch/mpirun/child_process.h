@@ -43,9 +43,10 @@ struct ChildEnd {
 
 // Runs `words` (absolute path first) without a shell, and blocks until it ends. Signals that other
 // processes send to us (SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2) are passed on; those of the
-// terminal reach the child by themselves. The child is asked to end when we die.
-// Returns its exit code, or 128 + the signal that ended it. Error: kIo when it cannot be started.
-// REQUIRES: no other thread of this process waits for those signals.
+// terminal reach the child by themselves. The child is asked to end when we die, and when the
+// reader of what the sinks print has gone (SIGPIPE, unless this process ignores it). Returns its
+// exit code, or 128 + the signal that ended it. Error: kIo when it cannot be started. REQUIRES: no
+// other thread of this process waits for those signals.
 Result<int> RunChild(const std::vector<std::string>& words, const ByteSink& output,
                      const ByteSink& errors);
 

@@ -1,12 +1,17 @@
 // Exit codes are a contract: the table of the README, alone and under `npumesh launch`.
 #include <gmock/gmock.h>
+#include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fstream>
+#include <set>
 #include <sstream>
+#include <thread>
 
 #include "launch/mpirun/child_process.h"
+#include "runtime/base/process_state.h"
 #include "tests/mpi/cli/run_command.h"
 
 namespace npumesh {
@@ -55,6 +60,69 @@ TEST(CliCodes, AReaderThatHasSeenEnoughIsNoError) {
   const CommandRun run = RunScript("$N ops | head -n 1");
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.err, "");
+}
+
+// Ends when the process has, at the latest with the test's time.
+void AwaitEnd(int process) {
+  while (!std::set<char>{0, 'Z', 'X'}.contains(ProcessState(process))) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+// The command with a standard output whose reader has gone. `first` is done by the shell before.
+CommandRun RunWithoutReader(const std::string& folder, const std::string& first,
+                            const std::string& words) {
+  const std::string pipe = folder + "/pipe";
+  return RunScript("rm -f " + pipe + "; mkfifo " + pipe + "; exec 3<>" + pipe + " 4>" + pipe +
+                   " 3<&-; " + first + " $N " + words + " >&4");
+}
+
+std::vector<std::string> CommandsThatPrint(const TestFolder& folder) {
+  const std::string model = folder / "m0.air";
+  return {
+      "ops",        "env",        "version",           "--help",       "run --help",
+      "doctor",     "config",     "man run",           "samples",      "completion bash",
+      "kernels ls", "topo",       "graph " + model,    "run " + model, "validate " + (folder / "p"),
+      "ops --json", "help bench", "launch -n 2 -- ops"};
+}
+
+TEST(CliCodes, ACommandWhoseReaderHasGoneEndsSilentlyAsOthersDo) {
+  const TestFolder folder;
+  folder.PutModels(1);
+  folder.PutPackage("p", "p/w", 2);
+  for (const std::string& words : CommandsThatPrint(folder)) {
+    const CommandRun run = RunWithoutReader(folder.path(), "exec env --default-signal=PIPE", words);
+    EXPECT_EQ(run.code, 128 + SIGPIPE) << words << run.err;
+    EXPECT_EQ(run.err, "") << words;
+  }
+}
+
+TEST(CliCodes, WhereThatSignalIsIgnoredOneLineSaysSo) {
+  const TestFolder folder;
+  folder.PutModels(1);
+  folder.PutPackage("p", "p/w", 2);
+  for (const std::string& words : CommandsThatPrint(folder)) {
+    const CommandRun run = RunWithoutReader(folder.path(), "trap '' PIPE;", words);
+    EXPECT_EQ(run.code, 4) << words << run.err;
+    EXPECT_THAT(run.err, ContainsRegex("^npumesh.*: standard output cannot be written: Broken "
+                                       "pipe\n$"))
+        << words;
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << words;
+  }
+}
+
+TEST(CliCodes, ALaunchWhoseReaderHasGoneLeavesNoRank) {
+  const TestFolder folder;
+  const std::string numbers = folder / "numbers";
+  const CommandRun run = RunWithoutReader(
+      folder.path(), "env --default-signal=PIPE",
+      "launch -n 2 -- sh -c 'echo $$ >> " + numbers + "; echo said; exec sleep 1000'");
+  EXPECT_EQ(run.code, 128 + SIGPIPE) << run.err;
+  std::ifstream file(numbers);
+  int number = 0;
+  int ranks = 0;
+  for (; file >> number; ++ranks) AwaitEnd(number);
+  EXPECT_GT(ranks, 0);
 }
 
 TEST(CliCodes, AFileThatGrowsTooLargeIsAnError) {
