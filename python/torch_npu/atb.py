@@ -114,12 +114,16 @@ def npu_ring_mla(
         raise RuntimeError("npu_ring_mla: seqlen: expected a tensor of the host")
     lengths = seqlen.to(torch.int64).expand(2, -1) if seqlen.dim() == 1 else seqlen.to(torch.int64)
     ends = lengths.cumsum(1).tolist()
-    out, lse = torch.ops.npu.npu_fused_infer_attention_score(
-        q_nope, k_nope, value, query_rope=q_rope, key_rope=k_rope, input_layout="TND",
-        num_heads=head_num, num_key_value_heads=kv_head_num, scale=qk_scale,
-        actual_seq_lengths=ends[0], actual_seq_lengths_kv=ends[1], softmax_lse_flag=True,
-        sparse_mode=2 if causal else 0)
-    lse = lse.squeeze(-1)
+    if k_nope.shape[0] == 0:  # the operator takes inputs without elements for absent ones
+        out = q_nope.new_zeros(*q_nope.shape[:2], value.shape[-1])
+        lse = torch.full(q_nope.shape[:2], -torch.inf, device=q_nope.device)
+    else:
+        out, lse = torch.ops.npu.npu_fused_infer_attention_score(
+            q_nope, k_nope, value, query_rope=q_rope, key_rope=k_rope, input_layout="TND",
+            num_heads=head_num, num_key_value_heads=kv_head_num, scale=qk_scale,
+            actual_seq_lengths=ends[0], actual_seq_lengths_kv=ends[1], softmax_lse_flag=True,
+            sparse_mode=2 if causal else 0)
+        lse = lse.squeeze(-1)
     if joins:
         before = prev_lse.float().t().contiguous()
         joined, sums = torch.ops.npu.npu_attention_update(
