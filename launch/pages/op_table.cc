@@ -136,6 +136,7 @@ std::vector<std::string> TraitsOf(const Operator& op) {
   if (op.elementwise) traits.emplace_back("elementwise");
   if (op.collective) traits.emplace_back("collective");
   if (op.product) traits.emplace_back("product");
+  if (op.loop != nullptr) traits.emplace_back("loop program");
   if (!op.in_place.empty()) traits.emplace_back("in place");
   if (op.evaluate) traits.emplace_back("late");
   if (op.control_flow) traits.emplace_back("subgraphs");
@@ -172,7 +173,8 @@ std::string OpsAsMarkdown(const OpRegistry& registry) {
       "names unless they are bookkeeping ([engine.md](engine.md#attributes)).\n\n"
       "Traits: *view*: the output is the input's bytes under another shape; *elementwise*: may\n"
       "work in its input's storage; *in place*: updates an input; *collective*: meets other\n"
-      "ranks; *product*: multiplies matrices; *late*: the shape of the output is known only after\n"
+      "ranks; *product*: multiplies matrices; *loop program*: can be a static kernel\n"
+      "([static_kernels.md](static_kernels.md)); *late*: the shape of the output is known only after\n"
       "it ran; *subgraphs*: runs other graphs of the model; *side effect*: always runs; *random*:\n"
       "draws numbers; *needs x*: the shape of the output depends on the value of x.\n",
       rest.size());

@@ -39,7 +39,7 @@ enum class LoopOp : uint8_t {
   // the same, not of integers
   kDiv, kSqrt, kRsqrt, kReciprocal, kFloor, kCeil,
   kFloorDiv,  // -1 of a quotient by an infinity of the other sign
-  kFloorMod, kPow,  // no lanes
+  kFloorMod, kPow,  // no lanes of floats
   kRint,  // float from a float, to the nearest, ties to even
   // bool from numbers of one type, bool from bools
   kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kAnd, kOr, kNot,
@@ -58,6 +58,8 @@ enum class LoopOp : uint8_t {
   kSwish,   // params: scale
   kSwiGlu,  // silu(first) second
   kCube,
+  // double from doubles, as the C library computes them; so it does all of the above that take them
+  kTan, kSinh, kCosh, kAsin, kAcos, kAtan, kAsinh, kAcosh, kAtanh, kErfc, kAtan2, kMod,
   kExpOfNonPositive,  // of float_exp.h, in float
   kRound,             // to the precision of `dtype`, a float of 16 bits
   // one number for a row from its elements

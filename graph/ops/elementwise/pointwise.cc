@@ -310,6 +310,30 @@ class PointwiseKernel final : public Kernel {
   std::vector<double> sums_;  // of the blocks, where they are summed up
 };
 
+// Elements of real numbers, in the shapes that the inputs have by themselves.
+void LoopPointwise(const OpContext& op, LoopBuilder& loop, const PointwiseSpec& spec) {
+  const Result<PointwisePlan> plan = PlanPointwise(op, spec);
+  if (!plan.ok() || plan->compute != DataType::kDouble || plan->divisor_of_sum) {
+    loop.Refuse("it computes in integers or sums its elements");
+    return;
+  }
+  std::vector<LoopValue> in(static_cast<size_t>(op.slots()), -1);
+  for (size_t slot = 0; slot < in.size(); ++slot) {
+    if (!op.has(static_cast<int>(slot))) in[slot] = loop.Constant(plan->absent, LoopType::kDouble);
+  }
+  for (size_t i = 0; i < plan->fed.size(); ++i) {
+    const int slot = plan->fed[i];
+    if (plan->operands[i].shape != op.in(slot).shape) {
+      loop.Refuse("an operand is seen under another shape");
+      return;
+    }
+    in[static_cast<size_t>(slot)] = loop.As(LoopType::kDouble, loop.In(slot));
+  }
+  if (std::any_of(in.begin(), in.end(), [](LoopValue value) { return value < 0; })) return;
+  const LoopValue y = spec.real.Write(loop, in, plan->constants);
+  loop.Give(spec.traits.flags ? y : loop.To(op.out(0).dtype, y));
+}
+
 Operator PointwiseOf(const PointwiseSpec& spec) {
   Operator op;
   op.schema = Signature(spec.signature);
@@ -333,6 +357,11 @@ Operator PointwiseOf(const PointwiseSpec& spec) {
     plan.who = context.Who();
     return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(std::move(plan)));
   };
+  if (spec.real.is_program() && updates.empty()) {
+    op.loop = [shared](const OpContext& context, LoopBuilder& loop) {
+      LoopPointwise(context, loop, *shared);
+    };
+  }
   return op;
 }
 

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/ops/core/loop_number.h"
 #include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
@@ -42,16 +43,22 @@ struct PointwiseConstants {
 // A formula on one element of each input: a function object without state that takes (a), (a, b),
 // (a, b, c) ..., with or without the constants after them, or (in, constants), `in` by slot. It
 // gives the result, or a std::array of several. Called for a block of elements at once, so that the
-// compiler sees the loop.
+// compiler sees the loop. A template over doubles (loop_number.h) is a loop program, too.
 template <typename Number>
 class PointwiseFormula {
  public:
   constexpr PointwiseFormula() = default;  // none
   template <typename F, typename = std::enable_if_t<std::is_class_v<F>>>
   constexpr PointwiseFormula(F)  // NOLINT: implicit
-      : first_(Evaluate<F, First>), second_(Evaluate<F, Second>) {}
+      : first_(Evaluate<F, First>), second_(Evaluate<F, Second>), write_(WriterOf<F>()) {}
 
   bool given() const { return first_ != nullptr; }
+  bool is_program() const { return write_ != nullptr; }
+  // The result of values of doubles, by slot. REQUIRES: is_program().
+  LoopValue Write(LoopBuilder& loop, std::span<const LoopValue> in,
+                  const PointwiseConstants& constants) const {
+    return write_(loop, in, constants);
+  }
   // Computes `count` elements that are stored as `Stored`: double for real formulas, int64_t or
   // uint64_t for those on integers. `in` has the address of each slot's, `out` of each result's.
   template <typename Stored>
@@ -123,7 +130,43 @@ class PointwiseFormula {
     }
   }
 
+  using Writer = LoopValue (*)(LoopBuilder& loop, std::span<const LoopValue> in,
+                               const PointwiseConstants& constants);
+  template <size_t>
+  using LoopNumberAt = LoopNumber;
+
+  template <typename F>
+  static constexpr Writer WriterOf() {
+    if constexpr (!kReal || std::is_invocable_v<F, const Number*, const PointwiseConstants&>) {
+      return nullptr;
+    } else {
+      return WriterOf<F>(std::index_sequence<0>());
+    }
+  }
+  // For the first slots as arguments, as many as it takes of doubles. Null: it takes nothing else.
+  template <typename F, size_t... kSlots>
+  static constexpr Writer WriterOf(std::index_sequence<kSlots...>) {
+    if constexpr (std::is_invocable_v<F, NumberAt<kSlots>...>) {
+      if constexpr (std::is_invocable_v<F, LoopNumberAt<kSlots>...>) {
+        return [](LoopBuilder& loop, std::span<const LoopValue> in, const PointwiseConstants&) {
+          return F()(LoopNumber(loop, in[kSlots])...).value;
+        };
+      }
+      return nullptr;
+    } else if constexpr (std::is_invocable_v<F, NumberAt<kSlots>..., const PointwiseConstants&>) {
+      if constexpr (std::is_invocable_v<F, LoopNumberAt<kSlots>..., const PointwiseConstants&>) {
+        return [](LoopBuilder& loop, std::span<const LoopValue> in, const PointwiseConstants& c) {
+          return F()(LoopNumber(loop, in[kSlots])..., c).value;
+        };
+      }
+      return nullptr;
+    } else {
+      return WriterOf<F>(std::make_index_sequence<sizeof...(kSlots) + 1>());
+    }
+  }
+
   Function first_ = nullptr, second_ = nullptr;
+  Writer write_ = nullptr;
 };
 using RealFormula = PointwiseFormula<double>;
 using IntegerFormula = PointwiseFormula<WideInt>;

@@ -12,28 +12,33 @@ namespace {
 using C = PointwiseConstants;
 
 // x limited to [low, high]; NaN stays.
-double Clamp(double x, double low, double high) {
-  return x < low ? low : x > high ? high : x;
+template <Real D>
+D Clamp(D x, double low, double high) {
+  return Where(x < low, low, Where(x > high, high, x));
 }
 
 // The polynomial that stands for erf, by the operator's definition; s is the sign of x.
-double FastGeluV2(double x) {
-  const double s = x > 0 ? 1 : x < 0 ? -1 : 0;
-  const double bend = std::min(std::fabs(0.7071 * x), 1.769) - 1.769;
+template <Real D>
+D FastGeluV2(D x) {
+  const D s = Where(x > 0, 1, Where(x < 0, -1, 0));
+  const D u = Magnitude(0.7071 * x);
+  const D bend = Where(u > 1.769, 1.769, u) - 1.769;
   return x * (s * (-0.1444 * bend * bend + 0.5) + 0.5);
 }
 
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
 constexpr double kSeluScale = 1.0507009873554804934193349852946;
 
-double SoftShrink(double x, double limit) {
-  const double rest = std::fabs(x) - limit;
-  return rest <= 0 ? 0 : std::copysign(rest, x);
+template <Real D>
+D SoftShrink(D x, double limit) {
+  const D rest = Magnitude(x) - limit;
+  return Where(rest <= 0, 0, Where(x < 0, -rest, rest));
 }
 
-double SoftplusV2(double x, double beta, double threshold) {
-  const double scaled = beta * x;
-  return scaled > threshold ? x : Softplus(scaled) / beta;
+template <Real D>
+D SoftplusV2(D x, double beta, double threshold) {
+  const D scaled = beta * x;
+  return Where(scaled > threshold, x, [&] { return Softplus(scaled) / beta; });
 }
 
 // PRelu: one weight for all, or one for each channel (dimension 1).
@@ -53,38 +58,42 @@ Result<Shape> PReluShape(const OpContext& op, int slot) {
 
 const PointwiseSpec kActivationRows[] = {
     {"Relu6(x) -> y",
-     [](double x) { return Clamp(x, 0, 6); },
+     [](Real auto x) { return Clamp(x, 0, 6); },
      {.integer = [](WideInt x) { return std::clamp<WideInt>(x, 0, 6); }}},
     {"LeakyRelu(x; negative_slope=0.0) -> y",
-     [](double x, const C& c) { return x > 0 ? x : c[0] * x; }},
+     [](Real auto x, const C& c) { return Where(x > 0, x, c[0] * x); }},
     {"Elu(x; alpha=1.0, scale=1.0, input_scale=1.0) -> y",
-     [](double x, const C& c) { return c[1] * (x > 0 ? x : c[0] * std::expm1(c[2] * x)); }},
+     [](Real auto x, const C& c) {
+       return c[1] * Where(x > 0, x, [&] { return c[0] * Expm1Of(c[2] * x); });
+     }},
     {"Selu(x) -> y",
-     [](double x) { return kSeluScale * (x > 0 ? x : kSeluAlpha * std::expm1(x)); }},
-    {"Softsign(x) -> y", [](double x) { return x / (1 + std::fabs(x)); }},
-    {"FastGeluV2(x) -> y", [](double x) { return FastGeluV2(x); }},
+     [](Real auto x) {
+       return kSeluScale * Where(x > 0, x, [&] { return kSeluAlpha * Expm1Of(x); });
+     }},
+    {"Softsign(x) -> y", [](Real auto x) { return x / (1 + Magnitude(x)); }},
+    {"FastGeluV2(x) -> y", [](Real auto x) { return FastGeluV2(x); }},
     {"HardSigmoid(input_x; alpha=0.16666666, beta=0.5) -> output_y",
-     [](double x, const C& c) { return Clamp(c[0] * x + c[1], 0, 1); },
+     [](Real auto x, const C& c) { return Clamp(c[0] * x + c[1], 0, 1); },
      {.truncates = true}},
-    {"HardSwish(x) -> y", [](double x) { return x * Clamp(x + 3, 0, 6) / 6; }},
+    {"HardSwish(x) -> y", [](Real auto x) { return x * Clamp(x + 3, 0, 6) / 6; }},
     {"HardShrink(input_x; lambd=0.5) -> output_y",
-     [](double x, const C& c) { return std::fabs(x) <= c[0] ? 0 : x; }},
+     [](Real auto x, const C& c) { return Where(Magnitude(x) <= c[0], 0, x); }},
     {"SoftShrink(input_x; lambd=0.5) -> output_y",
-     [](double x, const C& c) { return SoftShrink(x, c[0]); }},
-    {"Mish(x) -> y", [](double x) { return x * std::tanh(Softplus(x)); }},
-    {"LogSigmoid(x) -> y", [](double x) { return -Softplus(-x); }},
-    {"Softplus(x) -> y", [](double x) { return Softplus(x); }},
+     [](Real auto x, const C& c) { return SoftShrink(x, c[0]); }},
+    {"Mish(x) -> y", [](Real auto x) { return x * TanhOf(Softplus(x)); }},
+    {"LogSigmoid(x) -> y", [](Real auto x) { return -Softplus(-x); }},
+    {"Softplus(x) -> y", [](Real auto x) { return Softplus(x); }},
     {"SoftplusV2(x; beta=1.0, threshold=20.0) -> y",
-     [](double x, const C& c) { return SoftplusV2(x, c[0], c[1]); }},
+     [](Real auto x, const C& c) { return SoftplusV2(x, c[0], c[1]); }},
     {"ThresholdV2(x, threshold, value?) -> y",
-     [](double x, double threshold, double value) {
-       return x > threshold || std::isnan(x) ? x : value;
+     [](Real auto x, Real auto threshold, Real auto value) {
+       return Where(Either(x > threshold, x != x), x, value);
      },
      {.integer = [](WideInt x, WideInt threshold,
                     WideInt value) { return x > threshold ? x : value; },
       .data = 1}},
     {"PRelu(x, weight) -> y",
-     [](double x, double weight) { return x > 0 ? x : weight * x; },
+     [](Real auto x, Real auto weight) { return Where(x > 0, x, weight * x); },
      {.data = 1, .seen_as = PReluShape}},
 };
 

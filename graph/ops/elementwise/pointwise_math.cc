@@ -15,11 +15,13 @@ using C = PointwiseConstants;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // NaN wins on either side.
-double Max(double a, double b) {
-  return a > b || std::isnan(a) ? a : b;
+template <Real D>
+D Max(D a, D b) {
+  return Where(Either(a > b, a != a), a, b);
 }
-double Min(double a, double b) {
-  return a < b || std::isnan(a) ? a : b;
+template <Real D>
+D Min(D a, D b) {
+  return Where(Either(a < b, a != a), a, b);
 }
 
 // A product modulo 2^64, which is as much of it as any type keeps.
@@ -61,31 +63,41 @@ double RoundTo(double x, double decimals) {
   return decimals > 0 ? std::nearbyint(x * scale) / scale : std::nearbyint(x / scale) * scale;
 }
 
-double NanToNum(double x, double nan, double positive, double negative) {
-  const double replaced = std::isnan(x) ? nan : x > 0 ? positive : negative;
-  return std::isfinite(x) ? x : replaced;
+template <Real D>
+auto IsFinite(D x) {
+  return Magnitude(x) < std::numeric_limits<double>::infinity();  // not so of NaN
 }
 
-double Logit(double x, double eps) {
-  const double inside = eps < 0 ? x : Min(Max(x, eps), 1 - eps);
-  return std::log(inside / (1 - inside));
+template <Real D>
+D NanToNum(D x, double nan, double positive, double negative) {
+  return Where(IsFinite(x), x, Where(x != x, nan, Where(x > 0, positive, negative)));
 }
 
-bool IsClose(double a, double b, double rtol, double atol, bool equal_nan) {
-  const bool near = std::isfinite(b) && std::fabs(a - b) <= atol + rtol * std::fabs(b);
-  return near || (equal_nan && std::isnan(a) && std::isnan(b)) || a == b;
+template <Real D>
+D Logit(D x, double eps) {
+  const D inside = eps < 0 ? x : Min(Max(x, D(eps)), D(1 - eps));
+  return LogOf(inside / (1 - inside));
+}
+
+template <Real D>
+auto IsClose(D a, D b, double rtol, double atol, bool equal_nan) {
+  const auto near = Both(IsFinite(b), Magnitude(a - b) <= atol + rtol * Magnitude(b));
+  const auto close = Either(near, a == b);
+  return equal_nan ? Either(close, Both(a != a, b != b)) : close;
 }
 
 // ln(e^a + e^b).
-double LogAddExp(double a, double b) {
-  if (a == b) return a + std::numbers::ln2;  // also both infinite
-  return Max(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
+template <Real D>
+D LogAddExp(D a, D b) {
+  const D apart = Max(a, b) + Log1pOf(ExpOf(-Magnitude(a - b)));
+  return Where(a == b, a + std::numbers::ln2, apart);  // also both infinite
 }
 
 // PyTorch's two forms, each exact at its own end.
-double Lerp(double start, double end, double weight) {
-  return std::fabs(weight) < 0.5 ? start + weight * (end - start)
-                                 : end - (end - start) * (1 - weight);
+template <Real D>
+D Lerp(D start, D end, D weight) {
+  return Where(Magnitude(weight) < 0.5, start + weight * (end - start),
+               end - (end - start) * (1 - weight));
 }
 
 template <typename Number>
@@ -97,68 +109,73 @@ Number Sum(const Number* in, const C& c) {
 
 const PointwiseSpec kMath[] = {
     // ---- one operand ----
-    {"Tan(x) -> y", [](double x) { return std::tan(x); }, {.widens = true}},
+    {"Tan(x) -> y", [](Real auto x) { return TanOf(x); }, {.widens = true}},
     {"Sinh(x) -> y",
-     [](double x) { return std::sinh(x); },
+     [](Real auto x) { return SinhOf(x); },
      {.widens = true, .precision = PrecisionClass::kBlack}},
     {"Cosh(x) -> y",
-     [](double x) { return std::cosh(x); },
+     [](Real auto x) { return CoshOf(x); },
      {.widens = true, .precision = PrecisionClass::kBlack}},
-    {"Asin(x) -> y", [](double x) { return std::asin(x); }, {.widens = true}},
-    {"Acos(x) -> y", [](double x) { return std::acos(x); }, {.widens = true}},
-    {"Atan(x) -> y", [](double x) { return std::atan(x); }, {.widens = true}},
-    {"Asinh(x) -> y", [](double x) { return std::asinh(x); }, {.widens = true}},
-    {"Acosh(x) -> y", [](double x) { return std::acosh(x); }, {.widens = true}},
-    {"Atanh(x) -> y", [](double x) { return std::atanh(x); }, {.widens = true}},
-    {"Inv(x) -> y", [](double x) { return 1 / x; }},
-    {"Erfc(x) -> y", [](double x) { return std::erfc(x); }},
+    {"Asin(x) -> y", [](Real auto x) { return AsinOf(x); }, {.widens = true}},
+    {"Acos(x) -> y", [](Real auto x) { return AcosOf(x); }, {.widens = true}},
+    {"Atan(x) -> y", [](Real auto x) { return AtanOf(x); }, {.widens = true}},
+    {"Asinh(x) -> y", [](Real auto x) { return AsinhOf(x); }, {.widens = true}},
+    {"Acosh(x) -> y", [](Real auto x) { return AcoshOf(x); }, {.widens = true}},
+    {"Atanh(x) -> y", [](Real auto x) { return AtanhOf(x); }, {.widens = true}},
+    {"Inv(x) -> y", [](Real auto x) { return 1 / x; }},
+    {"Erfc(x) -> y", [](Real auto x) { return ErfcOf(x); }},
     {"Rint(x) -> y", [](double x) { return NearestEven(x); }},
     {"Erfinv(input_x) -> output_y", [](double x) { return Erfinv(x); }},
     {"Trunc(input_x) -> output_y",
-     [](double x) { return std::trunc(x); },
+     [](Real auto x) { return Where(x < 0, Above(x), Below(x)); },
      {.integer = [](WideInt x) { return x; }}},
     {"Round(x; decimals=0) -> y",
      [](double x, const C& c) { return RoundTo(x, c[0]); },
      {.integer = [](WideInt x) { return x; }}},
     {"NanToNum(x; nan:float, posinf:float, neginf:float) -> y",
-     [](double x, const C& c) { return NanToNum(x, c[0], c[1], c[2]); }},
+     [](Real auto x, const C& c) { return NanToNum(x, c[0], c[1], c[2]); }},
     {"Adds(x; value:float) -> y",
-     [](double x, const C& c) { return x + c[0]; },
+     [](Real auto x, const C& c) { return x + c[0]; },
      {.truncates = true}},
-    {"Logit(x; eps=-1.0) -> y", [](double x, const C& c) { return Logit(x, c[0]); }},
+    {"Logit(x; eps=-1.0) -> y", [](Real auto x, const C& c) { return Logit(x, c[0]); }},
 
     // ---- tests ----
-    {"IsNan(x) -> y", [](double x) { return std::isnan(x); }, {.flags = true}},
-    {"IsInf(x) -> y", [](double x) { return std::isinf(x); }, {.flags = true}},
-    {"IsFinite(x) -> y", [](double x) { return std::isfinite(x); }, {.flags = true}},
+    {"IsNan(x) -> y", [](Real auto x) { return x != x; }, {.flags = true}},
+    {"IsInf(x) -> y",
+     [](Real auto x) { return Magnitude(x) == std::numeric_limits<double>::infinity(); },
+     {.flags = true}},
+    {"IsFinite(x) -> y", [](Real auto x) { return IsFinite(x); }, {.flags = true}},
     {"IsClose(x1, x2; rtol=1e-05, atol=1e-08, equal_nan=false) -> y",
-     [](double a, double b, const C& c) { return IsClose(a, b, c[0], c[1], c[2] != 0); },
+     [](Real auto a, Real auto b, const C& c) { return IsClose(a, b, c[0], c[1], c[2] != 0); },
      {.flags = true}},
 
     // ---- two operands ----
     {"SquaredDifference(x1, x2) -> y",
-     [](double a, double b) { return (a - b) * (a - b); },
+     [](Real auto a, Real auto b) { return (a - b) * (a - b); },
      {.integer = [](WideInt a, WideInt b) { return Times(a - b, a - b); }}},
     {"DivNoNan(x1, x2) -> y",
-     [](double a, double b) { return b == 0 ? 0 : a / b; },
+     [](Real auto a, Real auto b) { return Where(b == 0, 0, a / b); },
      {.integer = [](WideInt a, WideInt b) { return b == 0 ? 0 : a / b; }}},
     {"TruncateDiv(x1, x2) -> y",
-     [](double a, double b) { return std::trunc(a / b); },
+     [](Real auto a, Real auto b) {
+       const auto quotient = a / b;
+       return Where(quotient < 0, Above(quotient), Below(quotient));
+     },
      {.integer = [](WideInt a, WideInt b) { return a / b; }, .divisor = 1}},
     {"Mod(x1, x2) -> y",
-     [](double a, double b) { return std::fmod(a, b); },
+     [](Real auto a, Real auto b) { return ModOf(a, b); },
      {.integer = [](WideInt a, WideInt b) { return a % b; }, .divisor = 1}},
-    {"Atan2(x1, x2) -> y", [](double a, double b) { return std::atan2(a, b); }},
-    {"Xdivy(x1, x2) -> y", [](double a, double b) { return a == 0 ? 0 : a / b; }},
+    {"Atan2(x1, x2) -> y", [](Real auto a, Real auto b) { return Atan2Of(a, b); }},
+    {"Xdivy(x1, x2) -> y", [](Real auto a, Real auto b) { return Where(a == 0, 0, a / b); }},
     {"Xlogy(x1, x2) -> y",
-     [](double a, double b) { return a == 0 && !std::isnan(b) ? 0 : a * std::log(b); },
+     [](Real auto a, Real auto b) { return Where(Both(a == 0, b == b), 0, a * LogOf(b)); },
      {.precision = PrecisionClass::kBlack}},
     {"Xlog1py(x, y) -> z",
-     [](double a, double b) { return a == 0 && !std::isnan(b) ? 0 : a * std::log1p(b); },
+     [](Real auto a, Real auto b) { return Where(Both(a == 0, b == b), 0, a * Log1pOf(b)); },
      {.precision = PrecisionClass::kBlack}},
     // The base, scale and shift of the interface are those of Exp and Log.
     {"LogAddExp(x1, x2; base=-1.0, scale=1.0, shift=0.0) -> y",
-     [](double a, double b, const C& c) {
+     [](Real auto a, Real auto b, const C& c) {
        const double base = c[0] == -1 ? 1 : std::log(c[0]);
        return LogAddExp(base * (c[1] * a + c[2]), base * (c[1] * b + c[2])) / base;
      },
@@ -167,12 +184,12 @@ const PointwiseSpec kMath[] = {
     // ---- more operands ----
     // The order of the two steps decides what an empty interval gives.
     {"ClipByValueV2(x, clip_value_min, clip_value_max) -> y",
-     [](double x, double low, double high) { return Min(Max(x, low), high); },
+     [](Real auto x, Real auto low, Real auto high) { return Min(Max(x, low), high); },
      {.integer = [](WideInt x, WideInt low,
                     WideInt high) { return std::min(std::max(x, low), high); },
       .like = 0}},
     {"ClipByValue(x, clip_value_min, clip_value_max) -> y",
-     [](double x, double low, double high) { return Max(Min(x, high), low); },
+     [](Real auto x, Real auto low, Real auto high) { return Max(Min(x, high), low); },
      {.integer = [](WideInt x, WideInt low,
                     WideInt high) { return std::max(std::min(x, high), low); },
       .like = 0}},
@@ -180,26 +197,26 @@ const PointwiseSpec kMath[] = {
      [](const double* in, const C& c) { return Sum(in, c); },
      {.integer = [](const WideInt* in, const C& c) { return Sum(in, c); }}},
     {"Axpy(x1, x2; alpha:float) -> y",
-     [](double a, double b, const C& c) { return a + c[0] * b; },
+     [](Real auto a, Real auto b, const C& c) { return a + c[0] * b; },
      {.truncates = true}},
     {"AxpyV2(x1, x2, alpha) -> y",
-     [](double a, double b, double alpha) { return a + alpha * b; },
+     [](Real auto a, Real auto b, Real auto alpha) { return a + alpha * b; },
      {.integer = [](WideInt a, WideInt b, WideInt alpha) { return a + Times(alpha, b); },
       .data = 2}},
     {"Sxpy(x1, x2, alpha?) -> y",
-     [](double a, double b, double alpha) { return a - alpha * b; },
+     [](Real auto a, Real auto b, Real auto alpha) { return a - alpha * b; },
      {.integer = [](WideInt a, WideInt b, WideInt alpha) { return a - Times(alpha, b); },
       .data = 2,
       .absent = 1}},
     {"Lerp(start, end, weight) -> y",
-     [](double start, double end, double weight) { return Lerp(start, end, weight); }},
+     [](Real auto start, Real auto end, Real auto weight) { return Lerp(start, end, weight); }},
     {"Addcmul(input_data, x1, x2, value) -> y",
-     [](double x, double a, double b, double value) { return x + value * a * b; },
+     [](Real auto x, Real auto a, Real auto b, Real auto value) { return x + value * a * b; },
      {.integer = [](WideInt x, WideInt a, WideInt b,
                     WideInt value) { return x + Times(value, Times(a, b)); },
       .data = 3}},
     {"Addcdiv(input_data, x1, x2, value) -> y",
-     [](double x, double a, double b, double value) { return x + value * a / b; },
+     [](Real auto x, Real auto a, Real auto b, Real auto value) { return x + value * a / b; },
      {.data = 3}},
 };
 

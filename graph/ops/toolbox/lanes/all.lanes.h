@@ -15,3 +15,4 @@
 #include "graph/ops/toolbox/lanes/wide.lanes.h"
 #include "graph/ops/toolbox/lanes/elements.lanes.h"
 #include "graph/ops/toolbox/lanes/numbers.lanes.h"
+#include "graph/ops/toolbox/lanes/calls.lanes.h"

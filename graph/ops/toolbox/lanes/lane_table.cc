@@ -86,6 +86,9 @@ struct LaneRow {
 
 // clang-format off
 #define NM_ROW(name, type, ...) {LoopOp::k##name, LoopType::type, Block<__VA_ARGS__>::Of<name>}
+#define NM_CALL_ROW(name) NM_ROW(name, kDouble, D(D))
+// What floats round once, before that; for the wide machine.
+#define NM_WIDE_ROW(name, ...) {LoopOp::k##name, LoopType::kDouble, Block<__VA_ARGS__>::Of<Wide##name>}
 #define NM_REALS_ONE(name) NM_ROW(name, kFloat, F(F)), NM_ROW(name, kDouble, D(D))
 #define NM_WHOLE_ONE(name) NM_ROW(name, kInt, I(I)), NM_ROW(name, kLong, L(L))
 #define NM_REALS_TWO(name) NM_ROW(name, kFloat, F(F, F)), NM_ROW(name, kDouble, D(D, D))
@@ -111,9 +114,18 @@ constexpr LaneRow kLanes[] = {
     NM_ROW(Log, kFloat, F(F, double, double, double)),
     NM_ROW(Expm1, kFloat, F(F)), NM_ROW(Log1p, kFloat, F(F)), NM_ROW(Sin, kFloat, F(F)),
     NM_ROW(Cos, kFloat, F(F)), NM_ROW(Tanh, kFloat, F(F)), NM_ROW(Erf, kFloat, F(F)),
-    NM_ROW(Sigmoid, kFloat, F(F)), NM_REALS_ONE(GeluTanh), NM_REALS_ONE(GeluErf), NM_REALS_ONE(FastGelu),
-    NM_ROW(Swish, kFloat, F(F, double)), NM_ROW(Swish, kDouble, D(D, double)), NM_REALS_TWO(SwiGlu),
-    NM_REALS_ONE(Cube), NM_ROW(ExpOfNonPositive, kFloat, F(F)),
+    NM_ROW(Sigmoid, kFloat, F(F)), NM_ROW(GeluTanh, kFloat, F(F)), NM_ROW(GeluErf, kFloat, F(F)),
+    NM_ROW(FastGelu, kFloat, F(F)), NM_ROW(Swish, kFloat, F(F, double)),
+    NM_ROW(SwiGlu, kFloat, F(F, F)), NM_ROW(Cube, kFloat, F(F)), NM_ROW(ExpOfNonPositive, kFloat, F(F)),
+    NM_ROW(Exp, kDouble, D(D, double, double, double)),
+    NM_ROW(Log, kDouble, D(D, double, double, double)),
+    NM_CALL_ROW(Expm1), NM_CALL_ROW(Log1p), NM_CALL_ROW(Sin), NM_CALL_ROW(Cos), NM_CALL_ROW(Tan),
+    NM_CALL_ROW(Sinh), NM_CALL_ROW(Cosh), NM_CALL_ROW(Tanh), NM_CALL_ROW(Asin), NM_CALL_ROW(Acos),
+    NM_CALL_ROW(Atan), NM_CALL_ROW(Asinh), NM_CALL_ROW(Acosh), NM_CALL_ROW(Atanh), NM_CALL_ROW(Erf),
+    NM_CALL_ROW(Erfc), NM_CALL_ROW(Sigmoid), NM_ROW(Atan2, kDouble, D(D, D)),
+    NM_ROW(Mod, kDouble, D(D, D)), NM_ROW(Pow, kDouble, D(D, D)),
+    NM_WIDE_ROW(GeluTanh, D(D)), NM_WIDE_ROW(GeluErf, D(D)), NM_WIDE_ROW(FastGelu, D(D)),
+    NM_WIDE_ROW(Swish, D(D, double)), NM_WIDE_ROW(SwiGlu, D(D, D)), NM_WIDE_ROW(Cube, D(D)),
 };
 // clang-format on
 

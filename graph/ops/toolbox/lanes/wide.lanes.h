@@ -141,14 +141,14 @@ NM_INLINE F AngleOf(F x, long long quarters) {
 
 // ---- the instructions ----
 #define NM_WIDE(name, expression) \
-  NM_INLINE D name(D x) {         \
+  NM_INLINE D Wide##name(D x) {   \
     NM_EACH(kD) {                 \
       const VD a = x.v[i];        \
       x.v[i] = (expression);      \
     }                             \
     return x;                     \
   }                               \
-  NM_INLINE F name(F x) { return Narrow(name(Widen(x))); }
+  NM_INLINE F name(F x) { return Narrow(Wide##name(Widen(x))); }
 // base^(scale x + shift), of which `factor` is the logarithm.
 NM_INLINE F Exp(F x, double factor, double scale, double shift) {
   D r = Widen(x);
@@ -161,17 +161,17 @@ NM_INLINE F Log(F x, double divisor, double scale, double shift) {
   NM_EACH(kD) r.v[i] = LogOf(r.v[i] * scale + shift) / divisor;
   return Narrow(r);
 }
-NM_INLINE D Swish(D x, double scale) {
+NM_INLINE D WideSwish(D x, double scale) {
   NM_EACH(kD) x.v[i] = TimesSigmoidOf(x.v[i], x.v[i] * scale);
   return x;
 }
-NM_INLINE F Swish(F x, double scale) { return Narrow(Swish(Widen(x), scale)); }
+NM_INLINE F Swish(F x, double scale) { return Narrow(WideSwish(Widen(x), scale)); }
 // silu(x) y; the product of floats is exact.
-NM_INLINE D SwiGlu(D x, D y) {
+NM_INLINE D WideSwiGlu(D x, D y) {
   NM_EACH(kD) x.v[i] = TimesSigmoidOf(x.v[i] * y.v[i], x.v[i]);
   return x;
 }
-NM_INLINE F SwiGlu(F x, F y) { return Narrow(SwiGlu(Widen(x), Widen(y))); }
+NM_INLINE F SwiGlu(F x, F y) { return Narrow(WideSwiGlu(Widen(x), Widen(y))); }
 NM_WIDE(Cube, (a * a) * a)
 NM_WIDE(Expm1, Expm1Of(a))
 NM_WIDE(Log1p, Log1pOf(a))

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "graph/ops/toolbox/machine/calls.h"
-#include "graph/ops/toolbox/values/activations.h"
 
 namespace npumesh {
 namespace {
@@ -45,37 +44,12 @@ void Pow(const void* const* in, void* out, size_t count, const LaneParams& param
   }
 }
 
-// base^(scale x + shift), and the logarithm of scale x + shift; base -1 is e.
-double Exp(double x, const LaneParams& params) {
-  const double power = params[1] * x + params[2];
-  return params[0] == -1 ? std::exp(power) : std::pow(params[0], power);
-}
-
-double Log(double x, const LaneParams& params) {
-  const double value = params[1] * x + params[2];
-  if (params[0] == 2) return std::log2(value);
-  if (params[0] == 10) return std::log10(value);
-  return params[0] == -1 ? std::log(value) : std::log(value) / std::log(params[0]);
-}
-
 constexpr LoopType kFloat = LoopType::kFloat, kDouble = LoopType::kDouble;
 constexpr ElementCall kOfReals[] = {
     {LoopOp::kPow, kFloat, Pow},
     {LoopOp::kFloorMod, kFloat, PairsOf<float>([](float a, float b) { return FloorMod(a, b); })},
-    {LoopOp::kPow, kDouble, PairsOf<double>([](double a, double b) { return std::pow(a, b); })},
     {LoopOp::kFloorMod, kDouble,
      PairsOf<double>([](double a, double b) { return FloorMod(a, b); })},
-    {LoopOp::kExp, kDouble,
-     EachOf<double>([](double x, const LaneParams& params) { return Exp(x, params); })},
-    {LoopOp::kLog, kDouble,
-     EachOf<double>([](double x, const LaneParams& params) { return Log(x, params); })},
-    {LoopOp::kExpm1, kDouble, EachOf<double>([](double x) { return std::expm1(x); })},
-    {LoopOp::kLog1p, kDouble, EachOf<double>([](double x) { return std::log1p(x); })},
-    {LoopOp::kSin, kDouble, EachOf<double>([](double x) { return std::sin(x); })},
-    {LoopOp::kCos, kDouble, EachOf<double>([](double x) { return std::cos(x); })},
-    {LoopOp::kTanh, kDouble, EachOf<double>([](double x) { return std::tanh(x); })},
-    {LoopOp::kErf, kDouble, EachOf<double>([](double x) { return std::erf(x); })},
-    {LoopOp::kSigmoid, kDouble, EachOf<double>([](double x) { return Sigmoid(x); })},
 };
 
 constexpr CallTable kRealCalls[] = {kOfReals};

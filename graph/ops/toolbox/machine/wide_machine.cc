@@ -62,7 +62,9 @@ bool IsWide(const LoopProgram& program, const LoopInstruction& line, const Given
   });
   if (computed && Jumps(line.op)) return false;
   // The quotient may fall on either side of a whole number.
-  if (line.op == LoopOp::kFloorDiv || line.op == LoopOp::kFloorMod) return false;
+  if (line.op == LoopOp::kFloorDiv || line.op == LoopOp::kFloorMod || line.op == LoopOp::kMod) {
+    return false;
+  }
   const LoopType taken = program.instructions[static_cast<size_t>(line.args.back())].type;
   if (IsConversion(line.op) || !IsInteger(taken) || line.type == LoopType::kBool) return true;
   return taken == LoopType::kInt && IsNarrowSum(line.op);

@@ -8,17 +8,19 @@
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ACTIVATIONS_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_VALUES_ACTIVATIONS_H_
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+
+#include "graph/ops/core/loop_number.h"
 
 namespace npumesh {
 
 #include "graph/ops/toolbox/lanes/constants.lanes.h"
 
-inline double Sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
+template <Real D>
+D Sigmoid(D x) {
+  return 1 / (1 + ExpOf(-x));
 }
 
 // x sigmoid(scale x) as one quotient; x * Sigmoid(x) rounds once more.
@@ -30,8 +32,9 @@ inline double Silu(double x) {
 }
 
 // ln(1 + e^x) without overflow.
-inline double Softplus(double x) {
-  return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
+template <Real D>
+D Softplus(D x) {
+  return Where(x < 0, 0, x) + Log1pOf(ExpOf(-Magnitude(x)));
 }
 
 // 0.5 x (1 + tanh(u)) with u = sqrt(2/pi) (x + 0.044715 x^3), as written: cancels for negative x.
