@@ -30,6 +30,7 @@ from .errors import (
     UnsupportedError,
     WaitTimeoutError,
 )
+from .graph import Graph, Value
 from .group import Group
 from .questions import Field, Operator, operator, operators, save_air, version
 from .options import dump_options
@@ -42,6 +43,7 @@ __all__ = [
     "DTYPES",
     "DType",
     "Field",
+    "Graph",
     "Group",
     "InternalError",
     "InvalidArgumentError",
@@ -57,6 +59,7 @@ __all__ = [
     "SessionStats",
     "Spec",
     "UnsupportedError",
+    "Value",
     "WaitTimeoutError",
     "World",
     "WorldInfo",

@@ -1,0 +1,300 @@
+"""Graphs built in Python, operator by operator, without protobuf.
+
+    graph = npumesh.Graph("scores")
+    x = graph.input("x", (2, 3))
+    y = graph.op("MatMul", x, np.ones((3, 4), np.float32))
+    graph.output(graph.op("SoftmaxV2", y))
+    graph.save("scores.air")
+    model = world.load(graph.text())
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from . import tensors
+from .dtypes import DTypeLike, dtype
+from .errors import InvalidArgumentError, NotFoundError, UnsupportedError
+from .questions import Field, Operator, operator, save_air
+
+__all__ = ["Graph", "Value"]
+
+# ---- the text of ge.proto, one of the forms of models ----
+
+# The type of a tensor: the element type's name, and its dimensions.
+Type = Tuple[str, Tuple[int, ...]]
+
+# Names of element types in graphs, where they are not "DT_" with the name in capitals.
+_PROTO_NAMES = {"float32": "DT_FLOAT", "float64": "DT_DOUBLE", "bfloat16": "DT_BF16"}
+_OPEN_RANK = -2
+
+
+def node_text(name: str, kind: str, inputs: Sequence[str], body: Sequence[str]) -> str:
+    """A node; `inputs` are values as "node:port", `body` descriptors and attributes."""
+    sources = (f"input: {_quoted(each)}" for each in inputs)
+    return "  op { " + " ".join([f"name: {_quoted(name)} type: {_quoted(kind)}", *sources, *body]) + " }"
+
+
+def model_text(name: str, nodes: Sequence[str]) -> bytes:
+    """A model of one graph."""
+    body = "\n".join(nodes)
+    head = f"name: {_quoted(name)}"
+    return f"{head}\nversion: 1\ngraph {{\n  {head}\n{body}\n}}\n".encode()
+
+
+def descriptor(field: str, of: Optional[Type], port: str = "") -> str:
+    """A descriptor; `of` None: type and shape are what the engine infers."""
+    named = f"name: {_quoted(port)} " if port else ""
+    if of is None:
+        return f'{field} {{ {named}dtype: DT_UNDEFINED layout: "ND" shape {{ dim: {_OPEN_RANK} }} }}'
+    name, shape = of
+    dims = " ".join(f"dim: {dim}" for dim in shape)
+    proto = _PROTO_NAMES.get(name, "DT_" + name.upper())
+    return f'{field} {{ {named}dtype: {proto} layout: "ND" shape {{ {dims} }} }}'
+
+
+def constant_text(name: str, of: Type, data: bytes) -> str:
+    """A Const node whose elements have the bytes."""
+    octal = "".join(f"\\{byte:03o}" for byte in data)
+    value = f'attr {{ key: "value" value {{ t {{ {descriptor("desc", of)} data: "{octal}" }} }} }}'
+    return node_text(name, "Const", [], [value, descriptor("output_desc", of)])
+
+
+def _number(value: float) -> str:
+    return str(value) if math.isnan(value) or math.isinf(value) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+# Of an attribute: the field of its value, and how a value is written, by the vendor's word for the
+# kind without "VT_" and "LIST_".
+_KINDS = {
+    "INT": ("i", lambda value: str(int(value))),
+    "FLOAT": ("f", lambda value: _number(float(value))),
+    "BOOL": ("b", lambda value: "true" if value else "false"),
+    "STRING": ("s", lambda value: _quoted(str(value))),
+    "DATA_TYPE": ("dt", lambda value: str(int(value))),
+}
+
+
+def attribute(name: str, kind: str, value: Any) -> str:
+    """An attribute of one of the kinds that the registry tells, "VT_LIST_INT" for example. Of
+    another kind it is what the value is."""
+    word = kind[3:]
+    if word.removeprefix("LIST_") not in _KINDS:
+        word = _kind_of(value)
+    if word.startswith("LIST_"):
+        field, write = _KINDS[word[5:]]
+        items = " ".join(f"{field}: {write(each)}" for each in value)
+        text = f"list {{ {items} val_type: VT_{word} }}"
+    else:
+        field, write = _KINDS[word]
+        text = f"{field}: {write(value)}"
+    return f"attr {{ key: {_quoted(name)} value {{ {text} }} }}"
+
+
+def _kind_of(value: Any) -> str:
+    """Of an attribute whose kind is left open."""
+    if isinstance(value, bool):
+        return "BOOL"
+    if isinstance(value, int):
+        return "INT"
+    if isinstance(value, float):
+        return "FLOAT"
+    if isinstance(value, str):
+        return "STRING"
+    kinds = [_kind_of(each) for each in value]
+    return "LIST_" + (kinds[0] if len(set(kinds)) == 1 else "FLOAT" if kinds else "INT")
+
+
+# ---- the builder ----
+
+
+class Value(NamedTuple):
+    """An output of a node."""
+
+    node: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.node}:{self.port}"
+
+
+# What an input of an operator takes: a value, or an array that becomes a constant.
+Source = Union[Value, Any]
+
+
+class Graph:
+    """A graph under construction. Types and shapes between nodes are inferred when it is loaded,
+    which is when errors of operators are found. Not thread-safe."""
+
+    def __init__(self, name: str = "graph") -> None:
+        self.name = name
+        self._nodes: List[str] = []
+        self._names: Dict[str, int] = {}  # how often a name was asked for
+        self._inputs = 0
+        self._outputs: List[Value] = []
+
+    def input(self, name: str, shape: Sequence[int], of: DTypeLike = "float32") -> Value:
+        """An input of the graph, after those before. An open dimension is -1."""
+        return self._data("Data", name, shape, of)
+
+    def state(self, name: str, shape: Sequence[int], of: DTypeLike = "float32") -> Value:
+        """An input that the graph may change in place (RefData), a cache for example."""
+        return self._data("RefData", name, shape, of)
+
+    def constant(self, value: Any, name: str = "const", of: Optional[DTypeLike] = None) -> Value:
+        """A constant of an array or, with numpy, of numbers. `of`: the element type of numbers;
+        without it that of numpy. Error: InvalidArgumentError."""
+        declared = None if of is None else dtype(of)
+        if tensors.np is not None and declared is None and isinstance(value, (int, float, list, tuple)):
+            value = tensors.np.asarray(value)
+        operand = tensors.read(value, declared, f"graph {self.name!r}: constant {name!r}")
+        data = ctypes.string_at(operand.address, operand.bytes) if operand.bytes else b""
+        own = self._named(name)
+        self._nodes.append(constant_text(own, (operand.dtype.name, tuple(operand.shape)), data))
+        return Value(own, 0)
+
+    def op(self, type: str, *inputs: Source, name: Optional[str] = None,  # noqa: A002
+           outputs: Optional[int] = None, **named: Any) -> Any:
+        """An operator; inputs by position in the vendor's order or by name, attributes by name.
+
+        An array becomes a constant; None leaves an optional input or an attribute out; a dynamic
+        input takes a list. Of an operator that npumesh does not know (of a library of your own)
+        inputs have the names that they are given, by position "x0", "x1" ...
+        `outputs`: how many outputs of a dynamic port; of an unknown operator of all (default: 1).
+        Gives the output, or a tuple of several. Errors: InvalidArgumentError for an input, an
+        attribute or a number of inputs that the operator lacks.
+        """
+        known = _interface(type)
+        ports, attrs = (_unknown(inputs, named) if known is None
+                        else _sorted(known, inputs, named))
+        own = self._named(name or type)
+        sources, body = [], []
+        for port, source in ports:
+            value = source if isinstance(source, Value) else self.constant(source, f"{own}_{port}")
+            sources.append(str(value))
+            body.append(descriptor("input_desc", None, port))
+        body += [attribute(key, kind, value) for key, kind, value in attrs]
+        results = _results(known, outputs)
+        body += [descriptor("output_desc", None, port) for port in results]
+        self._nodes.append(node_text(own, type, sources, body))
+        values = tuple(Value(own, port) for port in range(len(results)))
+        return values[0] if len(values) == 1 else values
+
+    def output(self, *values: Value) -> "Graph":
+        """Outputs of the graph, after those before."""
+        for value in values:
+            if not isinstance(value, Value):
+                raise InvalidArgumentError(
+                    f"graph {self.name!r}: an output is {_what(value)}; expected one value, as op gives it")
+        self._outputs += values
+        return self
+
+    def text(self) -> bytes:
+        """The model, as World.load takes it. Error: InvalidArgumentError without an output."""
+        if not self._outputs:
+            raise InvalidArgumentError(f"graph {self.name!r}: has no output; call output(value)")
+        sink = node_text("NetOutput", "NetOutput", [str(value) for value in self._outputs],
+                         [descriptor("input_desc", None)] * len(self._outputs))
+        return model_text(self.name, [*self._nodes, sink])
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the model as an AIR file, whole or not at all. Errors: those of save_air."""
+        save_air(self.text(), os.fspath(path))
+
+    def _data(self, kind: str, name: str, shape: Sequence[int], of: DTypeLike) -> Value:
+        own = self._named(name)
+        index = attribute("index", "VT_INT", self._inputs)
+        told = descriptor("output_desc", (dtype(of).name, tuple(int(size) for size in shape)))
+        self._nodes.append(node_text(own, kind, [], [index, told]))
+        self._inputs += 1
+        return Value(own, 0)
+
+    def _named(self, name: str) -> str:
+        """The name, with a number where it is taken."""
+        while name in self._names:
+            self._names[name] += 1
+            name = f"{name}_{self._names[name] - 1}"
+        self._names[name] = 1
+        return name
+
+
+def _interface(type: str) -> Optional[Operator]:  # noqa: A002
+    try:
+        return operator(type)
+    except NotFoundError:
+        return None
+
+
+def _what(value: Any) -> str:
+    return "a tuple of values" if isinstance(value, tuple) else f"a {type(value).__name__}"
+
+
+Ports = List[Tuple[str, Source]]
+Attributes = List[Tuple[str, str, Any]]
+
+
+def _unknown(inputs: Sequence[Source], named: Dict[str, Any]) -> Tuple[Ports, Attributes]:
+    ports: Ports = [(f"x{at}", each) for at, each in enumerate(inputs)]
+    attrs: Attributes = []
+    for name, value in named.items():
+        if isinstance(value, Value) or hasattr(value, "__array__"):
+            ports.append((name, value))
+        elif value is not None:
+            attrs.append((name, "", value))
+    return ports, attrs
+
+
+def _sorted(known: Operator, inputs: Sequence[Source],
+            named: Dict[str, Any]) -> Tuple[Ports, Attributes]:
+    if len(inputs) > len(known.inputs):
+        raise InvalidArgumentError(
+            f"{known.type}: got {len(inputs)} inputs; expected at most {len(known.inputs)}: "
+            f"{_names(known.inputs)}")
+    given = {field.name: value for field, value in zip(known.inputs, inputs)}
+    kinds = {field.name: field.kind for field in known.attrs}
+    attrs: Attributes = []
+    for name, value in named.items():
+        if name in given:
+            raise InvalidArgumentError(f"{known.type}: input {name!r} is given twice")
+        if any(field.name == name for field in known.inputs):
+            given[name] = value
+        elif name not in kinds:
+            raise UnsupportedError(
+                f"{known.type}: there is no input or attribute {name!r}; inputs are "
+                f"{_names(known.inputs)}; attributes are {_names(known.attrs) or 'none'}")
+        elif value is not None:
+            attrs.append((name, kinds[name], value))
+    ports: Ports = []
+    for field in known.inputs:
+        value = given.get(field.name)
+        if field.kind == "dynamic":
+            ports += [(f"{field.name}{at}", each) for at, each in enumerate(value or ())]
+        elif value is not None:
+            ports.append((field.name, value))
+        elif field.kind == "required":
+            raise InvalidArgumentError(
+                f"{known.type}: input {field.name!r} is missing; inputs are {_names(known.inputs)}")
+    return ports, attrs
+
+
+def _names(fields: Sequence[Field]) -> str:
+    return ", ".join(field.name for field in fields)
+
+
+def _results(known: Optional[Operator], outputs: Optional[int]) -> List[str]:
+    if known is None:
+        return [f"y{at}" for at in range(1 if outputs is None else outputs)]
+    names: List[str] = []
+    for field in known.outputs:
+        if field.kind == "dynamic":
+            names += [f"{field.name}{at}" for at in range(outputs or 0)]
+        else:
+            names.append(field.name)
+    return names
