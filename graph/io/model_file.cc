@@ -1,6 +1,8 @@
 // Which of the forms a file has is decided by its content.
 #include "graph/io/model_file.h"
 
+#include <google/protobuf/arena.h>
+
 #include <algorithm>
 #include <set>
 
@@ -108,10 +110,11 @@ Result<Model> ParseTextModel(std::string_view text, const std::string& path) {
 Result<Model> ParseAnyForm(std::string_view bytes, const std::string& path) {
   if (bytes.empty()) return Error(Code::kCorrupt, "not a model: the file is empty");
   NPUMESH_RETURN_IF_ERROR(RefuseForeignFile(bytes));
-  pb::ModelDef model;
+  // A map that is half read when memory ends cannot be destroyed on the heap (libprotobuf 3.21).
+  google::protobuf::Arena arena;
+  auto& model = *google::protobuf::Arena::CreateMessage<pb::ModelDef>(&arena);
   const Status binary = ParseWire(bytes, &model);
   if (binary.ok() && model.graph_size() > 0) return DecodeModel(model, path);
-  model.Clear();
   if (IsText(bytes)) return ParseTextModel(bytes, path);
   return binary.ok() ? Error(Code::kCorrupt, "not a model: the ModelDef has no graph") : binary;
 }
