@@ -22,7 +22,7 @@ from .questions import Field, Operator, operator, save_air
 
 __all__ = ["Graph", "Value"]
 
-# ---- the text of ge.proto, one of the forms of models ----
+# ---- the text form of GE's models ----
 
 # The type of a tensor: the element type's name, and its dimensions.
 Type = Tuple[str, Tuple[int, ...]]

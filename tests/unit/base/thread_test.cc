@@ -49,7 +49,7 @@ TEST(Thread, OnThreadsThrowsWhatOneOfThemThrows) {
 // In a child, whose address space has room for few stacks: more threads than that are refused, and
 // none of them is called.
 TEST(Thread, WhatTheSystemRefusesIsAnError) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(NPUMESH_SANITIZED)
   GTEST_SKIP() << "a sanitizer needs more address space than the limit leaves";
 #endif
   const pid_t child = fork();
