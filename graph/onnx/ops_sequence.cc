@@ -147,6 +147,10 @@ void LowerSplitToSequence(Lowering& at) {
   std::vector<Value> items;
   int64_t begin = 0;
   for (const int64_t size : sizes) {
+    if (size < 0 || size > whole - begin) {
+      return at.Fail(Code::kCorrupt, "length {} of a part, expected at most {}, what is left of {}",
+                     size, whole - begin, whole);
+    }
     const Value item = at.Slice(x, axis, begin, begin + size);
     items.push_back(squeezes ? at.Squeeze(item, {axis}) : item);
     begin += size;

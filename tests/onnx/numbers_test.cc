@@ -383,6 +383,21 @@ TEST(OnnxNumbers, ScalesOfBlocks) {
   ExpectEverywhere(rough, Numbers(DataType::kUint8, {1}, {2}));
 }
 
+// Was: their sum overflowed.
+TEST(OnnxForms, PartsOfASequenceFitTheirTensor) {
+  const auto refused = [](const std::vector<int64_t>& lengths, const std::string& text) {
+    OneNode model("SplitToSequence", {Floats({3}, {1, 2, 3})}, 11);
+    model.node().add_input("lengths");
+    OnnxModelBuilder g;
+    g.proto().ParseFromString(model.Bytes());
+    g.Initialiser("lengths", Longs(lengths));
+    ExpectRefused(g.Bytes(), text);
+  };
+  refused({1, std::numeric_limits<int64_t>::max()},
+          "length 9223372036854775807 of a part, expected at most 2, what is left of 3");
+  refused({2, -1}, "length -1 of a part, expected at most 1");
+}
+
 TEST(OnnxForms, ScalesOfBlocksFitTheirTensor) {
   const auto refused = [](Tensor scale, int64_t block, int64_t dtype, const std::string& text) {
     OneNode model("QuantizeLinear", {Floats({3}, {1, 2, 3}), std::move(scale)}, 21);
