@@ -2,6 +2,7 @@
 // rows, on integers whose sums are exact.
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/toolbox/values/element_io.h"
@@ -139,21 +140,28 @@ OpCall Finalize(bool counts) {
                     {"output_bs", AttrValue::Int(4)}}};
 }
 
+// The rows of the experts' products, weighted and added where they came from, on half of the shared
+// input in rows 1 and 2.
+std::vector<double> RoutedRows(const std::function<double(int64_t row, int64_t column)>& product) {
+  const std::vector<int64_t> index = {3, 0, 3, 1, 2, 0, 1};
+  std::vector<double> rows(4 * kColumns);
+  for (int64_t i = 0; i < 2 * kColumns; ++i) {
+    rows[static_cast<size_t>(kColumns + i)] =
+        0.5 * Numbers(2 * kColumns, 5)[static_cast<size_t>(i)];
+  }
+  for (int64_t row = 0; row < kRows; ++row) {
+    for (int64_t c = 0; c < kColumns && ExpertOf(row) >= 0; ++c) {
+      rows[static_cast<size_t>(index[static_cast<size_t>(row)] * kColumns + c)] +=
+          product(row, c) * Scales(kRows, 0)[static_cast<size_t>(row)];
+    }
+  }
+  return rows;
+}
+
 TEST(GroupedMatmulFinalizeRouting, AddsWeightedRows) {
   for (const bool counts : {false, true}) {
     const Tensor y = RunOne(BuiltinOps(), Finalize(counts));
-    const std::vector<int64_t> index = {3, 0, 3, 1, 2, 0, 1};
-    std::vector<double> want(4 * kColumns);
-    for (int64_t i = 0; i < 2 * kColumns; ++i) {
-      want[static_cast<size_t>(kColumns + i)] =
-          0.5 * Numbers(2 * kColumns, 5)[static_cast<size_t>(i)];
-    }
-    for (int64_t row = 0; row < kRows; ++row) {
-      for (int64_t c = 0; c < kColumns && ExpertOf(row) >= 0; ++c) {
-        want[static_cast<size_t>(index[static_cast<size_t>(row)] * kColumns + c)] +=
-            Product(row, c) * Scales(kRows, 0)[static_cast<size_t>(row)];
-      }
-    }
+    const std::vector<double> want = RoutedRows(Product);
     EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kFloat, {4, kColumns}, want)));
   }
 }
@@ -277,21 +285,11 @@ double ProductOf(const Kind& kind, int64_t row, int64_t column) {
 }
 
 TEST(GroupedMatmulFinalizeRouting, ReadsEveryQuantisation) {
-  const std::vector<int64_t> index = {3, 0, 3, 1, 2, 0, 1};
   for (const Kind& kind : kKinds) {
     SCOPED_TRACE(kind.name);
     const OpCall call = FinalizeOf(kind);
-    std::vector<double> want(4 * kColumns);
-    for (int64_t i = 0; i < 2 * kColumns; ++i) {
-      want[static_cast<size_t>(kColumns + i)] =
-          0.5 * Numbers(2 * kColumns, 5)[static_cast<size_t>(i)];
-    }
-    for (int64_t row = 0; row < kRows; ++row) {
-      for (int64_t c = 0; c < kColumns && ExpertOf(row) >= 0; ++c) {
-        want[static_cast<size_t>(index[static_cast<size_t>(row)] * kColumns + c)] +=
-            ProductOf(kind, row, c) * Scales(kRows, 0)[static_cast<size_t>(row)];
-      }
-    }
+    const std::vector<double> want =
+        RoutedRows([&](int64_t row, int64_t c) { return ProductOf(kind, row, c); });
     EXPECT_EQ(ToDoubles(RunOne(BuiltinOps(), call)), want);
   }
 }
