@@ -4,7 +4,7 @@
 #   npumesh-tools    the command
 #   npumesh-dev      headers, archives, what find_package(npumesh) reads
 #   npumesh-doc      the pages
-#   python3-npumesh  import npumesh, npu_bridge, hccl, torch_npu
+#   python3-npumesh  import npumesh, acl, npu_bridge, hccl, torch_npu
 #
 # They lie in /opt/npumesh, because vendor-style programs expect their layout there as in a prefix.
 # Included after every install(): an install() belongs to one of the components.

@@ -1,0 +1,21 @@
+/* Matrix products: types alone, npumesh has no such functions (docs/acl.md). */
+#ifndef NPUMESH_ACL_OPS_ACL_CBLAS_H_
+#define NPUMESH_ACL_OPS_ACL_CBLAS_H_
+
+#include "acl/acl_mdl.h"
+#include "acl/acl_op.h"
+#include "acl/acl_rt.h"
+
+typedef enum aclTransType {
+  ACL_TRANS_N = 0,
+  ACL_TRANS_T = 1,
+  ACL_TRANS_NZ = 2,
+  ACL_TRANS_NZ_T = 3
+} aclTransType;
+
+typedef enum aclComputeType {
+  ACL_COMPUTE_HIGH_PRECISION = 0,
+  ACL_COMPUTE_LOW_PRECISION = 1
+} aclComputeType;
+
+#endif /* NPUMESH_ACL_OPS_ACL_CBLAS_H_ */

@@ -1,0 +1,456 @@
+"""pyACL (the package acl): small programs as clients write them, and what is refused."""
+
+import contextlib
+import glob
+import io
+import os
+import random
+import re
+import tempfile
+import threading
+import unittest
+
+from case import numpy as np
+from docs_test import blocks_in
+
+import acl
+from acl import _binding, _by_hand, _functions
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+
+HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = range(4)
+
+needs_numpy = unittest.skipIf(np is None, "numpy is not installed (python3-numpy)")
+
+
+def taken(answer):
+    """What a function returned before its code, which must be 0."""
+    *values, code = answer
+    assert code == 0, (answer, acl.get_recent_err_msg())
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def done(code):
+    assert code == 0, (code, acl.get_recent_err_msg())
+
+
+class Program(unittest.TestCase):
+    """A program between init and finalize, on device 0."""
+
+    def setUp(self):
+        done(acl.init())
+        done(acl.rt.set_device(0))
+
+    def tearDown(self):
+        done(acl.rt.reset_device(0))
+        done(acl.finalize())
+
+    def device_bytes(self, data):
+        address = taken(acl.rt.malloc(len(data), 0))
+        done(acl.rt.memcpy(address, len(data), acl.util.bytes_to_ptr(data), len(data),
+                           HOST_TO_DEVICE))
+        return address
+
+    def host_bytes(self, address, size):
+        host = taken(acl.rt.malloc_host(size))
+        done(acl.rt.memcpy(host, size, address, size, DEVICE_TO_HOST))
+        data = acl.util.ptr_to_bytes(host, size)
+        done(acl.rt.free_host(host))
+        return data
+
+    def test_device_information(self):
+        self.assertEqual(taken(acl.rt.get_device()), 0)
+        self.assertGreaterEqual(taken(acl.rt.get_device_count()), 1)
+        self.assertEqual(taken(acl.rt.get_run_mode()), acl.ACL_HOST)
+        self.assertTrue(acl.get_soc_name().startswith("Ascend"))
+        self.assertEqual(len(taken(acl.get_version())), 3)
+        free, total = taken(acl.rt.get_mem_info(acl.ACL_HBM_MEM))
+        self.assertLessEqual(free, total)
+        block = taken(acl.rt.malloc(total // 2, 0))
+        self.assertLess(taken(acl.rt.get_mem_info(acl.ACL_HBM_MEM))[0], free)
+        done(acl.rt.free(block))
+
+    def test_bytes_go_to_the_device_and_back(self):
+        data = bytes(range(256)) * 3
+        address = self.device_bytes(data)
+        self.assertEqual(self.host_bytes(address, len(data)), data)
+        done(acl.rt.free(address))
+
+    @needs_numpy
+    def test_array_goes_to_the_device_and_back(self):
+        sent = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+        size = sent.size * sent.itemsize
+        device = taken(acl.rt.malloc(size, acl.ACL_MEM_MALLOC_HUGE_FIRST))
+        done(acl.rt.memcpy(device, size, acl.util.numpy_to_ptr(sent), size, HOST_TO_DEVICE))
+        host = taken(acl.rt.malloc_host(size))
+        done(acl.rt.memcpy(host, size, device, size, DEVICE_TO_HOST))
+        got = acl.util.ptr_to_numpy(host, (2, 3, 4), np.dtype(np.float32).num)
+        self.assertTrue(np.array_equal(got, sent))
+        self.assertEqual(got.dtype, sent.dtype)
+        got[0, 0, 0] = 7  # no copy
+        self.assertEqual(acl.util.ptr_to_bytes(host, 4), np.float32(7).tobytes())
+        del got
+        done(acl.rt.free(device))
+        done(acl.rt.free_host(host))
+
+    @needs_numpy
+    def test_random_copies_equal_numpy(self):
+        at_random = random.Random(40)
+        kinds = "?bBhHiIqQefdFD"
+        for turn in range(100):
+            dtype = np.dtype(at_random.choice(kinds))
+            shape = tuple(at_random.randrange(5) for _ in range(at_random.randrange(4)))
+            size = max(int(np.prod(shape)) * dtype.itemsize, 1)
+            sent = np.frombuffer(at_random.randbytes(size), np.uint8).copy()
+            first, second = (taken(acl.rt.malloc(size, at_random.randrange(3))) for _ in "ab")
+            received = np.empty_like(sent)
+            done(acl.rt.memcpy(first, size, acl.util.numpy_to_ptr(sent), size, HOST_TO_DEVICE))
+            done(acl.rt.memcpy(second, size, first, size, DEVICE_TO_DEVICE))
+            done(acl.rt.memcpy(acl.util.numpy_to_ptr(received), size, second, size,
+                               DEVICE_TO_HOST))
+            view = acl.util.ptr_to_numpy(acl.util.numpy_to_ptr(received), shape, dtype.num)
+            expected = np.ndarray(shape, dtype, sent)
+            self.assertEqual(view.shape, shape, turn)
+            self.assertEqual(view.tobytes(), expected.tobytes(), (turn, dtype, shape))
+            done(acl.rt.free(first))
+            done(acl.rt.free(second))
+
+    @needs_numpy
+    def test_view_becomes_dense(self):
+        turned = np.arange(6, dtype=np.int32).reshape(2, 3).T
+        address, dense = acl.util.numpy_contiguous_to_ptr(turned)
+        self.assertEqual(acl.util.ptr_to_bytes(address, 24), np.array(turned).tobytes("C"))
+        self.assertEqual(acl.util.numpy_to_ptr(dense), address)
+        part = np.arange(6, dtype=np.int32)[2:]
+        self.assertEqual(acl.util.ptr_to_bytes(acl.util.numpy_to_ptr(part), 4), b"\2\0\0\0")
+
+    def test_memory_is_set(self):
+        address = taken(acl.rt.malloc(100, 2))
+        done(acl.rt.memset(address, 100, 0x5A, 100))
+        self.assertEqual(self.host_bytes(address, 100), b"\x5a" * 100)
+        stream = taken(acl.rt.create_stream())
+        done(acl.rt.memset_async(address, 100, 1, 50, stream))
+        done(acl.rt.synchronize_stream(stream))
+        self.assertEqual(self.host_bytes(address, 100), b"\1" * 50 + b"\x5a" * 50)
+        done(acl.rt.destroy_stream(stream))
+        done(acl.rt.free(address))
+
+    def test_copies_on_a_stream(self):
+        data = b"npumesh!" * 64
+        first = self.device_bytes(data)
+        second = taken(acl.rt.malloc(len(data), 0))
+        stream = taken(acl.rt.create_stream())
+        done(acl.rt.memcpy_async(second, len(data), first, len(data), DEVICE_TO_DEVICE, stream))
+        done(acl.rt.synchronize_stream(stream))
+        self.assertEqual(self.host_bytes(second, len(data)), data)
+        done(acl.rt.destroy_stream(stream))
+        for address in (first, second):
+            done(acl.rt.free(address))
+
+    def test_a_stream_waits_for_the_event_of_another(self):
+        size = 1 << 16
+        first, second, third = (taken(acl.rt.malloc(size, 0)) for _ in range(3))
+        early, late = (taken(acl.rt.create_stream()) for _ in range(2))
+        event = taken(acl.rt.create_event_with_flag(1))  # ACL_EVENT_SYNC: it may be reset
+        for value in range(20):
+            done(acl.rt.memset_async(first, size, value, size, early))
+            done(acl.rt.memcpy_async(second, size, first, size, DEVICE_TO_DEVICE, early))
+            done(acl.rt.record_event(event, early))
+            done(acl.rt.stream_wait_event(late, event))
+            done(acl.rt.memcpy_async(third, size, second, size, DEVICE_TO_DEVICE, late))
+            done(acl.rt.synchronize_stream(late))
+            self.assertEqual(self.host_bytes(third, size), bytes([value]) * size)
+            done(acl.rt.reset_event(event, early))
+        for stream in (early, late):
+            done(acl.rt.synchronize_stream(stream))
+            done(acl.rt.destroy_stream(stream))
+        done(acl.rt.destroy_event(event))
+        for address in (first, second, third):
+            done(acl.rt.free(address))
+
+    def test_events_tell_time(self):
+        stream = taken(acl.rt.create_stream())
+        start, end = (taken(acl.rt.create_event()) for _ in range(2))
+        done(acl.rt.record_event(start, stream))
+        done(acl.rt.record_event(end, stream))
+        done(acl.rt.synchronize_event(end))
+        self.assertGreaterEqual(taken(acl.rt.event_elapsed_time(start, end)), 0)
+        self.assertEqual(taken(acl.rt.query_event_status(end)), 1)
+        for event in (start, end):
+            done(acl.rt.destroy_event(event))
+        done(acl.rt.destroy_stream(stream))
+
+    def test_callbacks_run_in_the_subscribed_thread(self):
+        context = taken(acl.rt.get_context())
+        stream = taken(acl.rt.create_stream())
+        going, seen = [True], []
+
+        def report(arguments):
+            done(acl.rt.set_context(arguments[0]))
+            while going[0]:
+                acl.rt.process_report(100)
+
+        thread = taken(acl.util.start_thread(report, [context]))
+        done(acl.rt.subscribe_report(thread, stream))
+        for number in range(5):
+            done(acl.rt.launch_callback(
+                lambda what: seen.append((what, threading.get_ident())), ["call", number],
+                acl.ACL_CALLBACK_BLOCK, stream))
+        done(acl.rt.synchronize_stream(stream))
+        self.assertEqual(seen, [(["call", number], thread) for number in range(5)])
+        done(acl.rt.unsubscribe_report(thread, stream))
+        going[0] = False
+        done(acl.util.stop_thread(thread))
+        done(acl.rt.destroy_stream(stream))
+
+    def test_callback_without_a_thread_is_refused(self):
+        stream = taken(acl.rt.create_stream())
+        self.assertNotEqual(acl.rt.launch_callback(print, None, 0, stream), 0)
+        self.assertIn("aclrtSubscribeReport", acl.get_recent_err_msg())
+        self.assertFalse(_by_hand._waiting)
+        done(acl.rt.destroy_stream(stream))
+
+    def test_many_contexts(self):
+        first = taken(acl.rt.get_context())
+        made = [taken(acl.rt.create_context(0)) for _ in range(8)]
+        self.assertEqual(len({first, *made}), 9)
+        self.assertEqual(taken(acl.rt.get_context()), made[-1])
+        for context in made:
+            done(acl.rt.set_context(context))
+            self.assertEqual(taken(acl.rt.get_context()), context)
+        for context in made:
+            done(acl.rt.destroy_context(context))
+        done(acl.rt.set_context(first))
+
+    def test_threads_with_their_own_contexts(self):
+        results = {}
+
+        def work(number):
+            context = taken(acl.rt.create_context(0))
+            stream = taken(acl.rt.create_stream())
+            data = bytes([number]) * 4096
+            address = self.device_bytes(data)
+            copy = taken(acl.rt.malloc(4096, 0))
+            for _ in range(10):
+                done(acl.rt.memcpy_async(copy, 4096, address, 4096, DEVICE_TO_DEVICE, stream))
+            done(acl.rt.synchronize_stream(stream))
+            results[number] = self.host_bytes(copy, 4096) == data
+            for block in (address, copy):
+                done(acl.rt.free(block))
+            done(acl.rt.destroy_stream(stream))
+            done(acl.rt.destroy_context(context))
+
+        threads = [taken(acl.util.start_thread(work, number)) for number in range(1, 7)]
+        for thread in threads:
+            done(acl.util.stop_thread(thread))
+        self.assertEqual(results, {number: True for number in range(1, 7)})
+
+    def test_errors_are_codes_with_words(self):
+        self.assertNotEqual(acl.rt.set_device(4096), 0)
+        self.assertIn("4096", acl.get_recent_err_msg())
+        address = taken(acl.rt.malloc(64, 0))
+        done(acl.rt.free(address))
+        self.assertNotEqual(acl.rt.free(address), 0)
+        self.assertIn(f"{address:#x}", acl.get_recent_err_msg())
+        self.assertIsNone(acl.get_recent_err_msg())
+        pointer, code = acl.rt.malloc(0, 0)
+        self.assertEqual((pointer, code != 0), (0, True))
+        self.assertNotEqual(acl.rt.memcpy(0, 8, 0, 8, DEVICE_TO_DEVICE), 0)
+        self.assertNotEqual(acl.rt.destroy_stream(12345), 0)
+
+    def test_physical_memory_is_mapped(self):
+        prop = {"handleType": 0, "allocationType": 0, "memAttr": 1,
+                "location": {"id": 0, "type": 1}, "reserve": 0}
+        size = taken(acl.rt.mem_get_allocation_granularity(prop, 0))
+        self.assertGreater(size, 0)
+        handle = taken(acl.rt.malloc_physical(size, prop, 0))
+        address = taken(acl.rt.reserve_mem_address(size, 0, 0, 0))
+        done(acl.rt.map_mem(address, size, 0, handle, 0))
+        done(acl.rt.memset(address, size, 3, size))
+        self.assertEqual(self.host_bytes(address, 16), b"\3" * 16)
+        done(acl.rt.unmap_mem(address))
+        done(acl.rt.release_mem_address(address))
+        done(acl.rt.free_physical(handle))
+
+    def test_profile(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done(acl.prof.init(folder))
+            config = acl.prof.create_config([0], 0, 0, 0x1)
+            self.assertNotEqual(config, 0)
+            done(acl.prof.start(config))
+            address = taken(acl.rt.malloc(64, 0))
+            done(acl.rt.free(address))
+            done(acl.prof.stop(config))
+            done(acl.prof.destroy_config(config))
+            done(acl.prof.finalize())
+            self.assertTrue(os.listdir(folder))
+
+
+class WithoutDevice(unittest.TestCase):
+    """What needs no device."""
+
+    def test_init_and_finalize_count(self):
+        for _ in range(2):
+            done(acl.init())
+            self.assertEqual(acl.init(), acl.ACL_ERROR_REPEAT_INITIALIZE)
+            done(acl.finalize())
+            self.assertEqual(acl.finalize(), acl.ACL_ERROR_REPEAT_FINALIZE)
+        self.assertNotEqual(acl.init("/no/such/file.json"), 0)
+        done(acl.init(None))
+        self.assertEqual(acl.finalize_reference(), (0, 0))
+
+    @needs_numpy
+    def test_every_half_equals_numpy(self):
+        halves = np.arange(1 << 16, dtype=np.uint16)
+        for half, value in zip(halves.tolist(), halves.view(np.float16).astype(np.float32)):
+            got = acl.float16_to_float(half)
+            self.assertTrue(got == value or (got != got and value != value), half)
+            if value == value:
+                self.assertEqual(acl.float_to_float16(float(value)), half)
+
+    def test_sizes_of_types(self):
+        sizes = {acl.ACL_FLOAT: 4, acl.ACL_FLOAT16: 2, acl.ACL_INT8: 1, acl.ACL_INT64: 8,
+                 acl.ACL_BOOL: 1, acl.ACL_DOUBLE: 8, acl.ACL_BF16: 2, acl.ACL_DT_UNDEFINED: 0}
+        self.assertEqual({kind: acl.data_type_size(kind) for kind in sizes}, sizes)
+
+    def test_wrong_arguments(self):
+        for call, error, words in (
+            (lambda: acl.rt.malloc(1), TypeError, r"malloc\(size, policy\): expected 2 .* seen 1"),
+            (lambda: acl.rt.malloc("8", 0), TypeError, "malloc: size: expected an int, seen '8'"),
+            (lambda: acl.rt.malloc(-1, 0), OverflowError, "size: expected 0 to .* seen -1"),
+            (lambda: acl.rt.set_device(1 << 31), OverflowError, "device_id: expected"),
+            (lambda: acl.rt.free(1.5), TypeError, "dev_ptr: expected an int, seen 1.5"),
+            (lambda: acl.float_to_float16("x"), TypeError, "expected a float, seen 'x'"),
+            (lambda: acl.init(3), TypeError, "config_path: expected a str, seen 3"),
+            (lambda: acl.init("a\0b"), ValueError, "without NUL"),
+            (lambda: acl.rt.malloc_physical(8, 3, 0), TypeError, "prop: expected a dict, seen 3"),
+            (lambda: acl.rt.malloc_physical(8, {}, 0), KeyError, "the key handleType is missing"),
+            (lambda: acl.op.set_attr_list_int(0, "n", 3), TypeError, "values: expected a list"),
+            (lambda: acl.op.set_attr_list_int(0, "n", ["a"]), TypeError, r"values\[0\]: expected"),
+            (lambda: acl.set_tensor_shape_range(0, [[1]]), ValueError, "expected two ints"),
+            (lambda: acl.rt.launch_callback(3, 0, 0, 0), TypeError, "expected a function"),
+            (lambda: acl.rt.set_stream_attribute(0, 0, {}), KeyError, "the key failureMode"),
+            (lambda: acl.rt.malloc_with_cfg(8, 0, {"numAttrs": 2, "attrs": []}), KeyError,
+             "numAttrs is 2, but attrs has 0"),
+            (lambda: acl.util.bytes_to_ptr("x"), ValueError, "expected bytes, seen str"),
+            (lambda: acl.util.numpy_to_ptr([1]), ValueError, "expected a numpy array"),
+            (lambda: acl.util.ptr_to_bytes(0, 4), ValueError, "ptr is 0"),
+            (lambda: acl.util.start_thread(3, None), TypeError, "expected a function, seen 3"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(error, words):
+                call()
+
+    @needs_numpy
+    def test_wrong_numpy_types(self):
+        for number in (17, 9999, "f"):  # 17: objects
+            with self.assertRaisesRegex(ValueError, "numpy's number of a type"):
+                acl.util.ptr_to_numpy(64, (1,), number)
+        with self.assertRaisesRegex(ValueError, "ptr is 0"):
+            acl.util.ptr_to_numpy(0, (1,), 11)
+
+    def test_names_that_do_not_exist(self):
+        for module, name in ((acl, "sleep"), (acl.rt, "mallok"), (acl.mdl, "load"),
+                             (acl.op, "run"), (acl.prof, "begin")):
+            with self.assertRaisesRegex(AttributeError, f"{module.__name__} has no {name}; docs"):
+                getattr(module, name)
+        from acl import mdl
+        import acl.rt as rt
+        self.assertIs(mdl, acl.mdl)
+        self.assertIs(rt, acl.rt)
+
+    def test_media_is_refused_by_name(self):
+        for module in (acl.media, acl.himpi, acl.fv, acl.blas):
+            with self.assertRaisesRegex(NotImplementedError, f"{module.__name__}.create: npumesh"):
+                module.create(1, 2)
+            self.assertFalse(hasattr(module, "__wrapped__"))
+
+    def test_function_that_the_library_lacks(self):
+        rows = """
+give = aclNotThere(device:i32, &first:ptr, &name:text[8], &dims:IODims, &list:[i64 device])
+make = aclNotThere(data:ptr) -> ptr
+word = aclNotThere() -> str
+drop = aclNotThere(data:ptr) -> none
+"""
+        made = _binding.bind("rt", rows)
+        self.assertEqual(made["give"](3), (0, "", {}, [], acl.ACL_ERROR_API_NOT_SUPPORT))
+        self.assertIn("acl.rt.give: npumesh has no aclNotThere (docs/acl.md)",
+                      acl.get_recent_err_msg())
+        self.assertEqual(made["make"](1), 0)
+        self.assertIsNone(made["word"]())
+        self.assertIsNone(made["drop"](1))
+        self.assertIn("acl.rt.drop", acl.get_recent_err_msg())
+
+    def test_thread_that_raises(self):
+        def fail(number):
+            raise LookupError(f"of {number}")
+
+        thread = taken(acl.util.start_thread(fail, 7))
+        with self.assertRaisesRegex(RuntimeError, "ended by LookupError: of 7"):
+            acl.util.stop_thread(thread)
+        self.assertNotEqual(acl.util.stop_thread(thread), 0)
+        seen = []
+        done(acl.util.stop_thread(taken(acl.util.start_thread(lambda: seen.append(1), None))))
+        self.assertEqual(seen, [1])
+
+
+def prototypes():
+    """The parameters of each function in the headers of the C interface, as text."""
+    found = {}
+    for path in glob.glob(os.path.join(SOURCE, "**", "include", "acl", "*.h"), recursive=True):
+        with open(path, encoding="utf-8") as file:
+            text = re.sub(r"/\*.*?\*/|//[^\n]*|#[^\n]*", "", file.read(), flags=re.S)
+        for name, parameters in re.findall(r"\b(acl\w+)\s*\(([^;{}()]*)\)\s*;", text):
+            found[name] = " ".join(parameters.split())
+    return found
+
+
+class Table(unittest.TestCase):
+    """The rows of _functions.py against the headers."""
+
+    WIDTHS = {"int8_t": "i8", "uint8_t": "u8", "int16_t": "i16", "uint16_t": "u16",
+              "int32_t": "i32", "int": "i32", "uint32_t": "u32", "int64_t": "i64",
+              "uint64_t": "u64", "size_t": "size", "float": "f32"}
+
+    def test_rows_are_as_the_headers_say(self):
+        known = prototypes()
+        compared = 0
+        for module, text in _functions.FUNCTIONS.items():
+            for row in _binding.rows_of(module, text):
+                if row.c_name not in known:
+                    continue
+                parameters = known[row.c_name]
+                expected = [] if parameters in ("", "void") else parameters.split(",")
+                words = []
+                for each in row.parameters:
+                    words += ["i32", "list", "list"] if each.words == "[[i64]]" else [each.words]
+                self.assertEqual(len(words), len(expected), (row.name, parameters))
+                for word, of_header in zip(words, expected):
+                    kind = of_header.replace("const", "").split()[0]
+                    if "*" not in of_header and kind in self.WIDTHS:
+                        self.assertEqual(word, self.WIDTHS[kind], (row.name, of_header))
+                compared += 1
+        self.assertGreater(compared, 60)
+
+    def test_no_function_is_said_twice(self):
+        for module, functions in _by_hand.BY_HAND.items():
+            names = [row.name for row in _binding.rows_of(module, _functions.FUNCTIONS[module])]
+            self.assertEqual(len(names), len(set(names)))
+            short = {name.rpartition(".")[2] for name in names}
+            self.assertFalse(short & set(functions), module)
+
+
+class Page(unittest.TestCase):
+    def test_programs_of_the_page_print_what_it_says(self):
+        with open(os.path.join(SOURCE, "docs", "acl.md"), encoding="utf-8") as file:
+            blocks = blocks_in(file.read())
+        self.assertTrue(blocks)
+        for line, code, printed in blocks:
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                exec(compile(code, f"docs/acl.md:{line}", "exec"), {})
+            self.assertEqual(said.getvalue(), printed or "", f"docs/acl.md:{line}")
+
+
+if __name__ == "__main__":
+    unittest.main()
