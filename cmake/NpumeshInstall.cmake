@@ -20,7 +20,7 @@ install(TARGETS ${npumesh_targets} EXPORT npumeshTargets
 
 # Everything that `cmake --install` copies.
 add_custom_target(npumesh_installed)
-add_dependencies(npumesh_installed ${npumesh_targets} acl_rt msprofiler hccl npumesh_shared npumesh_torchair)
+add_dependencies(npumesh_installed ${npumesh_targets} acl_rt msprofiler hccl npumesh_shared npumesh_torchair npu-smi)
 
 # It names the folder that is installed into, known only then.
 install(CODE "
@@ -30,6 +30,10 @@ install(CODE "
   configure_file(${PROJECT_SOURCE_DIR}/cmake/set_env.sh.in
                  \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/set_env.sh @ONLY)"
   COMPONENT runtime)
+
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/setenv.bash DESTINATION ${CMAKE_INSTALL_BINDIR}
+        COMPONENT runtime)
+install(TARGETS npu-smi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 
 # Headers keep their folders: the includes of an installed project read like ours.
 install(DIRECTORY runtime collectives graph

@@ -102,6 +102,12 @@ if(NOT SANITIZE)
   if(NOT output MATCHES "${SCRATCH}/prefix/.*libnpumesh.so")
     message(FATAL_ERROR "python3 -m npumesh found another library:\n${output}")
   endif()
+  run("pyACL and npu-smi after setenv.bash" bash -euc
+      ". ${SCRATCH}/prefix/bin/setenv.bash && unset LD_LIBRARY_PATH && npu-smi info -l \
+&& ${PYTHON} -c 'import acl; print(acl.get_soc_name(), acl._library.libraries()[0]._name)'")
+  if(NOT output MATCHES "Total Count +: 1\n.*Ascend910B1 ${SCRATCH}/prefix/lib64/libascendcl.so")
+    message(FATAL_ERROR "bin/setenv.bash does not lead to this installation:\n${output}")
+  endif()
   run("the version that pip sees" bash -c
       ". ${SCRATCH}/prefix/set_env.sh && ${PYTHON} -c 'import importlib.metadata as of, npumesh
 assert of.version(\"npumesh\") == npumesh.__version__, of.version(\"npumesh\")'")

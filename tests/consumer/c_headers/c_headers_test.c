@@ -1,8 +1,10 @@
-/* Every header of the vendor's interface, compiled as C99, and the little of it that is inline. */
+/* Numbers and inline functions of the vendor's interface as C99; CMakeLists.txt adds a file for each
+ * header, which has to be complete alone. */
 #include <stdio.h>
 #include <string.h>
 
 #include "acl/acl.h"
+#include "acl/acl_op_compiler.h"
 #include "acl/acl_prof.h"
 #include "hccl/hccl.h"
 #include "hccl/hccl_comm.h"
@@ -34,6 +36,13 @@ int main(void) {
   EXPECT(config.hcclCommName[0] == '\0');
   HcclCommConfigInit(NULL);
   EXPECT(strlen(HcclGetErrorString(HCCL_E_PARA)) > 0);
+  EXPECT(ACL_STRING == 13 && ACL_COMPLEX64 == 16 && ACL_COMPLEX128 == 17 && ACL_INT4 == 29);
+  EXPECT(ACL_UINT1 == 30 && ACL_COMPLEX32 == 33 && ACL_FLOAT4_E1M2 == 41);
+  EXPECT(aclDataTypeSize(ACL_COMPLEX64) == 8 && aclDataTypeSize(ACL_COMPLEX128) == 16);
+  EXPECT(aclDataTypeSize(ACL_COMPLEX32) == 4 && aclDataTypeSize(ACL_STRING) == 0);
+  EXPECT(ACL_FORMAT_UNDEFINED == -1 && ACL_FORMAT_ND == 2 && ACL_FORMAT_FRACTAL_NZ == 29);
+  EXPECT(ACL_FRACTAL_Z_3D == 33 && ACL_FORMAT_NCL == 47 && ACL_FORMAT_FRACTAL_NZ_C0_8 == 54);
+  EXPECT(ACL_OP_DEBUG_OPTION == 16 && ACL_COMPILE_UNREGISTERED == 1);
   EXPECT(HcclGetCommConfigCapability() == HCCL_COMM_CONFIG_RESERVED);
   return failures == 0 ? 0 : 1;
 }
