@@ -44,6 +44,7 @@ def _module(name: str, members: Dict[str, Any]) -> types.ModuleType:
 
 def _refused_module(name: str, why: str) -> types.ModuleType:
     made = types.ModuleType(f"acl.{name}", f"acl.{name}: {why}.")
+    made.__dict__.update(BY_HAND.get(name, {}))
 
     def refused(attribute: str) -> Callable[..., Any]:
         if attribute.startswith("__"):

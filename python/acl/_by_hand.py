@@ -20,7 +20,9 @@ from ._structs import (
     StreamAttribute,
 )
 
-BY_HAND: Dict[str, Dict[str, Callable[..., Any]]] = {"": {}, "rt": {}, "mdl": {}, "prof": {}}
+BY_HAND: Dict[str, Dict[str, Callable[..., Any]]] = {
+    "": {}, "rt": {}, "mdl": {}, "prof": {}, "media": {},
+}
 
 _Function = Callable[..., Any]
 
@@ -384,3 +386,23 @@ def get_op_type_v2(info: int, length: int, index: int) -> Tuple[Optional[str], i
 def get_op_name_v2(info: int, length: int, index: int) -> Tuple[Optional[str], int]:
     """The name of a subscribed record, and the code."""
     return _op_words("Name", info, length, index)
+
+
+# --- memory of the media processor: programs that never start it take their buffers there ---
+
+_HUGE_FIRST = 0
+
+
+@_of("media")
+def dvpp_malloc(size: int) -> Tuple[int, int]:
+    """Device memory, as acl.rt.malloc gives it."""
+    name = "acl.media.dvpp_malloc"
+    return _malloc(name, "aclrtMalloc", _number("size", size, f"{name}: size"),
+                   ctypes.c_int32(_HUGE_FIRST))
+
+
+@_of("media")
+def dvpp_free(address: int) -> int:
+    """Of dvpp_malloc."""
+    name = "acl.media.dvpp_free"
+    return _call(name, "aclrtFree", _number("ptr", address, f"{name}: address"))

@@ -104,7 +104,8 @@ if(NOT SANITIZE)
   endif()
   run("pyACL and npu-smi after setenv.bash" bash -euc
       ". ${SCRATCH}/prefix/bin/setenv.bash && unset LD_LIBRARY_PATH && npu-smi info -l \
-&& ${PYTHON} -c 'import acl; print(acl.get_soc_name(), acl._library.libraries()[0]._name)'")
+&& ${PYTHON} -c 'import acl
+print(acl.get_soc_name(), acl._library.libraries()[0]._name)'")
   if(NOT output MATCHES "Total Count +: 1\n.*Ascend910B1 ${SCRATCH}/prefix/lib64/libascendcl.so")
     message(FATAL_ERROR "bin/setenv.bash does not lead to this installation:\n${output}")
   endif()
