@@ -3,6 +3,7 @@
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
+#include "runtime/acl/soc.h"
 
 using npumesh::AclContext;
 using npumesh::AclProcess;
@@ -11,23 +12,11 @@ using npumesh::Fail;
 
 namespace {
 
-// The SoC that npumesh simulates; its name makes clients take their ordinary paths.
-constexpr const char* kSocName = "Ascend910B1";
-
-// ACL_SUCCESS for an id that names a device of the node, also of another process.
-aclError CheckNodeDevice(const char* function, int32_t device_id) {
-  const npumesh::Result<int> count = AclProcess::Get().DeviceCount();
-  NPUMESH_ACL_TRY(npumesh::Report(function, count.status()));
-  if (device_id >= 0 && device_id < *count) return ACL_SUCCESS;
-  return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function, "device is {}, expected 0 to {}", device_id,
-              *count - 1);
-}
-
 aclError SameId(const char* function, int32_t from, int32_t* to) {
   if (to == nullptr) {
     return Fail(ACL_ERROR_INVALID_PARAM, function, "the pointer for the result is null");
   }
-  NPUMESH_ACL_TRY(CheckNodeDevice(function, from));
+  NPUMESH_ACL_TRY(AclProcess::Get().CheckNodeDevice(function, from));
   *to = from;
   return ACL_SUCCESS;
 }
@@ -35,19 +24,31 @@ aclError SameId(const char* function, int32_t from, int32_t* to) {
 }  // namespace
 
 aclError aclrtSetDevice(int32_t deviceId) try {
-  return AclProcess::Get().SetDevice(__func__, deviceId);
+  const auto& callbacks = AclProcess::Get().device_callbacks;
+  callbacks.Tell(deviceId, ACL_RT_DEVICE_STATE_SET_PRE);
+  NPUMESH_ACL_TRY(AclProcess::Get().SetDevice(__func__, deviceId));
+  callbacks.Tell(deviceId, ACL_RT_DEVICE_STATE_SET_POST);
+  return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtResetDevice(int32_t deviceId) try {
-  return AclProcess::Get().ResetDevice(__func__, deviceId);
+  const auto& callbacks = AclProcess::Get().device_callbacks;
+  callbacks.Tell(deviceId, ACL_RT_DEVICE_STATE_RESET_PRE);
+  NPUMESH_ACL_TRY(AclProcess::Get().ResetDevice(__func__, deviceId));
+  callbacks.Tell(deviceId, ACL_RT_DEVICE_STATE_RESET_POST);
+  return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtResetDeviceForce(int32_t deviceId) try {
-  return AclProcess::Get().ResetDeviceForce(__func__, deviceId);
+  const auto& callbacks = AclProcess::Get().device_callbacks;
+  callbacks.Tell(deviceId, ACL_RT_DEVICE_STATE_RESET_PRE);
+  NPUMESH_ACL_TRY(AclProcess::Get().ResetDeviceForce(__func__, deviceId));
+  callbacks.Tell(deviceId, ACL_RT_DEVICE_STATE_RESET_POST);
+  return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -81,7 +82,7 @@ aclError aclrtGetRunMode(aclrtRunMode* runMode) try {
 }
 
 const char* aclrtGetSocName() {
-  return kSocName;
+  return npumesh::kSocName;
 }
 
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) try {
@@ -143,7 +144,7 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) try {
 
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) try {
   NPUMESH_ACL_EXPECT(deviceStatus != nullptr, "deviceStatus is null");
-  NPUMESH_ACL_TRY(CheckNodeDevice(__func__, deviceId));
+  NPUMESH_ACL_TRY(AclProcess::Get().CheckNodeDevice(__func__, deviceId));
   *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
   return ACL_SUCCESS;
 } catch (...) {
@@ -153,8 +154,8 @@ aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatu
 aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId,
                                   int32_t peerDeviceId) try {
   NPUMESH_ACL_EXPECT(canAccessPeer != nullptr, "canAccessPeer is null");
-  NPUMESH_ACL_TRY(CheckNodeDevice(__func__, deviceId));
-  NPUMESH_ACL_TRY(CheckNodeDevice(__func__, peerDeviceId));
+  NPUMESH_ACL_TRY(AclProcess::Get().CheckNodeDevice(__func__, deviceId));
+  NPUMESH_ACL_TRY(AclProcess::Get().CheckNodeDevice(__func__, peerDeviceId));
   NPUMESH_ACL_EXPECT(deviceId != peerDeviceId, "device {} is no peer of itself", deviceId);
   *canAccessPeer = 1;
   return ACL_SUCCESS;
@@ -166,7 +167,7 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) try {
   NPUMESH_ACL_EXPECT(flags == 0, "flags is {}, expected 0", flags);
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
-  return CheckNodeDevice(__func__, peerDeviceId);
+  return AclProcess::Get().CheckNodeDevice(__func__, peerDeviceId);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -174,7 +175,7 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) try {
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) try {
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
-  return CheckNodeDevice(__func__, peerDeviceId);
+  return AclProcess::Get().CheckNodeDevice(__func__, peerDeviceId);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -224,6 +225,24 @@ aclError aclrtGetCurrentContext(aclrtContext* context) try {
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &current));
   *context = current.get();
   return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t* const logicDevId) try {
+  return SameId(__func__, phyDevId, logicDevId);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t* const userDevId) try {
+  return SameId(__func__, phyDevId, userDevId);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t* const phyDevId) try {
+  return SameId(__func__, userDevId, phyDevId);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }

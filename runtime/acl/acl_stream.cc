@@ -27,12 +27,14 @@ aclError NeedOwnStream(const char* function, aclrtStream handle,
   return Fail(ACL_ERROR_INVALID_PARAM, function, "the default stream belongs to its context");
 }
 
-aclError CreateStream(const char* function, aclrtStream* stream) {
+aclError CreateStream(const char* function, aclrtStream* stream,
+                      const npumesh::AclStreamOptions& options = {}) {
   const ApiSpan span(function);
   if (stream == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "stream is null");
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
-  *stream = AclProcess::Get().MakeStream(context, false).get();
+  *stream = AclProcess::Get().MakeStream(context, false, options).get();
+  AclProcess::Get().stream_callbacks.Tell(*stream, ACL_RT_STREAM_STATE_CREATE_POST);
   return ACL_SUCCESS;
 }
 
@@ -40,6 +42,7 @@ aclError DestroyStream(const char* function, aclrtStream handle, bool force) {
   const ApiSpan span(function);
   std::shared_ptr<AclStream> stream;
   NPUMESH_ACL_TRY(NeedOwnStream(function, handle, &stream));
+  AclProcess::Get().stream_callbacks.Tell(handle, ACL_RT_STREAM_STATE_DESTROY_PRE);
   AclProcess::Get().EndStream(stream, force);
   return ACL_SUCCESS;
 }
@@ -52,8 +55,9 @@ aclError aclrtCreateStream(aclrtStream* stream) try {
   return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) try {
-  return CreateStream(__func__, stream);
+aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) try {
+  NPUMESH_ACL_TRY(npumesh::CheckStreamOptions(__func__, {priority, flag}));
+  return CreateStream(__func__, stream, {priority, flag});
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -120,6 +124,7 @@ aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) try {
     return Fail(ACL_ERROR_RT_PARAM_INVALID, __func__, "stream {} has a failure mode already",
                 found->id);
   }
+  found->failure_mode = mode;
   found->stream.StopOnFailure(mode == ACL_STOP_ON_FAILURE);
   return ACL_SUCCESS;
 } catch (...) {

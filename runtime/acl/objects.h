@@ -10,15 +10,28 @@
 #include <vector>
 
 #include "acl/acl_rt.h"
+#include "runtime/acl/core_limits.h"
 #include "runtime/acl/device_context.h"
 
 namespace npumesh {
 
 struct AclContext;
 
+// What a client asks of a stream when it makes it.
+struct AclStreamOptions {
+  uint32_t priority = 0;
+  uint32_t flags = 0;  // a union of ACL_STREAM_*
+};
+
 struct AclStream {
-  AclStream(int32_t id, bool is_default, std::weak_ptr<AclContext> context, AclDevice* device)
-      : id(id), is_default(is_default), context(std::move(context)), device(device) {
+  AclStream(int32_t id, bool is_default, std::weak_ptr<AclContext> context, AclDevice* device,
+            const AclStreamOptions& options)
+      : id(id),
+        is_default(is_default),
+        context(std::move(context)),
+        device(device),
+        flags(options.flags),
+        priority(options.priority) {
     stream.StopOnFailure(false);
   }
 
@@ -27,6 +40,14 @@ struct AclStream {
   const std::weak_ptr<AclContext> context;
   AclDevice* const device;  // that of the context
   std::atomic<bool> failure_mode_set{false};
+  std::atomic<uint64_t> failure_mode{ACL_CONTINUE_ON_FAILURE};
+  // Kept for those who ask.
+  const uint32_t flags;
+  std::atomic<uint32_t> priority;
+  std::atomic<uint32_t> custom_tag{0};
+  std::atomic<uint32_t> cache_op_info{0};
+  std::atomic<uint32_t> overflow_switch{0};
+  CoreLimits core_limits;
   Stream stream;
 };
 

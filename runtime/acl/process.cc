@@ -119,6 +119,7 @@ Result<Machine*> AclProcess::NeedMachine() {
   }
   machine_ = *std::move(machine);
   uses_.resize(static_cast<size_t>(machine_->local_count()));
+  while (core_limits_.size() < uses_.size()) core_limits_.emplace_back();
   std::vector<DeviceMemory*> memories;
   for (int i = 0; i < machine_->local_count(); ++i) {
     memories.push_back(&machine_->local_device(i).memory);
@@ -194,17 +195,72 @@ aclError AclProcess::CheckDevice(std::string_view function, int32_t device_id) {
   return FindDevice(function, device_id, &index);
 }
 
-aclError AclProcess::SetDevice(std::string_view function, int32_t device_id) {
+aclError AclProcess::CheckNodeDevice(std::string_view function, int32_t device_id) {
+  const Result<int> count = DeviceCount();
+  NPUMESH_ACL_TRY(Report(function, count.status()));
+  if (device_id >= 0 && device_id < *count) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function, "device is {}, expected 0 to {}", device_id,
+              *count - 1);
+}
+
+aclError AclProcess::UsageOf(std::string_view function, int32_t device_id, DeviceUsage* usage) {
   const std::lock_guard lock(mutex_);
   int index = 0;
   NPUMESH_ACL_TRY(FindDevice(function, device_id, &index));
-  DeviceUse& use = uses_[static_cast<size_t>(index)];
-  if (use.implicit == nullptr) use.implicit = MakeContext(index, device_id, true);
-  ++use.references;
-  OfThisThread() = {use.implicit, device_id};
-  const World& world = machine_->local_device(index).world;
-  SetLogRank(world.size() > 1 ? world.rank() : -1);
+  const DeviceMemory& hbm = machine_->local_device(index).memory;
+  *usage = {false, hbm.used_bytes(), hbm.peak_bytes(), hbm.total_bytes()};
+  for (const auto& stream : StreamsOf(index)) usage->busy |= !stream->stream.Idle();
   return ACL_SUCCESS;
+}
+
+aclError AclProcess::FindCoreLimits(std::string_view function, int32_t device_id,
+                                    CoreLimits** limits) {
+  const std::lock_guard lock(mutex_);
+  int index = 0;
+  NPUMESH_ACL_TRY(FindDevice(function, device_id, &index));
+  *limits = &core_limits_[static_cast<size_t>(index)];
+  return ACL_SUCCESS;
+}
+
+CoreLimits& AclProcess::core_limits_of(int index) {
+  const std::lock_guard lock(mutex_);
+  return core_limits_[static_cast<size_t>(index)];
+}
+
+bool AclProcess::HasImplicitContext(int32_t device_id) {
+  const std::lock_guard lock(mutex_);
+  const int index = machine_ == nullptr ? -1 : machine_->IndexOf(device_id);
+  return index >= 0 && uses_[static_cast<size_t>(index)].implicit != nullptr;
+}
+
+aclError AclProcess::SetDevice(std::string_view function, int32_t device_id) {
+  std::shared_ptr<AclContext> made;
+  {
+    const std::lock_guard lock(mutex_);
+    int index = 0;
+    NPUMESH_ACL_TRY(FindDevice(function, device_id, &index));
+    DeviceUse& use = uses_[static_cast<size_t>(index)];
+    if (use.implicit == nullptr) made = use.implicit = MakeContext(index, device_id, true);
+    ++use.references;
+    OfThisThread() = {use.implicit, device_id};
+    const World& world = machine_->local_device(index).world;
+    SetLogRank(world.size() > 1 ? world.rank() : -1);
+  }
+  if (made != nullptr) TellStreams(made->Streams(), ACL_RT_STREAM_STATE_CREATE_POST);
+  return ACL_SUCCESS;
+}
+
+std::vector<std::shared_ptr<AclStream>> AclProcess::StreamsOf(int index) const {
+  std::vector<std::shared_ptr<AclStream>> all;
+  for (const auto& context : uses_[static_cast<size_t>(index)].contexts) {
+    for (auto& stream : context->Streams()) all.push_back(std::move(stream));
+  }
+  return all;
+}
+
+void AclProcess::TellStreams(const std::vector<std::shared_ptr<AclStream>>& streams,
+                             aclrtStreamState state) {
+  for (const auto& stream : streams) stream_callbacks.Tell(stream.get(), state);
 }
 
 int AclProcess::IndexOf(int32_t device_id) const {
@@ -213,24 +269,40 @@ int AclProcess::IndexOf(int32_t device_id) const {
 }
 
 aclError AclProcess::ResetDevice(std::string_view function, int32_t device_id) {
-  const std::lock_guard lock(mutex_);
-  const int index = IndexOf(device_id);
-  if (index >= 0 && machine_ == nullptr) return ACL_SUCCESS;
-  if (index < 0 || uses_[static_cast<size_t>(index)].references == 0) {
-    return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function,
-                "device {} is not in use; aclrtSetDevice takes a reference to it", device_id);
+  int index = 0;
+  std::vector<std::shared_ptr<AclStream>> ending;
+  {
+    const std::lock_guard lock(mutex_);
+    index = IndexOf(device_id);
+    if (index >= 0 && machine_ == nullptr) return ACL_SUCCESS;
+    if (index < 0 || uses_[static_cast<size_t>(index)].references == 0) {
+      return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function,
+                  "device {} is not in use; aclrtSetDevice takes a reference to it", device_id);
+    }
+    if (--uses_[static_cast<size_t>(index)].references > 0) return ACL_SUCCESS;
+    ending = StreamsOf(index);
   }
-  if (--uses_[static_cast<size_t>(index)].references == 0) EndDevice(index);
+  TellStreams(ending, ACL_RT_STREAM_STATE_DESTROY_PRE);
+  const std::lock_guard lock(mutex_);
+  const bool used_again = machine_ == nullptr || uses_[static_cast<size_t>(index)].references > 0;
+  if (!used_again) EndDevice(index);
   return ACL_SUCCESS;
 }
 
 aclError AclProcess::ResetDeviceForce(std::string_view function, int32_t device_id) {
-  const std::lock_guard lock(mutex_);
-  const int index = IndexOf(device_id);
-  if (index < 0) {
-    return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function,
-                "device {} is not one of this process, or was never set", device_id);
+  int index = 0;
+  std::vector<std::shared_ptr<AclStream>> ending;
+  {
+    const std::lock_guard lock(mutex_);
+    index = IndexOf(device_id);
+    if (index < 0) {
+      return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function,
+                  "device {} is not one of this process, or was never set", device_id);
+    }
+    if (machine_ != nullptr) ending = StreamsOf(index);
   }
+  TellStreams(ending, ACL_RT_STREAM_STATE_DESTROY_PRE);
+  const std::lock_guard lock(mutex_);
   if (machine_ != nullptr) EndDevice(index);
   return ACL_SUCCESS;
 }
@@ -241,21 +313,25 @@ void AclProcess::EndDevice(int index) {
   DeviceMemory& hbm = machine_->local_device(index).memory;
   addresses.Forget(hbm);
   memory.FreeAllOf(hbm);
+  core_limits_[static_cast<size_t>(index)].Reset();
 }
 
 aclError AclProcess::CreateContext(std::string_view function, int32_t device_id,
                                    aclrtContext* context) {
-  const std::lock_guard lock(mutex_);
-  int index = 0;
-  NPUMESH_ACL_TRY(FindDevice(function, device_id, &index));
-  const auto made = MakeContext(index, device_id, false);
-  OfThisThread() = {made, device_id};
-  *context = made.get();
+  std::shared_ptr<AclContext> made;
+  {
+    const std::lock_guard lock(mutex_);
+    int index = 0;
+    NPUMESH_ACL_TRY(FindDevice(function, device_id, &index));
+    made = MakeContext(index, device_id, false);
+    OfThisThread() = {made, device_id};
+    *context = made.get();
+  }
+  TellStreams(made->Streams(), ACL_RT_STREAM_STATE_CREATE_POST);
   return ACL_SUCCESS;
 }
 
 aclError AclProcess::DestroyContext(std::string_view function, aclrtContext handle) {
-  const std::lock_guard lock(mutex_);
   const auto context = contexts_.Find(handle);
   if (context == nullptr) {
     return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "{} is not a context", fmt::ptr(handle));
@@ -264,6 +340,9 @@ aclError AclProcess::DestroyContext(std::string_view function, aclrtContext hand
     return Fail(ACL_ERROR_INVALID_PARAM, function,
                 "the implicit context of device {} ends with aclrtResetDevice", context->device_id);
   }
+  TellStreams(context->Streams(), ACL_RT_STREAM_STATE_DESTROY_PRE);
+  const std::lock_guard lock(mutex_);
+  if (contexts_.Find(handle) != context) return ACL_SUCCESS;  // another thread has ended it
   std::erase(uses_[static_cast<size_t>(context->index)].contexts, context);
   EndContext(context);
   return ACL_SUCCESS;
@@ -314,9 +393,10 @@ int32_t AclProcess::CurrentDeviceId() {
 }
 
 std::shared_ptr<AclStream> AclProcess::MakeStream(const std::shared_ptr<AclContext>& context,
-                                                  bool is_default) {
+                                                  bool is_default,
+                                                  const AclStreamOptions& options) {
   auto stream = std::make_shared<AclStream>(next_stream_id_.fetch_add(1), is_default, context,
-                                            context->device);
+                                            context->device, options);
   streams.Add(stream);
   const std::lock_guard lock(context->mutex);
   context->streams.push_back(stream);

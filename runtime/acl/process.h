@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,14 +21,27 @@
 
 #include "runtime/acl/address_space.h"
 #include "runtime/acl/captures.h"
+#include "runtime/acl/core_limits.h"
 #include "runtime/acl/device_profiles.h"
 #include "runtime/acl/handle_table.h"
 #include "runtime/acl/machine.h"
 #include "runtime/acl/memory_book.h"
 #include "runtime/acl/objects.h"
 #include "runtime/acl/report_queues.h"
+#include "runtime/acl/state_callbacks.h"
 
 namespace npumesh {
+
+// How busy a device is.
+struct DeviceUsage {
+  bool busy = false;  // a stream of it has work
+  uint64_t used_bytes = 0;
+  uint64_t peak_bytes = 0;
+  uint64_t total_bytes = 0;
+};
+
+// The rules of priority and flags: ACL_ERROR_INVALID_PARAM.
+aclError CheckStreamOptions(std::string_view function, const AclStreamOptions& options);
 
 class AclProcess {
  public:
@@ -46,6 +60,15 @@ class AclProcess {
   // Errors: ACL_ERROR_RT_INVALID_DEVICEID, ACL_ERROR_RT_NO_DEVICE. Collective like Machine::Start
   // when it is the first call of the process that needs a device.
   aclError CheckDevice(std::string_view function, int32_t device_id);
+  // ACL_SUCCESS for an id that names a device of the node, also of another process.
+  aclError CheckNodeDevice(std::string_view function, int32_t device_id);
+  // Of a device of this process. Errors of CheckDevice.
+  aclError UsageOf(std::string_view function, int32_t device_id, DeviceUsage* usage);
+  aclError FindCoreLimits(std::string_view function, int32_t device_id, CoreLimits** limits);
+  // REQUIRES: the index of a device in the machine.
+  CoreLimits& core_limits_of(int index);
+  // Whether a thread has made the device current and it was not reset since.
+  bool HasImplicitContext(int32_t device_id);
   aclError SetDevice(std::string_view function, int32_t device_id);
   aclError ResetDevice(std::string_view function, int32_t device_id);
   // Whatever the number of references.
@@ -68,8 +91,8 @@ class AclProcess {
   // The id that this thread has set; REQUIRES: a current context.
   static int32_t CurrentDeviceId();
 
-  std::shared_ptr<AclStream> MakeStream(const std::shared_ptr<AclContext>& context,
-                                        bool is_default);
+  std::shared_ptr<AclStream> MakeStream(const std::shared_ptr<AclContext>& context, bool is_default,
+                                        const AclStreamOptions& options = {});
   // Finishes the stream, or drops what is queued.
   void EndStream(const std::shared_ptr<AclStream>& stream, bool force);
   // Null: the default stream. Errors: ACL_ERROR_RT_INVALID_HANDLE, ACL_ERROR_RT_CONTEXT_NULL.
@@ -85,6 +108,9 @@ class AclProcess {
 
   HandleTable<AclStream> streams;
   HandleTable<AclEvent> events;
+  HandleTable<aclrtStreamConfigHandle> stream_configs;
+  StateCallbacks<aclrtStreamStateCallback> stream_callbacks;
+  StateCallbacks<aclrtDeviceStateCallback> device_callbacks;
   MemoryBook memory;
   AddressSpace addresses{memory};
   ReportQueues reports;
@@ -104,6 +130,10 @@ class AclProcess {
   aclError CheckProfiledDevice(std::string_view function, int32_t device_id);
   // Of the machine, or of the one that aclFinalize has ended; -1: none.
   int IndexOf(int32_t device_id) const;
+  // All streams of a device.
+  std::vector<std::shared_ptr<AclStream>> StreamsOf(int index) const;
+  // Calls the client, so not under the mutex.
+  void TellStreams(const std::vector<std::shared_ptr<AclStream>>& streams, aclrtStreamState state);
   void EndDevice(int index);
   std::shared_ptr<AclContext> MakeContext(int index, int32_t device_id, bool implicit);
   void EndContext(const std::shared_ptr<AclContext>& context);
@@ -116,6 +146,7 @@ class AclProcess {
   std::optional<DeviceIds> ended_ids_;   // of the machine that aclFinalize has ended
   std::optional<Status> start_failure_;  // not tried again before aclFinalize
   std::vector<DeviceUse> uses_;          // by index in the machine
+  std::deque<CoreLimits> core_limits_;   // the same; grows alone
   std::vector<std::function<void()>> ends_;
   DeviceProfiles profiles_;
   HandleTable<AclContext> contexts_;

@@ -6,174 +6,11 @@
 
 #include "acl_base.h"
 #include "acl_rt_allocator.h"
+#include "acl_rt_types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- Flags ------------------------------------------------------------------------------- */
-
-#define ACL_EVENT_SYNC 0x00000001U
-#define ACL_EVENT_CAPTURE_STREAM_PROGRESS 0x00000002U
-#define ACL_EVENT_TIME_LINE 0x00000008U
-#define ACL_EVENT_DEVICE_USE_ONLY 0x00000010U
-#define ACL_EVENT_EXTERNAL 0x00000020U
-#define ACL_EVENT_IPC 0x00000040U
-
-#define ACL_STREAM_FAST_LAUNCH 0x00000001U
-#define ACL_STREAM_FAST_SYNC 0x00000002U
-#define ACL_STREAM_PERSISTENT 0x00000004U
-#define ACL_STREAM_HUGE 0x00000008U
-#define ACL_STREAM_CPU_SCHEDULE 0x00000010U
-#define ACL_STREAM_DEVICE_USE_ONLY 0x00000020U
-
-#define ACL_CONTINUE_ON_FAILURE 0x00000000U
-#define ACL_STOP_ON_FAILURE 0x00000001U
-
-/* ---- Types ------------------------------------------------------------------------------- */
-
-typedef enum aclrtMemcpyKind {
-  ACL_MEMCPY_HOST_TO_HOST = 0,
-  ACL_MEMCPY_HOST_TO_DEVICE = 1,
-  ACL_MEMCPY_DEVICE_TO_HOST = 2,
-  ACL_MEMCPY_DEVICE_TO_DEVICE = 3,
-  ACL_MEMCPY_DEFAULT = 4,
-  ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE = 5,
-  ACL_MEMCPY_INNER_DEVICE_TO_DEVICE = 6,
-  ACL_MEMCPY_INTER_DEVICE_TO_DEVICE = 7
-} aclrtMemcpyKind;
-
-typedef enum aclrtMemMallocPolicy {
-  ACL_MEM_MALLOC_HUGE_FIRST = 0,
-  ACL_MEM_MALLOC_HUGE_ONLY = 1,
-  ACL_MEM_MALLOC_NORMAL_ONLY = 2,
-  ACL_MEM_MALLOC_HUGE_FIRST_P2P = 3,
-  ACL_MEM_MALLOC_HUGE_ONLY_P2P = 4,
-  ACL_MEM_MALLOC_NORMAL_ONLY_P2P = 5,
-  ACL_MEM_MALLOC_HUGE1G_ONLY = 6,
-  ACL_MEM_MALLOC_HUGE1G_ONLY_P2P = 7,
-  ACL_MEM_TYPE_LOW_BAND_WIDTH = 0x0100,
-  ACL_MEM_TYPE_HIGH_BAND_WIDTH = 0x1000,
-  ACL_MEM_ACCESS_USER_SPACE_READONLY = 0x100000
-} aclrtMemMallocPolicy;
-
-typedef enum aclrtMemAttr {
-  ACL_DDR_MEM = 0,
-  ACL_HBM_MEM = 1,
-  ACL_DDR_MEM_HUGE = 2,
-  ACL_DDR_MEM_NORMAL = 3,
-  ACL_HBM_MEM_HUGE = 4,
-  ACL_HBM_MEM_NORMAL = 5,
-  ACL_DDR_MEM_P2P_HUGE = 6,
-  ACL_DDR_MEM_P2P_NORMAL = 7,
-  ACL_HBM_MEM_P2P_HUGE = 8,
-  ACL_HBM_MEM_P2P_NORMAL = 9,
-  ACL_HBM_MEM_HUGE1G = 10,
-  ACL_HBM_MEM_P2P_HUGE1G = 11,
-  ACL_MEM_NORMAL = 12,
-  ACL_MEM_HUGE = 13,
-  ACL_MEM_HUGE1G = 14,
-  ACL_MEM_P2P_NORMAL = 15,
-  ACL_MEM_P2P_HUGE = 16,
-  ACL_MEM_P2P_HUGE1G = 17
-} aclrtMemAttr;
-
-typedef enum aclrtFloatOverflowMode {
-  ACL_RT_OVERFLOW_MODE_SATURATION = 0,
-  ACL_RT_OVERFLOW_MODE_INFNAN = 1,
-  ACL_RT_OVERFLOW_MODE_UNDEF = 2
-} aclrtFloatOverflowMode;
-
-typedef enum aclrtMemHandleType {
-  ACL_MEM_HANDLE_TYPE_NONE = 0,
-  ACL_MEM_HANDLE_TYPE_POSIX = 2
-} aclrtMemHandleType;
-
-typedef enum aclrtMemAllocationType { ACL_MEM_ALLOCATION_TYPE_PINNED = 0 } aclrtMemAllocationType;
-
-typedef enum aclrtMemLocationType {
-  ACL_MEM_LOCATION_TYPE_HOST = 0,
-  ACL_MEM_LOCATION_TYPE_DEVICE = 1,
-  ACL_MEM_LOCATION_TYPE_UNREGISTERED = 2,
-  ACL_MEM_LOCATION_TYPE_MANAGED = 3,
-  ACL_MEM_LOCATION_TYPE_HOST_NUMA = 4
-} aclrtMemLocationType;
-
-typedef enum aclrtMemGranularityOptions {
-  ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
-  ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1,
-  ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF = 0xFFFF
-} aclrtMemGranularityOptions;
-
-typedef struct aclrtMemLocation {
-  uint32_t id;
-  aclrtMemLocationType type;
-} aclrtMemLocation;
-
-typedef struct aclrtPhysicalMemProp {
-  aclrtMemHandleType handleType;
-  aclrtMemAllocationType allocationType;
-  aclrtMemAttr memAttr;
-  aclrtMemLocation location;
-  uint64_t reserve;
-} aclrtPhysicalMemProp;
-
-typedef enum aclrtEventStatus {
-  ACL_EVENT_STATUS_COMPLETE = 0,
-  ACL_EVENT_STATUS_NOT_READY = 1,
-  ACL_EVENT_STATUS_RESERVED = 2
-} aclrtEventStatus;
-
-/* The other way round than aclrtEventStatus. */
-typedef enum aclrtEventRecordedStatus {
-  ACL_EVENT_RECORDED_STATUS_NOT_READY = 0,
-  ACL_EVENT_RECORDED_STATUS_COMPLETE = 1
-} aclrtEventRecordedStatus;
-
-typedef enum aclrtEventWaitStatus {
-  ACL_EVENT_WAIT_STATUS_COMPLETE = 0,
-  ACL_EVENT_WAIT_STATUS_NOT_READY = 1,
-  ACL_EVENT_WAIT_STATUS_RESERVED = 0xFFFF
-} aclrtEventWaitStatus;
-
-typedef enum aclrtStreamStatus {
-  ACL_STREAM_STATUS_COMPLETE = 0,
-  ACL_STREAM_STATUS_NOT_READY = 1,
-  ACL_STREAM_STATUS_RESERVED = 0xFFFF
-} aclrtStreamStatus;
-
-typedef enum aclrtRunMode { ACL_DEVICE = 0, ACL_HOST = 1 } aclrtRunMode;
-
-typedef enum aclrtDeviceStatus {
-  ACL_RT_DEVICE_STATUS_NORMAL = 0,
-  ACL_RT_DEVICE_STATUS_ABNORMAL = 1,
-  ACL_RT_DEVICE_STATUS_END = 0xFFFF
-} aclrtDeviceStatus;
-
-typedef enum aclrtCallbackBlockType {
-  ACL_CALLBACK_NO_BLOCK = 0,
-  ACL_CALLBACK_BLOCK = 1
-} aclrtCallbackBlockType;
-
-typedef enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
-
-typedef enum {
-  ACL_MODEL_RI_CAPTURE_MODE_GLOBAL = 0,
-  ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL = 1,
-  ACL_MODEL_RI_CAPTURE_MODE_RELAXED = 2
-} aclmdlRICaptureMode;
-
-typedef enum {
-  ACL_MODEL_RI_CAPTURE_STATUS_NONE = 0,
-  ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE = 1,
-  ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED = 2
-} aclmdlRICaptureStatus;
-
-/* Tasks that a stream has taken down, to be run as one. */
-typedef void* aclmdlRI;
-
-typedef void (*aclrtCallback)(void* userData);
-typedef void (*aclrtHostFunc)(void* args);
 
 /* ---- Devices ----------------------------------------------------------------------------- */
 
@@ -428,6 +265,115 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
 
 /* What runs or is queued is finished all the same. */
 aclError aclmdlRIDestroy(aclmdlRI modelRI);
+
+/* ---- Limits of cores -------------------------------------------------------------------- */
+
+/* How many cores of a kind work may take: of a stream before those of the device before what the
+ * SoC has. npumesh keeps the numbers and returns them; its work takes the cores of the host.
+ * `value`: 1 to what the SoC has. */
+aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value);
+aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t* value);
+aclError aclrtResetDeviceResLimit(int32_t deviceId);
+aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value);
+aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t* value);
+aclError aclrtResetStreamResLimit(aclrtStream stream);
+
+/* Which stream's limits aclrtGetResInCurrentThread answers with in the calling thread. */
+aclError aclrtUseStreamResInCurrentThread(aclrtStream stream);
+aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
+aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value);
+
+/* ---- What devices and packages are ------------------------------------------------------ */
+
+/* Of the simulated SoC. What only hardware has: ACL_ERROR_RT_FEATURE_NOT_SUPPORT. The size of
+ * the memory needs a current device. */
+aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value);
+aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType,
+                                  int32_t* value);
+
+/* Cores: 100 while a stream of the device has work, else 0; memory in per cent.
+ * utilizationExtend: null. Only of a device of this process. */
+aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo* utilizationInfo);
+
+/* One entry, "npumesh": device memory in use now and at most so far. */
+aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* memUsageInfo, size_t inputNum,
+                              size_t* outputNum);
+
+/* A smaller number goes first. The range is checked; all streams are served alike. */
+aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority, int32_t* greatestPriority);
+
+/* 1 for names of the simulated family (Ascend910B), else 0. */
+aclError aclrtCheckArchCompatibility(const char* socVersion, int32_t* canCompatible);
+
+/* The number of this process, for lists of processes that may import something. */
+aclError aclrtDeviceGetBareTgid(int32_t* pid);
+
+aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid);
+aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char* pciBusId, int32_t len);
+aclError aclrtDeviceGetByPCIBusId(const char* pciBusId, int32_t* deviceId);
+
+/* All devices of a node are HCCS neighbours that reach each other. */
+aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t* value);
+aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t* status);
+
+/* Whether aclrtSetDevice has made the device's implicit context; `flags` may be null. */
+aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active);
+
+aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t* const logicDevId);
+aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t* const userDevId);
+aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t* const phyDevId);
+
+/* The release whose interface this is, for the packages cann, runtime, compiler, hccl, toolkit,
+ * opp, opp_kernel and driver; ACL_ERROR_INVALID_FILE for others. `versionStr`: room for
+ * ACL_PKG_VERSION_MAX_SIZE. */
+aclError aclsysGetVersionStr(char* pkgName, char* versionStr);
+aclError aclsysGetVersionNum(char* pkgName, int32_t* versionNum);
+aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* version);
+
+/* ---- Options of streams ----------------------------------------------------------------- */
+
+/* Null without memory. Destroyed or foreign handles: ACL_ERROR_INVALID_PARAM. `valueSize` is
+ * that of the attribute: 8 bytes, 4 for the priority. */
+aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void);
+aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* handle);
+aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
+                                 const void* attrValue, size_t valueSize);
+aclError aclrtCreateStreamV2(aclrtStream* stream, const aclrtStreamConfigHandle* handle);
+
+aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags);
+aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority);
+
+/* Attributes of failure and overflow are those of the functions with these names; the others are
+ * kept and returned. */
+aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
+                                 aclrtStreamAttrValue* value);
+aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
+                                 aclrtStreamAttrValue* value);
+
+/* How many streams of the SoC's 2048 the current context leaves; npumesh itself has no limit. */
+aclError aclrtGetStreamAvailableNum(uint32_t* streamCount);
+
+/* Each function has a name; a null function takes the name away. Called by the thread that makes
+ * or ends the stream or sets or resets the device, default streams included; they may call this
+ * interface. */
+aclError aclrtRegStreamStateCallback(const char* regName, aclrtStreamStateCallback callback,
+                                     void* args);
+aclError aclrtRegDeviceStateCallback(const char* regName, aclrtDeviceStateCallback callback,
+                                     void* args);
+
+/* ---- Overflow --------------------------------------------------------------------------- */
+
+/* Kept with the stream and returned: 0 or 1. */
+aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
+aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag);
+
+/* npumesh computes as INFNAN does: what overflows is an infinity in the result, and the status,
+ * which a task of the stream writes, is zero. 64 bytes of device memory, else
+ * ACL_ERROR_INVALID_PARAM. */
+aclError aclrtGetOverflowStatus(void* outputAddr, size_t outputSize, aclrtStream stream);
+aclError aclrtResetOverflowStatus(aclrtStream stream);
+aclError aclrtGetFloatOverflowStatus(void* outputAddr, uint64_t outputSize, aclrtStream stream);
+aclError aclrtResetFloatOverflowStatus(aclrtStream stream);
 
 /* ---- Errors ------------------------------------------------------------------------------ */
 
