@@ -5,6 +5,7 @@
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
+#include "runtime/acl/without_effect.h"
 
 using npumesh::AclContext;
 using npumesh::AclEvent;
@@ -167,7 +168,23 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout) try {
   return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSetOpExecuteTimeOut(uint32_t) try { return ACL_SUCCESS; } catch (...) {
+aclError aclrtSetOpExecuteTimeOut(uint32_t) try {
+  return npumesh::AcceptWithoutEffect(__func__);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t) try {
+  return npumesh::AcceptWithoutEffect(__func__);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actualTimeout) try {
+  NPUMESH_ACL_EXPECT(actualTimeout != nullptr, "actualTimeout is null");
+  *actualTimeout = timeout;
+  return npumesh::AcceptWithoutEffect(__func__);
+} catch (...) {
   return npumesh::FailThrown(__func__);
 }
 

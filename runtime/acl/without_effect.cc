@@ -9,38 +9,23 @@
 namespace npumesh {
 namespace {
 
-constexpr std::string_view kOneMemory = "a simulated device has no caches beside its memory";
-constexpr std::string_view kNoKernels = "npumesh has no device code: graphs and operators run";
-constexpr std::string_view kNoTimes = "time limits of kernels are those of hardware";
-constexpr std::string_view kOneScheduler = "a simulated device has one scheduler";
-constexpr std::string_view kNoSnapshots = "the state of a process cannot be stored";
+constexpr FunctionNote kWithoutEffect[] = {
+    {"aclrtCmoAsync", "a simulated device has no caches beside its memory"},
+    {"aclrtMemFlush", "a simulated device has no caches beside its memory"},
+    {"aclrtMemInvalidate", "a simulated device has no caches beside its memory"},
+    {"aclrtMemManagedAdvise", "host and devices read one memory"},
+    {"aclrtSetOpExecuteTimeOut",
+     "no kernel of hardware can hang; HCCL_EXEC_TIMEOUT bounds collectives"},
+    {"aclrtSetOpExecuteTimeOutV2",
+     "no kernel of hardware can hang; HCCL_EXEC_TIMEOUT bounds collectives"},
+    {"aclrtSetOpExecuteTimeOutWithMs",
+     "no kernel of hardware can hang; HCCL_EXEC_TIMEOUT bounds collectives"},
+    {"aclrtSetTsDevice", "a simulated device has one scheduler"},
+};
 
-constexpr auto kWithoutEffect = std::to_array<FunctionNote>({
-    {"aclrtCmoAsync", kOneMemory},
-    {"aclrtMemFlush", kOneMemory},
-    {"aclrtMemInvalidate", kOneMemory},
-    {"aclrtSetOpExecuteTimeOut", kNoTimes},
-    {"aclrtSetOpExecuteTimeOutV2", kNoTimes},
-    {"aclrtSetOpExecuteTimeOutWithMs", kNoTimes},
-    {"aclrtSetTsDevice", kOneScheduler},
-});
-
-constexpr auto kRefused = std::to_array<FunctionNote>({
-    {"aclrtBinaryGetDevAddress", kNoKernels},
-    {"aclrtBinaryGetFunction", kNoKernels},
-    {"aclrtBinaryLoad", kNoKernels},
-    {"aclrtBinaryLoadFromData", kNoKernels},
-    {"aclrtBinaryLoadFromFile", kNoKernels},
-    {"aclrtBinaryUnLoad", kNoKernels},
-    {"aclrtLaunchKernel", kNoKernels},
-    {"aclrtLaunchKernelV2", kNoKernels},
-    {"aclrtLaunchKernelWithConfig", kNoKernels},
-    {"aclrtLaunchKernelWithHostArgs", kNoKernels},
-    {"aclrtSnapShotProcessBackup", kNoSnapshots},
-    {"aclrtSnapShotProcessLock", kNoSnapshots},
-    {"aclrtSnapShotProcessRestore", kNoSnapshots},
-    {"aclrtSnapShotProcessUnlock", kNoSnapshots},
-});
+constexpr FunctionNote kRefused[] = {
+    {"aclrtGetFunctionName", "npumesh has no device code"},
+};
 
 std::string_view ReasonOf(std::span<const FunctionNote> notes, std::string_view function) {
   const auto note = std::find_if(notes.begin(), notes.end(),

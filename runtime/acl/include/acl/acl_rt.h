@@ -119,6 +119,8 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 
 /* Accepted; HCCL_EXEC_TIMEOUT bounds collectives, nothing else here takes long. */
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
+aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout);
+aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actualTimeout);
 
 /* ---- Events: points in a stream ---------------------------------------------------------- */
 
