@@ -13,7 +13,6 @@ constexpr FunctionNote kWithoutEffect[] = {
     {"aclrtCmoAsync", "a simulated device has no caches beside its memory"},
     {"aclrtMemFlush", "a simulated device has no caches beside its memory"},
     {"aclrtMemInvalidate", "a simulated device has no caches beside its memory"},
-    {"aclrtMemManagedAdvise", "host and devices read one memory"},
     {"aclrtSetOpExecuteTimeOut",
      "no kernel of hardware can hang; HCCL_EXEC_TIMEOUT bounds collectives"},
     {"aclrtSetOpExecuteTimeOutV2",
@@ -21,10 +20,6 @@ constexpr FunctionNote kWithoutEffect[] = {
     {"aclrtSetOpExecuteTimeOutWithMs",
      "no kernel of hardware can hang; HCCL_EXEC_TIMEOUT bounds collectives"},
     {"aclrtSetTsDevice", "a simulated device has one scheduler"},
-};
-
-constexpr FunctionNote kRefused[] = {
-    {"aclrtGetFunctionName", "npumesh has no device code"},
 };
 
 std::string_view ReasonOf(std::span<const FunctionNote> notes, std::string_view function) {
@@ -40,7 +35,7 @@ std::span<const FunctionNote> FunctionsWithoutEffect() {
 }
 
 std::span<const FunctionNote> RefusedFunctions() {
-  return kRefused;
+  return {};
 }
 
 aclError AcceptWithoutEffect(std::string_view function) {
@@ -49,7 +44,8 @@ aclError AcceptWithoutEffect(std::string_view function) {
 }
 
 aclError Refuse(std::string_view function) {
-  return FailWith(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, function, ReasonOf(kRefused, function));
+  return FailWith(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, function,
+                  ReasonOf(RefusedFunctions(), function));
 }
 
 }  // namespace npumesh

@@ -272,5 +272,22 @@ TEST_F(InformationTest, NothingOverflows) {
   EXPECT_EQ(aclrtSetStreamOverflowSwitch(stream, 2), ACL_ERROR_INVALID_PARAM);
 }
 
+TEST_F(InformationTest, WhatHasNoEffectIsChecked) {
+  void* const block = Allocate(1024);
+  uint64_t actual = 0;
+  EXPECT_EQ(aclrtCmoAsync(block, 1024, ACL_RT_CMO_TYPE_PREFETCH, nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtCmoAsync(&actual, 8, ACL_RT_CMO_TYPE_PREFETCH, nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtMemFlush(block, 1024), ACL_SUCCESS);
+  EXPECT_EQ(aclrtMemFlush(block, size_t{1} << 40), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtMemInvalidate(block, 1024), ACL_SUCCESS);
+  EXPECT_EQ(aclrtMemInvalidate(nullptr, 1024), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtSetTsDevice(ACL_TS_ID_AIVECTOR), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetTsDevice(ACL_TS_ID_RESERVED), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtSetOpExecuteTimeOutWithMs(5), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetOpExecuteTimeOutV2(7, &actual), ACL_SUCCESS);
+  EXPECT_EQ(actual, 7u);
+  EXPECT_EQ(aclrtSetOpExecuteTimeOutV2(7, nullptr), ACL_ERROR_INVALID_PARAM);
+}
+
 }  // namespace
 }  // namespace npumesh

@@ -377,6 +377,15 @@ aclError aclrtResetOverflowStatus(aclrtStream stream);
 aclError aclrtGetFloatOverflowStatus(void* outputAddr, uint64_t outputSize, aclrtStream stream);
 aclError aclrtResetFloatOverflowStatus(aclrtStream stream);
 
+/* ---- Without effect --------------------------------------------------------------------- */
+
+/* Device memory is checked; a simulated device has neither caches beside its memory nor several
+ * schedulers. Said once by the log. */
+aclError aclrtCmoAsync(void* src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
+aclError aclrtMemFlush(void* devPtr, size_t size);
+aclError aclrtMemInvalidate(void* devPtr, size_t size);
+aclError aclrtSetTsDevice(aclrtTsId tsId);
+
 /* ---- Errors ------------------------------------------------------------------------------ */
 
 /* The code of the calling thread's last failed call; Get clears it, Peek does not. */
