@@ -1,6 +1,7 @@
 """pyACL (the package acl): small programs as clients write them, and what is refused."""
 
 import contextlib
+import ctypes
 import glob
 import io
 import os
@@ -14,7 +15,7 @@ from case import numpy as np
 from docs_test import blocks_in
 
 import acl
-from acl import _binding, _by_hand, _functions
+from acl import _binding, _by_hand, _functions, _library
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
@@ -447,6 +448,112 @@ class Table(unittest.TestCase):
             self.assertEqual(len(names), len(set(names)))
             short = {name.rpartition(".")[2] for name in names}
             self.assertFalse(short & set(functions), module)
+
+
+PROBES = """
+numbers = aclprobeNumbers(a:i8, &a_out:i8, b:u8, &b_out:u8, c:i16, &c_out:i16, d:u16, &d_out:u16,
+    e:i32, &e_out:i32, f:u32, &f_out:u32, g:i64, &g_out:i64, h:u64, &h_out:u64, i:size, &i_out:size,
+    j:f32, &j_out:f32, k:ptr, &k_out:ptr)
+result = aclprobeResult(value:i64) -> i64
+nothing = aclprobeNothing(place:ptr=) -> none
+text = aclprobeText(text:str?) -> str
+bytes = aclprobeBytes(text:str, len(text):size, &copy:text[room], room:size)
+turn = aclprobeTurn(given:IODims, &turned:IODims)
+counted = aclprobeCounted(count:size, &range:IODimsRange, &batch:Batch, &images:HW)
+property = aclprobeProperty(given:PhysicalMemProp, &sum:u64)
+list = aclprobeList(len(values):i32, values:[i64], &copy:[i64 room], room:size)
+lists = aclprobeLists(values:[[i64]], &sum:i64)
+pairs = aclprobePairs(len(pairs):size, pairs:[2 i64], &sum:i64)
+texts = aclprobeTexts(len(texts):i32, texts:[str], &length:size)
+"""
+
+
+@unittest.skipUnless(os.path.exists(os.environ.get("NPUMESH_ACL_PROBE", "")), "no library acl_probe")
+class Kinds(unittest.TestCase):
+    """Arguments and returns against C functions that hand them back (acl_probe.c)."""
+
+    ROUNDS = 500
+
+    def setUp(self):
+        self.at_random = random.Random(4)
+        probe = ctypes.CDLL(os.environ["NPUMESH_ACL_PROBE"])
+        self.made = _binding.bind("rt", PROBES)
+        for name in re.findall(r"= (aclprobe\w+)", PROBES):
+            _library._symbols[name] = probe[name]
+            self.addCleanup(_library._symbols.pop, name)
+
+    def number(self, bits, signed):
+        least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+        return self.at_random.choice((least, most, 0, 1, self.at_random.randint(least, most)))
+
+    def test_numbers(self):
+        for _ in range(self.ROUNDS):
+            given = [self.number(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)]
+            given += [self.number(64, False), self.at_random.randrange(1 << 20) / 64,
+                      self.number(64, False)]
+            self.assertEqual(self.made["numbers"](*given), (*given, given[4]))
+        for place, bad in ((0, 128), (1, -1), (3, 1 << 16), (7, 1 << 64), (10, -1)):
+            wrong = [0] * 11
+            wrong[place] = bad
+            with self.assertRaisesRegex(OverflowError, f"seen {bad}"):
+                self.made["numbers"](*wrong)
+
+    def test_results(self):
+        self.assertEqual(self.made["result"](-(1 << 62)), -(1 << 62))
+        place = ctypes.c_int(0)
+        self.assertIsNone(self.made["nothing"](ctypes.addressof(place)))
+        self.assertEqual(place.value, 7)
+        self.assertEqual(self.made["text"]("昇腾"), "昇腾")
+        self.assertIsNone(self.made["text"]())
+        self.assertIsNone(self.made["text"](None))
+
+    def test_texts(self):
+        self.assertEqual(self.made["bytes"]("昇腾", 7), ("昇腾", 0))  # six bytes
+        self.assertEqual(self.made["bytes"]("昇腾", 6), ("", 1))
+        self.assertEqual(self.made["texts"](["a", "bc", ""]), (5, 0))
+        self.assertEqual(self.made["texts"]([]), (0, 0))
+        with self.assertRaisesRegex(TypeError, r"texts\[1\]: expected a str"):
+            self.made["texts"](["a", 3])
+
+    def test_dicts(self):
+        for _ in range(self.ROUNDS):
+            dims = [self.number(64, True) for _ in range(self.at_random.randint(1, 128))]
+            given = {"name": "x" * self.at_random.randrange(128), "dimCount": len(dims),
+                     "dims": dims}
+            self.assertEqual(self.made["turn"](given), ({**given, "dims": dims[::-1]}, 0))
+        self.assertEqual(self.made["turn"]({"dimCount": 0, "dims": []}), ({}, 1))
+        with self.assertRaisesRegex(ValueError, "at most 128 values, seen 129"):
+            self.made["turn"]({"dimCount": 129, "dims": [1] * 129})
+        self.assertEqual(self.made["property"](
+            {"handleType": 1, "allocationType": 2, "memAttr": 3,
+             "location": {"id": 4, "type": 5}, "reserve": 6}), (654321, 0))
+
+    def test_counted_lists(self):
+        for count in (0, 1, 2, 127, 128):
+            self.assertEqual(self.made["counted"](count), (
+                {"rangeCount": count, "range": [[-i, i] for i in range(count)]},
+                {"batchCount": count, "batch": [i << 33 for i in range(count)]},
+                {"hwCount": count, "hw": [[i, 2 * i] for i in range(count)]}, 0))
+
+    def test_lists(self):
+        for _ in range(self.ROUNDS):
+            values = [self.number(64, True) for _ in range(self.at_random.randrange(9))]
+            room = self.at_random.randrange(9)
+            copy, code = self.made["list"](values, room)
+            self.assertEqual((copy[:room], code), ((values + [-1] * 9)[:room], 0))
+            small = [[self.at_random.randrange(9) for _ in range(self.at_random.randrange(4))]
+                     for _ in range(self.at_random.randrange(4))]
+            total = len(small)
+            for row in small:
+                for value in row:
+                    total = 31 * total + value
+            self.assertEqual(self.made["lists"](small), (total, 0))
+            pairs = [[self.at_random.randrange(-9, 9) for _ in "ab"]
+                     for _ in range(self.at_random.randrange(9))]
+            total = 0
+            for low, high in pairs:
+                total = 31 * total + 7 * low + high
+            self.assertEqual(self.made["pairs"](pairs), (total, 0))
 
 
 class Page(unittest.TestCase):
