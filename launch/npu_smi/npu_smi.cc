@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/acl/soc.h"
 #include "runtime/base/parse.h"
 #include "runtime/device/device_memory.h"
 
 namespace npumesh {
 namespace {
 
-constexpr std::string_view kSocName = "Ascend910B1";
 constexpr const char* kProduct = "npumesh simulated NPU";
 
 constexpr const char* kUsage =
@@ -37,7 +37,7 @@ Npus NpusOf(const Env& env) {
   Npus npus;
   npus.count = env.device_count.value_or(1);
   npus.hbm_megabytes = env.hbm_bytes.value_or(kSocHbmBytes) >> 20;
-  npus.chip = kSocName.substr(std::string_view("Ascend").size());
+  npus.chip = std::string_view(kSocName).substr(std::string_view("Ascend").size());
   return npus;
 }
 

@@ -896,7 +896,7 @@ typedef struct aclmdlRITaskParams {
   void* opInfoPtr;
   size_t opInfoSize;
   uint8_t rsv1[32];
-  union {
+  __extension__ union { /* without a name: no C99 in the strictest sense */
     uint8_t rsv2[128];
     struct aclmdlRIKernelTaskParams kernelTaskParams;
     struct aclmdlRIEventRecordTaskParams eventRecordTaskParams;
