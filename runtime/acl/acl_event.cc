@@ -5,6 +5,8 @@
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
+#include "runtime/base/wait.h"
+#include "runtime/device/running_task.h"
 
 using npumesh::AclContext;
 using npumesh::AclEvent;
@@ -13,6 +15,8 @@ using npumesh::AclStream;
 using npumesh::ApiSpan;
 using npumesh::Event;
 using npumesh::Fail;
+using npumesh::SharedKind;
+using npumesh::SharedTicket;
 using npumesh::Stream;
 
 namespace {
@@ -53,8 +57,110 @@ aclError MakeEvent(const char* function, aclrtEvent* event, uint32_t flag, Event
   }
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
-  *event = AclProcess::Get().events.Add(std::make_shared<AclEvent>(family, kind, flag));
+  auto made = std::make_shared<AclEvent>(family, kind, flag);
+  if (family == AclEvent::Family::kEx && (flag & ACL_EVENT_IPC) != 0) {
+    auto ticket = SharedTicket::Create(SharedKind::kEvent);
+    NPUMESH_ACL_TRY(npumesh::Report(function, ticket.status()));
+    (*ticket)->AllowAnyone();
+    made->shared = *std::move(ticket);
+  }
+  *event = AclProcess::Get().events.Add(std::move(made));
   return ACL_SUCCESS;
+}
+
+// Records of an event over processes are counted in its page: when they are queued, and when they
+// are reached.
+
+bool SharedReached(const SharedTicket& ticket, uint64_t record) {
+  return ticket.page().value.load(std::memory_order_acquire) >= record;
+}
+
+void Raise(std::atomic<uint64_t>& word, uint64_t value) {
+  uint64_t seen = word;
+  while (seen < value && !word.compare_exchange_weak(seen, value)) continue;
+}
+
+aclError RefuseSharedInCapture(const char* function, const AclStream& stream) {
+  if (!stream.stream.records()) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, function,
+              "stream {} is being captured, and an event of ACL_EVENT_IPC belongs to no capture",
+              stream.id);
+}
+
+aclError RecordShared(const char* function, const AclEvent& event, AclStream& stream) {
+  NPUMESH_ACL_TRY(RefuseSharedInCapture(function, stream));
+  const uint64_t record = event.shared->page().announced.fetch_add(1) + 1;
+  stream.stream.Enqueue([ticket = event.shared, record] {
+    Raise(ticket->page().value, record);
+    return npumesh::Status();
+  });
+  return ACL_SUCCESS;
+}
+
+aclError WaitShared(const char* function, const AclEvent& event, AclStream& stream,
+                    std::chrono::seconds limit) {
+  NPUMESH_ACL_TRY(RefuseSharedInCapture(function, stream));
+  const uint64_t record = event.shared->page().announced;
+  stream.stream.Enqueue([ticket = event.shared, record, limit] {
+    return npumesh::AwaitInTask([&] { return SharedReached(*ticket, record); },
+                                {.what = "for an event of another process",
+                                 .limit = limit,
+                                 .watch = [&] { return ticket->CheckOthers(); }});
+  });
+  return ACL_SUCCESS;
+}
+
+bool Complete(const AclEvent& event) {
+  if (event.shared == nullptr) return event.complete();
+  return SharedReached(*event.shared, event.shared->page().announced);
+}
+
+// A host waits. Errors: kTimeout, kPeerLost.
+npumesh::Status AwaitShared(const SharedTicket& ticket, npumesh::Deadline deadline) {
+  const uint64_t record = ticket.page().announced;
+  npumesh::WaitPolicy policy;
+  policy.watch_every = std::chrono::milliseconds(5);
+  return npumesh::WaitUntil(
+      policy, [&] { return SharedReached(ticket, record); },
+      [&]() -> npumesh::Status {
+        if (deadline.expired()) {
+          return npumesh::Error(npumesh::Code::kTimeout, "not reached");
+        }
+        return ticket.CheckOthers();
+      });
+}
+
+aclError WaitForEvent(const char* function, aclrtStream stream, aclrtEvent event,
+                      std::chrono::seconds limit) {
+  std::shared_ptr<AclEvent> point;
+  std::shared_ptr<AclStream> on;
+  NPUMESH_ACL_TRY(NeedBoth(function, event, stream, &point, &on));
+  if (point->shared != nullptr) return WaitShared(function, *point, *on, limit);
+  if (on->stream.PlaceOf(point->event) == Stream::Place::kOutside) {
+    return Fail(ACL_ERROR_RT_CAPTURE_DEPENDENCY, function,
+                "stream {} is being captured, and the event was not recorded in this capture",
+                on->id);
+  }
+  if (on->stream.PlaceOf(point->event) == Stream::Place::kForeign) {
+    return Fail(ACL_ERROR_STREAM_CAPTURE_CONFLICT, function,
+                "stream {} is being captured, and the event belongs to another capture", on->id);
+  }
+  on->stream.Wait(point->event, limit);
+  return ACL_SUCCESS;
+}
+
+// For the flags EXTERNAL: a task of a captured stream, and an event that others see.
+aclError NeedOutside(const char* function, aclrtEvent event, aclrtStream stream,
+                     std::shared_ptr<AclEvent>* point, std::shared_ptr<AclStream>* on) {
+  NPUMESH_ACL_TRY(NeedBoth(function, event, stream, point, on));
+  if ((*point)->family != AclEvent::Family::kEx || (*point)->flag != ACL_EVENT_SYNC) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function,
+                "the flag EXTERNAL takes events of aclrtCreateEventExWithFlag with ACL_EVENT_SYNC");
+  }
+  if ((*on)->stream.records()) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, function,
+              "the flag EXTERNAL is for captured streams, and stream {} is not captured",
+              (*on)->id);
 }
 
 }  // namespace
@@ -91,6 +197,7 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) try {
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
+  if (point->shared != nullptr) return RecordShared(__func__, *point, *on);
   if (point->external && on->stream.records()) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__,
                 "an event with ACL_EVENT_EXTERNAL cannot be recorded in a captured stream");
@@ -114,19 +221,50 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) try {
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) try {
+  return WaitForEvent(__func__, stream, event,
+                      std::chrono::seconds(AclProcess::Get().event_wait_seconds));
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event,
+                                         int32_t timeout) try {
+  NPUMESH_ACL_EXPECT(timeout >= 0, "timeout is {}, expected 0 (without limit) or seconds", timeout);
+  return WaitForEvent(__func__, stream, event, std::chrono::seconds(timeout));
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout,
+                                      uint32_t flag) try {
+  NPUMESH_ACL_EXPECT(flag <= ACL_EVENT_WAIT_EXTERNAL, "flag is {}, expected 0 or 1", flag);
+  if (flag == ACL_EVENT_WAIT_DEFAULT) {
+    return WaitForEvent(__func__, stream, event, std::chrono::seconds(timeout));
+  }
+  NPUMESH_ACL_EXPECT(timeout == 0, "timeout is {}, expected 0 with ACL_EVENT_WAIT_EXTERNAL",
+                     timeout);
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
-  NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
-  if (on->stream.PlaceOf(point->event) == Stream::Place::kOutside) {
-    return Fail(ACL_ERROR_RT_CAPTURE_DEPENDENCY, __func__,
-                "stream {} is being captured, and the event was not recorded in this capture",
-                on->id);
-  }
-  if (on->stream.PlaceOf(point->event) == Stream::Place::kForeign) {
-    return Fail(ACL_ERROR_STREAM_CAPTURE_CONFLICT, __func__,
-                "stream {} is being captured, and the event belongs to another capture", on->id);
-  }
-  on->stream.Wait(point->event, std::chrono::seconds(AclProcess::Get().event_wait_seconds));
+  NPUMESH_ACL_TRY(NeedOutside(__func__, event, stream, &point, &on));
+  on->stream.Enqueue([point] {
+    return npumesh::AwaitInTask([&point] { return point->event.Reached(); },
+                                {.what = "for an event from outside of its capture"});
+  });
+  return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) try {
+  NPUMESH_ACL_EXPECT(flag <= ACL_EVENT_RECORD_EXTERNAL, "flag is {}, expected 0 or 1", flag);
+  if (flag == ACL_EVENT_RECORD_DEFAULT) return aclrtRecordEvent(event, stream);
+  std::shared_ptr<AclEvent> point;
+  std::shared_ptr<AclStream> on;
+  NPUMESH_ACL_TRY(NeedOutside(__func__, event, stream, &point, &on));
+  on->stream.Enqueue([point] {
+    point->event.Reach();
+    return npumesh::Status();
+  });
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -137,7 +275,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
   *status =
-      point->complete() ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+      Complete(*point) ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -147,7 +285,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) try {
   NPUMESH_ACL_EXPECT(status != nullptr, "status is null");
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
-  *status = point->complete() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+  *status = Complete(*point) ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -168,6 +306,9 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) try {
   const ApiSpan span(__func__);
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
+  if (point->shared != nullptr) {
+    return npumesh::Report(__func__, AwaitShared(*point->shared, npumesh::Deadline::Never()));
+  }
   point->event.Synchronize();
   return ACL_SUCCESS;
 } catch (...) {
@@ -182,7 +323,12 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) try
   std::shared_ptr<AclEvent> point;
   NPUMESH_ACL_TRY(NeedReachableEvent(__func__, event, &point));
   const auto deadline = npumesh::Deadline::After(std::chrono::milliseconds(timeout));
-  if (point->event.SynchronizeUntil(deadline)) return ACL_SUCCESS;
+  if (point->shared != nullptr) {
+    const npumesh::Status status = AwaitShared(*point->shared, deadline);
+    if (status.code() != npumesh::Code::kTimeout) return npumesh::Report(__func__, status);
+  } else if (point->event.SynchronizeUntil(deadline)) {
+    return ACL_SUCCESS;
+  }
   return Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, __func__, "the event was not reached within {} ms",
               timeout);
 } catch (...) {

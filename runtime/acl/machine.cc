@@ -56,7 +56,8 @@ Result<Machine::Seat> Machine::TakeSeat(Result<std::unique_ptr<World>> world) {
   if (!world.ok()) return world.status();
   Seat seat;
   seat.world = *std::move(world);
-  NPUMESH_ASSIGN_OR_RETURN(seat.memory, DeviceMemory::Create(*seat.world));
+  NPUMESH_ASSIGN_OR_RETURN(seat.memory,
+                           DeviceMemory::Create(*seat.world, NodeSegment::Reach::kProcesses));
   seat.device = std::make_unique<AclDevice>(AclDevice{*seat.world, *seat.memory});
   return seat;
 }

@@ -57,7 +57,31 @@ bool MemoryBook::OnDevice(const void* pointer, uint64_t bytes) const {
   for (const DeviceMemory* memory : memories_) {
     if (memory->Contains(pointer, bytes)) return true;
   }
-  return false;
+  return Within(foreign_, pointer, bytes);
+}
+
+Result<SharedBlock> MemoryBook::Shareable(const void* pointer, uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  for (const DeviceMemory* memory : memories_) {
+    if (!memory->BlockAround(pointer, bytes)) continue;
+    if (memory->descriptor() >= 0) {
+      return SharedBlock{memory->descriptor(), memory->OffsetOf(pointer), bytes};
+    }
+    return Error(Code::kUnsupported, "the memory of this device cannot be shared");
+  }
+  return Error(Code::kInvalidArgument,
+               "{} bytes at {} are not all in one block of this process's device memory", bytes,
+               fmt::ptr(pointer));
+}
+
+void MemoryBook::AddForeign(const std::byte* start, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  foreign_[start] = bytes;
+}
+
+void MemoryBook::RemoveForeign(const std::byte* start) {
+  const std::lock_guard lock(mutex_);
+  foreign_.erase(start);
 }
 
 void* MemoryBook::AllocateHost(uint64_t bytes) {
@@ -77,10 +101,14 @@ bool MemoryBook::FreeHost(void* pointer) {
 }
 
 bool MemoryBook::Pinned(const void* pointer, uint64_t bytes) const {
-  const auto* at = static_cast<const std::byte*>(pointer);
   const std::lock_guard lock(mutex_);
-  auto block = host_blocks_.upper_bound(at);
-  if (block == host_blocks_.begin()) return false;
+  return Within(host_blocks_, pointer, bytes);
+}
+
+bool MemoryBook::Within(const Ranges& ranges, const void* pointer, uint64_t bytes) {
+  const auto* at = static_cast<const std::byte*>(pointer);
+  auto block = ranges.upper_bound(at);
+  if (block == ranges.begin()) return false;
   --block;
   const auto offset = static_cast<uint64_t>(at - block->first);
   return offset <= block->second && bytes <= block->second - offset;

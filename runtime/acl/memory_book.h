@@ -12,6 +12,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/device/device_memory.h"
+#include "runtime/device/shared_ticket.h"
 
 namespace npumesh {
 
@@ -28,7 +29,13 @@ class MemoryBook {
   // Errors: kInvalidArgument for what Allocate did not return.
   Status Free(void* pointer);
   void FreeAllOf(DeviceMemory& memory);
-  // True when all bytes are device memory of this process, allocated or not.
+  // How other processes map bytes of one block. Errors: kInvalidArgument for bytes that are not all
+  // in one block of this process's devices, kUnsupported where a device cannot be shared.
+  Result<SharedBlock> Shareable(const void* pointer, uint64_t bytes) const;
+  // Device memory of another process, mapped here.
+  void AddForeign(const std::byte* start, uint64_t bytes);
+  void RemoveForeign(const std::byte* start);
+  // True when all bytes are device memory: of this process, allocated or not, or foreign.
   bool OnDevice(const void* pointer, uint64_t bytes) const;
 
   // Page-aligned host memory; null when it is exhausted.
@@ -42,7 +49,11 @@ class MemoryBook {
   mutable std::mutex mutex_;
   std::vector<DeviceMemory*> memories_;
   std::unordered_map<void*, DeviceMemory*> blocks_;
-  std::map<const std::byte*, uint64_t> host_blocks_;  // start -> bytes
+  using Ranges = std::map<const std::byte*, uint64_t>;  // start -> bytes
+  static bool Within(const Ranges& ranges, const void* pointer, uint64_t bytes);
+
+  Ranges host_blocks_;
+  Ranges foreign_;
 };
 
 }  // namespace npumesh

@@ -12,6 +12,7 @@
 #include "acl/acl_rt.h"
 #include "runtime/acl/core_limits.h"
 #include "runtime/acl/device_context.h"
+#include "runtime/device/shared_ticket.h"
 
 namespace npumesh {
 
@@ -59,6 +60,7 @@ struct AclEvent {
       : family(family),
         has_time((flag & ACL_EVENT_TIME_LINE) != 0),
         external((flag & ACL_EVENT_EXTERNAL) != 0),
+        flag(flag),
         event(kind),
         kind(kind) {}
 
@@ -68,8 +70,11 @@ struct AclEvent {
   const Family family;
   const bool has_time;
   const bool external;
+  const uint32_t flag;
   const Event event;
   const Event::Kind kind;  // a signal can be reset
+  // Of an event with ACL_EVENT_IPC, whose records are counted there; null: of others.
+  std::shared_ptr<SharedTicket> shared;
 };
 
 // A device as one or several threads use it. The implicit context of a device is made by its first

@@ -89,6 +89,8 @@ void AclProcess::EndEverything() {
   }
   captures.Clear();  // what they hold ends before those who are built upon devices
   events.Clear();
+  notifies.Clear();
+  shared.Clear();
   std::for_each(ends.rbegin(), ends.rend(), [](const auto& end) { end(); });
   if (const Status status = profiles.End(); !status.ok()) {
     RecordRecentError(status.WithContext("aclFinalize").ToString());

@@ -26,8 +26,10 @@
 #include "runtime/acl/handle_table.h"
 #include "runtime/acl/machine.h"
 #include "runtime/acl/memory_book.h"
+#include "runtime/acl/notify.h"
 #include "runtime/acl/objects.h"
 #include "runtime/acl/report_queues.h"
+#include "runtime/acl/shared_memory.h"
 #include "runtime/acl/state_callbacks.h"
 
 namespace npumesh {
@@ -108,11 +110,13 @@ class AclProcess {
 
   HandleTable<AclStream> streams;
   HandleTable<AclEvent> events;
+  HandleTable<AclNotify> notifies;
   HandleTable<aclrtStreamConfigHandle> stream_configs;
   StateCallbacks<aclrtStreamStateCallback> stream_callbacks;
   StateCallbacks<aclrtDeviceStateCallback> device_callbacks;
   MemoryBook memory;
   AddressSpace addresses{memory};
+  SharedMemory shared{memory};
   ReportQueues reports;
   Captures captures;
   std::atomic<uint32_t> event_wait_seconds{0};  // aclrtSetOpWaitTimeout

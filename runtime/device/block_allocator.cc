@@ -24,6 +24,15 @@ std::optional<uint64_t> BlockAllocator::Allocate(uint64_t bytes) {
   return offset;
 }
 
+std::optional<BlockAllocator::Block> BlockAllocator::Around(uint64_t offset, uint64_t bytes) const {
+  auto block = used_.upper_bound(offset);
+  if (block == used_.begin()) return std::nullopt;
+  --block;
+  const uint64_t within = offset - block->first;
+  if (within > block->second || bytes > block->second - within) return std::nullopt;
+  return Block{block->first, block->second};
+}
+
 bool BlockAllocator::Free(uint64_t offset) {
   const auto block = used_.find(offset);
   if (block == used_.end()) return false;

@@ -23,6 +23,13 @@ class BlockAllocator {
   // smallest free block that is large enough, the lowest of equals. nullopt: none is large enough.
   std::optional<uint64_t> Allocate(uint64_t bytes);
 
+  // The block in use that holds all of [offset, offset + bytes); nullopt: there is none.
+  struct Block {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+  };
+  std::optional<Block> Around(uint64_t offset, uint64_t bytes) const;
+
   // False when no block starts at `offset`; then nothing changes.
   bool Free(uint64_t offset);
 

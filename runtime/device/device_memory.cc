@@ -27,11 +27,11 @@ Result<std::vector<HbmWish>> ExchangeWishes(World& world, const HbmWish& mine) {
 
 }  // namespace
 
-Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(World& world) {
+Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(World& world, NodeSegment::Reach reach) {
   const HbmWish mine{world.env().hbm_bytes.value_or(0), MemoryShare(world.local_size())};
   NPUMESH_ASSIGN_OR_RETURN(const auto wishes, ExchangeWishes(world, mine));
   NPUMESH_ASSIGN_OR_RETURN(const uint64_t bytes, ChooseHbmBytes(wishes, world.local_ranks()));
-  NPUMESH_ASSIGN_OR_RETURN(auto segment, world.transport().Share("hbm", bytes));
+  NPUMESH_ASSIGN_OR_RETURN(auto segment, world.transport().Share("hbm", bytes, reach));
   return std::unique_ptr<DeviceMemory>(new DeviceMemory(std::move(segment), world.rank()));
 }
 
@@ -56,6 +56,13 @@ Status DeviceMemory::Free(void* pointer) {
   return Error(Code::kInvalidArgument,
                "{} is not the start of a block of this rank's device memory, or was freed already",
                fmt::ptr(pointer));
+}
+
+std::optional<BlockAllocator::Block> DeviceMemory::BlockAround(const void* pointer,
+                                                               uint64_t bytes) const {
+  if (!Contains(pointer, bytes)) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return blocks_.Around(OffsetOf(pointer), bytes);
 }
 
 std::byte* DeviceMemory::PeerAddress(int world_rank, uint64_t offset) const {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "runtime/base/status.h"
 #include "runtime/device/block_allocator.h"
@@ -31,7 +32,8 @@ class DeviceMemory {
   // kOutOfMemory that says how much there is, how much was asked and that NPUMESH_HBM_SIZE changes
   // it. Ranks that ask for different sizes: kMismatch. Either way all ranks of the node fail
   // together.
-  static Result<std::unique_ptr<DeviceMemory>> Create(World& world);
+  static Result<std::unique_ptr<DeviceMemory>> Create(
+      World& world, NodeSegment::Reach reach = NodeSegment::Reach::kRanks);
 
   // Over a segment made by the caller, of which `rank` owns a part.
   DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank);
@@ -53,6 +55,12 @@ class DeviceMemory {
   }
   // The window: address here of `offset` in the HBM of `world_rank`; null on another node.
   std::byte* PeerAddress(int world_rank, uint64_t offset) const;
+
+  // By which other processes map this rank's HBM; -1: they cannot.
+  int descriptor() const { return segment_->descriptor(); }
+  // The allocated block that holds all of [pointer, pointer + bytes): its offset and size; nullopt:
+  // there is none.
+  std::optional<BlockAllocator::Block> BlockAround(const void* pointer, uint64_t bytes) const;
 
   uint64_t total_bytes() const { return bytes_; }
   uint64_t used_bytes() const;

@@ -132,6 +132,12 @@ bool Event::Done() const {
   return false;
 }
 
+void Event::Reach() const {
+  const uint64_t ticket = state_->Announce();
+  static_cast<void>(state_->Place(ticket, {}));
+  state_->Reach(ticket, Status());
+}
+
 bool Event::Reached() const {
   if (!Done()) return false;
   const std::lock_guard lock(state_->mutex);

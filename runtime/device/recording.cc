@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/device/running_task.h"
 #include "runtime/device/stream_queue.h"
 
 namespace npumesh {
 
 Status Recording::Run() {
   const std::lock_guard lock(running_);
-  for (Task& task : tasks_) NPUMESH_RETURN_IF_ERROR(task());
+  for (Task& task : tasks_) {
+    if (RunningTask::Aborted()) break;
+    NPUMESH_RETURN_IF_ERROR(task());
+  }
   return Status();
 }
 

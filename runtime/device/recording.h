@@ -25,7 +25,8 @@ class StreamQueue;
 
 class Recording {
  public:
-  // Runs the tasks, up to the first that fails; returns its failure. Runs of one recording follow
+  // Runs the tasks, up to the first that fails; returns its failure. Ends early, as a task of a
+  // stream, when the stream is aborted. Runs of one recording follow
   // each other. REQUIRES: it has ended.
   Status Run();
 

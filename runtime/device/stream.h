@@ -47,6 +47,8 @@ class Event {
   bool Awaited() const;
   // True when its last Record belongs to a recording that goes on: it has no state to ask for.
   bool InRecording() const;
+  // Records it here and now, without a stream: all that wait for it go on.
+  void Reach() const;
   // Blocks until Done. Whether the stream failed is asked from the stream.
   void Synchronize() const;
   // Blocks until Done or the deadline; returns Done.

@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/shared_library.h"
 #include "runtime/base/thread.h"
+#include "runtime/device/running_task.h"
 
 namespace npumesh {
 namespace {
@@ -268,7 +269,7 @@ void StreamQueue::RunFront(Lock& lock) {
 Status StreamQueue::Run(StreamItem& item, const Status& failure, bool dropped, uint64_t aborts) {
   switch (item.kind) {
     case StreamItem::Kind::kTask:
-      return dropped ? Status() : item.task.Finish();
+      return dropped ? Status() : RunTask(item, aborts);
     case StreamItem::Kind::kRecord:
       item.event->Reach(item.ticket, failure);
       return Status();
@@ -282,6 +283,11 @@ Status StreamQueue::Run(StreamItem& item, const Status& failure, bool dropped, u
     }
   }
   return Status();
+}
+
+Status StreamQueue::RunTask(StreamItem& item, uint64_t aborts) {
+  const RunningTask running(aborts_, aborts);
+  return item.task.Finish();
 }
 
 Status StreamQueue::PassEvent(const StreamItem& item, uint64_t aborts) {

@@ -125,6 +125,7 @@ class StreamQueue {
   void RunFront(Lock& lock);
   // `failure`: of the stream so far; `dropped`: it stops the item; `aborts`: how many came before.
   Status Run(StreamItem& item, const Status& failure, bool dropped, uint64_t aborts);
+  Status RunTask(StreamItem& item, uint64_t aborts);
   Status PassEvent(const StreamItem& item, uint64_t aborts);
   [[gnu::cold]] void AwaitProgress(Lock& lock, uint64_t index);
   [[gnu::cold]] void TellWaiters();

@@ -12,17 +12,19 @@ namespace {
 
 class MappedSegment final : public NodeSegment {
  public:
-  MappedSegment(std::vector<std::shared_ptr<Mapping>> parts, uint64_t bytes)
-      : parts_(std::move(parts)), bytes_(bytes) {}
+  MappedSegment(std::vector<std::shared_ptr<Mapping>> parts, uint64_t bytes, UniqueFd own)
+      : parts_(std::move(parts)), bytes_(bytes), own_(std::move(own)) {}
   std::byte* part(int world_rank) const override {
     const auto& part = parts_[static_cast<size_t>(world_rank)];
     return part ? part->data() : nullptr;
   }
   uint64_t bytes() const override { return bytes_; }
+  int descriptor() const override { return own_.get(); }
 
  private:
   std::vector<std::shared_ptr<Mapping>> parts_;
   uint64_t bytes_;
+  UniqueFd own_;
 };
 
 }  // namespace
@@ -48,8 +50,13 @@ Result<UniqueFd> MakeSharedMemory(std::string_view label, uint64_t bytes) {
 }
 
 Result<std::shared_ptr<Mapping>> Mapping::Map(const UniqueFd& fd, uint64_t bytes) {
-  void* data =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
+  return Part(fd, 0, bytes);
+}
+
+Result<std::shared_ptr<Mapping>> Mapping::Part(const UniqueFd& fd, uint64_t offset,
+                                               uint64_t bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd.get(),
+                    static_cast<off_t>(offset));
   if (data == MAP_FAILED) {
     return Error(
         Code::kOutOfMemory,
@@ -69,6 +76,12 @@ Result<std::shared_ptr<Mapping>> Mapping::OfProcess(std::string_view label, uint
   return Map(fd, bytes);
 }
 
+Result<std::shared_ptr<Mapping>> Mapping::OfDescriptor(std::string_view label, uint64_t bytes,
+                                                       UniqueFd* fd) {
+  NPUMESH_ASSIGN_OR_RETURN(*fd, MakeSharedMemory(label, bytes));
+  return Map(*fd, bytes);
+}
+
 Mapping::Mapping(void* data, uint64_t bytes) : data_(static_cast<std::byte*>(data)), bytes_(bytes) {
   madvise(data, bytes, MADV_HUGEPAGE);  // a wish; systems without huge pages refuse it
   madvise(data, bytes, MADV_DONTDUMP);  // core files stay of a size one can keep
@@ -79,8 +92,8 @@ Mapping::~Mapping() {
 }
 
 std::unique_ptr<NodeSegment> MakeNodeSegment(std::vector<std::shared_ptr<Mapping>> parts,
-                                             uint64_t bytes) {
-  return std::make_unique<MappedSegment>(std::move(parts), bytes);
+                                             uint64_t bytes, UniqueFd own) {
+  return std::make_unique<MappedSegment>(std::move(parts), bytes, std::move(own));
 }
 
 }  // namespace npumesh

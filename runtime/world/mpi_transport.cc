@@ -91,14 +91,21 @@ class MpiTransport final : public Transport {
     return status;
   }
 
-  Result<std::unique_ptr<NodeSegment>> Share(std::string_view label, uint64_t bytes) override {
+  Result<std::unique_ptr<NodeSegment>> Share(std::string_view label, uint64_t bytes,
+                                             NodeSegment::Reach reach) override {
     bytes = RoundUpToPages(bytes);
     std::vector<std::shared_ptr<Mapping>> parts(static_cast<size_t>(size_));
+    if (local_ranks_.size() == 1 && reach == NodeSegment::Reach::kProcesses) {
+      UniqueFd own;
+      NPUMESH_ASSIGN_OR_RETURN(parts[static_cast<size_t>(rank_)],
+                               Mapping::OfDescriptor(label, bytes, &own));
+      return MakeNodeSegment(std::move(parts), bytes, std::move(own));
+    }
     if (local_ranks_.size() == 1) {
       NPUMESH_ASSIGN_OR_RETURN(parts[static_cast<size_t>(rank_)], Mapping::OfProcess(label, bytes));
       return MakeNodeSegment(std::move(parts), bytes);
     }
-    NPUMESH_ASSIGN_OR_RETURN(const UniqueFd fd, MakeSharedMemory(label, bytes));
+    NPUMESH_ASSIGN_OR_RETURN(UniqueFd fd, MakeSharedMemory(label, bytes));
     LongWaitNotices notices;
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<UniqueFd> fds,
@@ -115,7 +122,8 @@ class MpiTransport final : public Transport {
         watches_.try_emplace(local_ranks_[i], exchange_->process_of(static_cast<int>(i)));
       }
     }
-    return MakeNodeSegment(std::move(parts), bytes);
+    if (reach == NodeSegment::Reach::kRanks) fd.Reset();
+    return MakeNodeSegment(std::move(parts), bytes, std::move(fd));
   }
 
   Status Exchange(int send_to, std::span<const std::byte> send, int recv_from,

@@ -67,9 +67,14 @@ class ThreadFabric {
     return Status();
   }
 
-  Result<std::unique_ptr<NodeSegment>> Share(int rank, std::string_view label, uint64_t bytes) {
+  Result<std::unique_ptr<NodeSegment>> Share(int rank, std::string_view label, uint64_t bytes,
+                                             NodeSegment::Reach reach) {
     bytes = RoundUpToPages(bytes);
-    NPUMESH_ASSIGN_OR_RETURN(std::shared_ptr<Mapping> mine, Mapping::OfProcess(label, bytes));
+    UniqueFd own;
+    NPUMESH_ASSIGN_OR_RETURN(std::shared_ptr<Mapping> mine,
+                             reach == NodeSegment::Reach::kProcesses
+                                 ? Mapping::OfDescriptor(label, bytes, &own)
+                                 : Mapping::OfProcess(label, bytes));
     std::unique_lock lock(mutex_);
     const int node = node_of_[static_cast<size_t>(rank)];
     const uint64_t number = shares_made_[static_cast<size_t>(rank)]++;
@@ -86,7 +91,7 @@ class ThreadFabric {
     std::vector<std::shared_ptr<Mapping>> parts = sharing.parts;
     const auto members = std::count(node_of_.begin(), node_of_.end(), node);
     if (++sharing.taken == members) sharings_.erase({node, number});
-    return MakeNodeSegment(std::move(parts), bytes);
+    return MakeNodeSegment(std::move(parts), bytes, std::move(own));
   }
 
   // Group tags are numbered by (members, key), alike on every rank.
@@ -143,8 +148,9 @@ class ThreadTransport final : public Transport {
   int size() const override { return fabric_->size(); }
   const std::vector<int>& node_of() const override { return fabric_->node_of(); }
 
-  Result<std::unique_ptr<NodeSegment>> Share(std::string_view label, uint64_t bytes) override {
-    return fabric_->Share(rank_, label, bytes);
+  Result<std::unique_ptr<NodeSegment>> Share(std::string_view label, uint64_t bytes,
+                                             NodeSegment::Reach reach) override {
+    return fabric_->Share(rank_, label, bytes, reach);
   }
 
   Status Exchange(int send_to, std::span<const std::byte> send, int recv_from,

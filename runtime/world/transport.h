@@ -42,11 +42,19 @@ enum class PeerState : uint8_t {
 // Unmapped with the last owner; nothing has a name, so nothing is left behind after SIGKILL.
 class NodeSegment {
  public:
+  // Who may map a part.
+  enum class Reach {
+    kRanks,      // the ranks of the node; private memory when there is one
+    kProcesses,  // also processes outside the world, by descriptor()
+  };
+
   virtual ~NodeSegment() = default;
   // The part that `world_rank` owns; null when that rank is on another node.
   virtual std::byte* part(int world_rank) const = 0;
   // Bytes of every part.
   virtual uint64_t bytes() const = 0;
+  // Of this rank's own part, open as long as the segment lives; -1: it cannot be mapped by others.
+  virtual int descriptor() const { return -1; }
 };
 
 // Plain collectives over a fixed list of ranks: the reference, the fallback and the baseline.
@@ -83,7 +91,9 @@ class Transport {
 
   // Collective over the ranks of this node. `bytes` must be equal on all of them; it is rounded up
   // to whole pages. The memory is zero, and is only really taken where it is touched.
-  virtual Result<std::unique_ptr<NodeSegment>> Share(std::string_view label, uint64_t bytes) = 0;
+  virtual Result<std::unique_ptr<NodeSegment>> Share(
+      std::string_view label, uint64_t bytes,
+      NodeSegment::Reach reach = NodeSegment::Reach::kRanks) = 0;
 
   // Sends and receives at once with one peer; either side may be empty. Messages between two ranks
   // with the same tag keep their order. Tags in [0, 2^14).

@@ -10,7 +10,7 @@
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
-#include "graph/ops/index/philox.h"
+#include "runtime/base/philox.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/cast.h"
 

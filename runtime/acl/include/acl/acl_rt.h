@@ -386,6 +386,86 @@ aclError aclrtMemFlush(void* devPtr, size_t size);
 aclError aclrtMemInvalidate(void* devPtr, size_t size);
 aclError aclrtSetTsDevice(aclrtTsId tsId);
 
+/* ---- Tasks on device memory ------------------------------------------------------------- */
+
+/* A word of 8 bytes at a multiple of 8. `flag` of a write: 0; of a wait ACL_STREAM_WAIT_VALUE_*:
+ * until (int64_t)(*devAddr - value) >= 0, until they are equal, until they have a bit in common,
+ * until one bit is in neither. aclrtSetOpWaitTimeout bounds it. */
+aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
+aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
+
+/* dst = dst (kind) src, `count` bytes of whole elements: floats of 16 and 32 bits, integers of
+ * 8, 16 and 32 bits. EQUAL writes 1 where both are equal, else 0. `reserve`: null. */
+aclError aclrtReduceAsync(void* dst, const void* src, uint64_t count, aclrtReduceKind kind,
+                          aclDataType type, aclrtStream stream, void* reserve);
+
+/* Numbers of Philox4x32-10 with the seed as key and the 16 bytes of the counter as first
+ * counter, which is not written. Uniform: from min, below max; truncated normal: within two
+ * standard deviations; the mask: a bit for each number, 1 where an element stays, the first in
+ * the lowest bit. Parameters given by address are read when the task runs. */
+aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* taskInfo, const aclrtStream stream,
+                             void* reserve);
+
+/* As aclrtStreamAbort. */
+aclError aclrtStreamStop(aclrtStream stream);
+
+/* The same as aclrtSubscribeReport, aclrtProcessReport and aclrtUnSubscribeReport. */
+aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream);
+aclError aclrtProcessHostFunc(int32_t timeout);
+aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream);
+
+/* Seconds, 0: without limit. EXTERNAL is for captured streams and events of
+ * aclrtCreateEventExWithFlag with ACL_EVENT_SYNC: each run of the model waits for, or records,
+ * the event as others see it. */
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout);
+aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout,
+                                      uint32_t flag);
+aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
+
+/* ---- Notifies --------------------------------------------------------------------------- */
+
+/* One record; a wait takes it, in any stream of any process. `timeout` in seconds, 0: without
+ * limit. A wait fails its stream with ACL_ERROR_RT_TASK_TIMEOUT, or with
+ * ACL_ERROR_RT_SUSPECT_REMOTE_ERROR when a process that shares the notify was killed. */
+aclError aclrtCreateNotify(aclrtNotify* notify, uint64_t flag);
+aclError aclrtDestroyNotify(aclrtNotify notify);
+aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
+aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout);
+aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num);
+aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t* notifyId);
+
+/* Keys as of aclrtIpcMemGetExportKey; flag 2 exports to all processes. */
+aclError aclrtNotifyGetExportKey(aclrtNotify notify, char* key, size_t len, uint64_t flags);
+aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t flags);
+aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t* pid, size_t num);
+
+/* A number of 32 bits, which records change and waits compare; `isClear`: a wait sets it to 0. */
+aclError aclrtCntNotifyCreate(aclrtCntNotify* cntNotify, uint64_t flag);
+aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify);
+aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream,
+                              aclrtCntNotifyRecordInfo* info);
+aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream stream,
+                                       aclrtCntNotifyWaitInfo* info);
+aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream);
+aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t* notifyId);
+
+/* ---- Other processes of the host -------------------------------------------------------- */
+
+/* Bytes of one block of this process's device memory, for other processes of the same user;
+ * `len`: at least 65. Without flag 1 only for processes that aclrtIpcMemSetImportPid lists, at
+ * most 256: ACL_ERROR_RT_NO_PERMISSION for others. Nothing is left behind when a process is
+ * killed: what it had exported cannot be imported any more (ACL_ERROR_RT_SUSPECT_REMOTE_ERROR),
+ * and what was imported stays valid until it is closed. */
+aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t len, uint64_t flags);
+aclError aclrtIpcMemSetImportPid(const char* key, int32_t* pid, size_t num);
+aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags);
+aclError aclrtIpcMemClose(const char* key);
+
+/* An event of aclrtCreateEventExWithFlag with ACL_EVENT_IPC, which other processes open: all
+ * wait for the records of all. */
+aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle* handle);
+aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent* event);
+
 /* ---- Errors ------------------------------------------------------------------------------ */
 
 /* The code of the calling thread's last failed call; Get clears it, Peek does not. */

@@ -1,5 +1,5 @@
 // Philox and what is made of it.
-#include "graph/ops/index/philox.h"
+#include "runtime/base/philox.h"
 
 #include <bit>
 

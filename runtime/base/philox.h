@@ -1,7 +1,7 @@
 // Philox4x32-10, the counter-based generator of the device (J. Salmon et al., "Parallel random
 // numbers: as easy as 1, 2, 3").
-#ifndef NPUMESH_GRAPH_OPS_INDEX_PHILOX_H_
-#define NPUMESH_GRAPH_OPS_INDEX_PHILOX_H_
+#ifndef NPUMESH_RUNTIME_BASE_PHILOX_H_
+#define NPUMESH_RUNTIME_BASE_PHILOX_H_
 
 #include <array>
 #include <cstdint>
@@ -47,4 +47,4 @@ class PhiloxStream {
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_GRAPH_OPS_INDEX_PHILOX_H_
+#endif  // NPUMESH_RUNTIME_BASE_PHILOX_H_
