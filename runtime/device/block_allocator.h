@@ -23,7 +23,7 @@ class BlockAllocator {
   // smallest free block that is large enough, the lowest of equals. nullopt: none is large enough.
   std::optional<uint64_t> Allocate(uint64_t bytes);
 
-  // The block in use that holds all of [offset, offset + bytes); nullopt: there is none.
+  // The block in use that holds all of [offset, offset + bytes); nullopt: no block does.
   struct Block {
     uint64_t offset = 0;
     uint64_t bytes = 0;

@@ -58,8 +58,8 @@ class DeviceMemory {
 
   // By which other processes map this rank's HBM; -1: they cannot.
   int descriptor() const { return segment_->descriptor(); }
-  // The allocated block that holds all of [pointer, pointer + bytes): its offset and size; nullopt:
-  // there is none.
+  // The allocated block that holds all of [pointer, pointer + bytes): its offset and size; nullopt
+  // when no block does.
   std::optional<BlockAllocator::Block> BlockAround(const void* pointer, uint64_t bytes) const;
 
   uint64_t total_bytes() const { return bytes_; }
