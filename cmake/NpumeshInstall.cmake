@@ -33,6 +33,9 @@ install(CODE "
 
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/setenv.bash DESTINATION ${CMAKE_INSTALL_BINDIR}
         COMPONENT runtime)
+# Where the vendor's toolkit has the file of that name.
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/ascendc.cmake DESTINATION tikcpp/ascendc_kernel_cmake
+        COMPONENT development)
 install(TARGETS npu-smi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 
 # Headers keep their folders: the includes of an installed project read like ours.
