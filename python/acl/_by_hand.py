@@ -153,7 +153,7 @@ def dump_unreg_callback() -> None:
 
 # --- unions ---
 
-_STREAM_KEYS = {0: "failureMode", 1: "overflowSwitch", 2: "userCustomTag"}
+_STREAM_KEYS = {1: "failureMode", 2: "overflowSwitch", 3: "userCustomTag"}
 
 
 @_of("rt")

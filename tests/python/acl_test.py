@@ -7,6 +7,8 @@ import io
 import os
 import random
 import re
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -260,6 +262,95 @@ class Program(unittest.TestCase):
         self.assertNotEqual(acl.rt.memcpy(0, 8, 0, 8, DEVICE_TO_DEVICE), 0)
         self.assertNotEqual(acl.rt.destroy_stream(12345), 0)
 
+    def test_limits_are_what_was_set(self):
+        CUBE, VECTOR = 0, 1
+        whole = taken(acl.rt.get_device_res_limit(0, CUBE))
+        done(acl.rt.set_device_res_limit(0, CUBE, 5))
+        self.assertEqual(taken(acl.rt.get_device_res_limit(0, CUBE)), 5)
+        stream = taken(acl.rt.create_stream())
+        done(acl.rt.set_stream_res_limit(stream, VECTOR, 3))
+        self.assertEqual(taken(acl.rt.get_stream_res_limit(stream, VECTOR)), 3)
+        done(acl.rt.use_stream_res_in_current_thread(stream))
+        self.assertEqual(taken(acl.rt.get_res_in_current_thread(VECTOR)), 3)
+        done(acl.rt.unuse_stream_res_in_current_thread(stream))
+        done(acl.rt.reset_stream_res_limit(stream))
+        done(acl.rt.reset_device_res_limit(0))
+        self.assertEqual(taken(acl.rt.get_device_res_limit(0, CUBE)), whole)
+        done(acl.rt.destroy_stream(stream))
+
+    def test_what_the_device_has(self):
+        # The numbers of aclrtDevAttr that clients ask: cube and vector cores, the architecture.
+        cubes, vectors, architecture = (taken(acl.rt.get_device_info(0, attribute))
+                                        for attribute in (102, 201, 601))
+        self.assertEqual((vectors, architecture), (2 * cubes, 2201))
+        least, greatest = taken(acl.rt.device_get_stream_priority_range())
+        self.assertGreater(least, greatest)
+        self.assertEqual(len(taken(acl.rt.device_get_uuid(0))["bytes"]), 16)
+        rates = taken(acl.rt.get_device_utilization_rate(0))
+        self.assertEqual(set(rates), {"cube_utilization", "vector_utilization",
+                                      "aicpu_utilization", "memory_utilization",
+                                      "utilization_extend"})
+        attributes, count = taken(acl.get_cann_attribute_list())
+        self.assertEqual(len(attributes), count)
+        for attribute in attributes:
+            self.assertIn(taken(acl.get_cann_attribute(attribute)), (0, 1))
+        self.assertTrue(taken(acl.get_version_str("runtime")))
+        self.assertTrue(taken(acl.get_cann_version(0))["version"])
+
+    def test_streams_keep_their_attributes(self):
+        stream = taken(acl.rt.create_stream_with_config(0, 0))
+        for kind, key in enumerate(("failureMode", "overflowSwitch", "userCustomTag"), 1):
+            done(acl.rt.set_stream_attribute(stream, kind, {key: 1}))
+            self.assertEqual(taken(acl.rt.get_stream_attribute(stream, kind)), {key: 1})
+        done(acl.rt.set_stream_overflow_switch(stream, 0))
+        self.assertEqual(taken(acl.rt.get_stream_overflow_switch(stream)), 0)
+        done(acl.rt.destroy_stream(stream))
+
+    def test_tasks_wait_for_values(self):
+        GEQ = 0
+        place = taken(acl.rt.malloc(8, 0))
+        done(acl.rt.memset(place, 8, 0, 8))
+        early, late = (taken(acl.rt.create_stream()) for _ in range(2))
+        seen = taken(acl.rt.malloc(8, 0))
+        done(acl.rt.value_wait(place, 5, GEQ, late))
+        done(acl.rt.memcpy_async(seen, 8, place, 8, DEVICE_TO_DEVICE, late))
+        done(acl.rt.value_write(place, 7, 0, early))
+        done(acl.rt.synchronize_stream(late))
+        self.assertEqual(self.host_bytes(seen, 8), (7).to_bytes(8, "little"))
+        for stream in (early, late):
+            done(acl.rt.synchronize_stream(stream))
+            done(acl.rt.destroy_stream(stream))
+        for block in (place, seen):
+            done(acl.rt.free(block))
+
+    @needs_numpy
+    def test_reduction_on_a_stream_equals_numpy(self):
+        kinds = {10: np.add, 11: np.maximum, 12: np.minimum}
+        stream = taken(acl.rt.create_stream())
+        for kind, function in kinds.items():
+            first, second = (np.arange(8, dtype=np.float32) * scale - 3 for scale in (2, -1))
+            blocks = [self.device_bytes(array.tobytes()) for array in (first, second)]
+            done(acl.rt.reduce_async(*blocks, 32, kind, acl.ACL_FLOAT, stream, 0))
+            done(acl.rt.synchronize_stream(stream))
+            got = np.frombuffer(self.host_bytes(blocks[0], 32), np.float32)
+            self.assertEqual(got.tolist(), function(first, second).tolist(), kind)
+            for block in blocks:
+                done(acl.rt.free(block))
+        done(acl.rt.destroy_stream(stream))
+
+    def test_a_notify_takes_one_record(self):
+        notify = taken(acl.rt.create_notify(0))
+        early, late = (taken(acl.rt.create_stream()) for _ in range(2))
+        taken(acl.rt.get_notify_id(notify))
+        for _ in range(3):
+            done(acl.rt.record_notify(notify, early))
+            done(acl.rt.wait_and_reset_notify(notify, late, 0))
+            done(acl.rt.synchronize_stream(late))
+        done(acl.rt.notify_batch_reset([notify]))
+        for stream in (early, late):
+            done(acl.rt.destroy_stream(stream))
+        done(acl.rt.destroy_notify(notify))
+
     def test_memory_of_the_media_processor(self):
         address = taken(acl.media.dvpp_malloc(64))
         done(acl.rt.memset(address, 64, 9, 64))
@@ -293,6 +384,43 @@ class Program(unittest.TestCase):
             done(acl.prof.destroy_config(config))
             done(acl.prof.finalize())
             self.assertTrue(os.listdir(folder))
+
+
+READER = """
+import sys
+import acl
+
+assert acl.init() == 0 and acl.rt.set_device(0) == 0
+key = sys.stdin.readline().rstrip("\\n")
+address, code = acl.rt.ipc_mem_import_by_key(key, 0)
+assert code == 0, acl.get_recent_err_msg()
+host, _ = acl.rt.malloc_host(64)
+assert acl.rt.memcpy(host, 64, address, 64, 2) == 0, acl.get_recent_err_msg()
+print(acl.util.ptr_to_bytes(host, 64).hex(), flush=True)
+assert acl.rt.memset(address, 64, 9, 64) == 0
+assert acl.rt.ipc_mem_close(key) == 0, acl.get_recent_err_msg()
+assert acl.rt.reset_device(0) == 0 and acl.finalize() == 0
+"""
+
+
+class Processes(unittest.TestCase):
+    """Memory that another process reads and writes by its key."""
+
+    setUp, tearDown = Program.setUp, Program.tearDown
+    device_bytes, host_bytes = Program.device_bytes, Program.host_bytes
+
+    def test_a_key_leads_to_the_memory(self):
+        data = bytes(range(64))
+        address = self.device_bytes(data)
+        ANY_PROCESS = 1
+        key = taken(acl.rt.ipc_mem_get_export_key(address, 64, 65, ANY_PROCESS))
+        reader = subprocess.run([sys.executable, "-c", READER], input=key + "\n",
+                                capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(reader.returncode, 0, reader.stdout + reader.stderr)
+        self.assertEqual(reader.stdout.split()[-1], data.hex())
+        self.assertEqual(self.host_bytes(address, 64), b"\x09" * 64)
+        done(acl.rt.ipc_mem_close(key))
+        done(acl.rt.free(address))
 
 
 class WithoutDevice(unittest.TestCase):
@@ -338,7 +466,7 @@ class WithoutDevice(unittest.TestCase):
             (lambda: acl.op.set_attr_list_int(0, "n", ["a"]), TypeError, r"values\[0\]: expected"),
             (lambda: acl.set_tensor_shape_range(0, [[1]]), ValueError, "expected two ints"),
             (lambda: acl.rt.launch_callback(3, 0, 0, 0), TypeError, "expected a function"),
-            (lambda: acl.rt.set_stream_attribute(0, 0, {}), KeyError, "the key failureMode"),
+            (lambda: acl.rt.set_stream_attribute(0, 1, {}), KeyError, "the key failureMode"),
             (lambda: acl.rt.malloc_with_cfg(8, 0, {"numAttrs": 2, "attrs": []}), KeyError,
              "numAttrs is 2, but attrs has 0"),
             (lambda: acl.util.bytes_to_ptr("x"), ValueError, "expected bytes, seen str"),
@@ -468,7 +596,8 @@ texts = aclprobeTexts(len(texts):i32, texts:[str], &length:size)
 """
 
 
-@unittest.skipUnless(os.path.exists(os.environ.get("NPUMESH_ACL_PROBE", "")), "no library acl_probe")
+@unittest.skipUnless(os.path.exists(os.environ.get("NPUMESH_ACL_PROBE", "")),
+                     "NPUMESH_ACL_PROBE names no library of acl_probe.c")
 class Kinds(unittest.TestCase):
     """Arguments and returns against C functions that hand them back (acl_probe.c)."""
 
@@ -488,7 +617,8 @@ class Kinds(unittest.TestCase):
 
     def test_numbers(self):
         for _ in range(self.ROUNDS):
-            given = [self.number(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)]
+            given = [self.number(bits, signed) for bits in (8, 16, 32, 64)
+                     for signed in (True, False)]
             given += [self.number(64, False), self.at_random.randrange(1 << 20) / 64,
                       self.number(64, False)]
             self.assertEqual(self.made["numbers"](*given), (*given, given[4]))
