@@ -3,6 +3,7 @@
 
 #include "acl/acl_rt.h"
 #include "runtime/acl/api_span.h"
+#include "runtime/acl/copy.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
 
@@ -11,9 +12,9 @@ using npumesh::AclProcess;
 using npumesh::AclStream;
 using npumesh::AddressSpace;
 using npumesh::ApiSpan;
-using npumesh::DeviceWork;
+using npumesh::CheckCopy;
+using npumesh::Copy;
 using npumesh::Fail;
-using npumesh::SpanKind;
 using npumesh::WorkSpan;
 
 namespace {
@@ -31,85 +32,6 @@ aclError AllocateDevice(const char* function, void** pointer, size_t size) {
   NPUMESH_ACL_TRY(npumesh::Report(function, block.status()));
   *pointer = *block;
   npumesh::NoteDeviceMemory();
-  return ACL_SUCCESS;
-}
-
-struct Copy {
-  void* to = nullptr;
-  const void* from = nullptr;
-  size_t bytes = 0;
-  bool pageable = false;       // one side is host memory that aclrtMallocHost did not return
-  const char* direction = "";  // for the profile: "host to device"
-};
-
-const char* DirectionOf(bool from_device, bool to_device) {
-  if (from_device) return to_device ? "device to device" : "device to host";
-  return to_device ? "host to device" : "host to host";
-}
-
-DeviceWork WorkOf(const Copy& copy, uint16_t lane) {
-  return {.kind = SpanKind::kCopy, .name = copy.direction, .bytes = copy.bytes, .lane = lane};
-}
-
-// Whose profile has a copy of the calling thread; null: none.
-npumesh::AclDevice* ProfiledDevice() {
-  if (!npumesh::DeviceProfiles::AnyKeeps(SpanKind::kCopy)) return nullptr;
-  const auto context = AclProcess::CurrentContext();
-  return context == nullptr ? nullptr : context->device;
-}
-
-void Move(const Copy& copy, npumesh::AclDevice* device, uint16_t lane) {
-  const WorkSpan span(device, WorkOf(copy, lane));
-  std::memmove(copy.to, copy.from, copy.bytes);
-}
-
-bool IsKind(aclrtMemcpyKind kind) {
-  return kind >= ACL_MEMCPY_HOST_TO_HOST && kind <= ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
-}
-
-bool SaysToDevice(aclrtMemcpyKind kind) {
-  return kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE ||
-         kind == ACL_MEMCPY_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE ||
-         kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
-}
-
-bool SaysFromDevice(aclrtMemcpyKind kind) {
-  return kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEVICE_TO_DEVICE ||
-         kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
-}
-
-// The rules of aclrtMemcpy and aclrtMemcpyAsync. A copy of nothing may have null pointers.
-aclError CheckCopy(const char* function, void* dst, size_t dest_max, const void* src, size_t count,
-                   aclrtMemcpyKind kind, Copy* copy) {
-  const auto& memory = AclProcess::Get().memory;
-  if (!IsKind(kind)) {
-    return Fail(ACL_ERROR_INVALID_PARAM, function, "kind is {}, expected 0 to 7",
-                static_cast<int>(kind));
-  }
-  if (count > dest_max) {
-    return Fail(ACL_ERROR_INVALID_PARAM, function, "count is {}, but destMax only {}", count,
-                dest_max);
-  }
-  *copy = {dst, src, count};
-  if (count == 0) return ACL_SUCCESS;
-  if (dst == nullptr || src == nullptr) {
-    return Fail(ACL_ERROR_INVALID_PARAM, function, "{} is null", dst == nullptr ? "dst" : "src");
-  }
-  const bool to_device = memory.OnDevice(dst, count);
-  const bool from_device = memory.OnDevice(src, count);
-  if (SaysToDevice(kind) && !to_device) {
-    return Fail(ACL_ERROR_INVALID_PARAM, function,
-                "kind {} copies to a device, but {} bytes at dst are not all device memory",
-                static_cast<int>(kind), count);
-  }
-  if (SaysFromDevice(kind) && !from_device) {
-    return Fail(ACL_ERROR_INVALID_PARAM, function,
-                "kind {} copies from a device, but {} bytes at src are not all device memory",
-                static_cast<int>(kind), count);
-  }
-  copy->direction = DirectionOf(from_device, to_device);
-  copy->pageable =
-      (!to_device && !memory.Pinned(dst, count)) || (!from_device && !memory.Pinned(src, count));
   return ACL_SUCCESS;
 }
 
@@ -182,8 +104,8 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
   const ApiSpan span(__func__);
   NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(__func__));
   Copy copy;
-  NPUMESH_ACL_TRY(CheckCopy(__func__, dst, destMax, src, count, kind, &copy));
-  if (count > 0) Move(copy, ProfiledDevice(), npumesh::kHostLane);
+  NPUMESH_ACL_TRY(CheckCopy(__func__, {dst, destMax, src, count, kind}, &copy));
+  if (count > 0) npumesh::CopyNow(copy);
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -198,13 +120,10 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(__func__, stream, &on));
   Copy copy;
-  NPUMESH_ACL_TRY(CheckCopy(__func__, dst, destMax, src, count, kind, &copy));
+  NPUMESH_ACL_TRY(CheckCopy(__func__, {dst, destMax, src, count, kind}, &copy));
   if (count == 0) return ACL_SUCCESS;
   if (copy.pageable) NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(__func__));
-  on->stream.Enqueue([copy, device = on->device, lane = npumesh::LaneOfStream(on->id)] {
-    Move(copy, device, lane);
-    return npumesh::Status();
-  });
+  npumesh::QueueCopy(copy, *on);
   // As on hardware: pageable memory may be used again when the call returns.
   if (copy.pageable && !on->stream.records())
     return npumesh::Report(__func__, on->stream.Synchronize());

@@ -1,6 +1,7 @@
 #include "runtime/acl/memory_book.h"
 
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include "runtime/base/log.h"
@@ -84,6 +85,44 @@ void MemoryBook::RemoveForeign(const std::byte* start) {
   foreign_.erase(start);
 }
 
+int MemoryBook::DeviceOf(const void* pointer) const {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < memories_.size(); ++i) {
+    if (memories_[i]->Contains(pointer, 1)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+MemoryBook::Block MemoryBook::BlockAround(const void* pointer) const {
+  const std::lock_guard lock(mutex_);
+  for (DeviceMemory* memory : memories_) {
+    const auto block = memory->BlockAround(pointer, 1);
+    if (!block) continue;
+    const auto* const at = static_cast<const std::byte*>(pointer);
+    const uint64_t within = memory->OffsetOf(pointer) - block->offset;
+    return {const_cast<std::byte*>(at) - within, block->bytes};
+  }
+  return {};
+}
+
+bool MemoryBook::Register(void* pointer, uint64_t bytes) {
+  const auto* const start = static_cast<const std::byte*>(pointer);
+  const std::lock_guard lock(mutex_);
+  const auto next = registered_.lower_bound(start);
+  if (next != registered_.end() && next->first < start + bytes) return false;
+  if (next != registered_.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second > start) return false;
+  }
+  registered_[start] = bytes;
+  return true;
+}
+
+bool MemoryBook::Unregister(void* pointer) {
+  const std::lock_guard lock(mutex_);
+  return registered_.erase(static_cast<std::byte*>(pointer)) != 0;
+}
+
 void* MemoryBook::AllocateHost(uint64_t bytes) {
   const uint64_t rounded = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   void* block = rounded < bytes ? nullptr : std::aligned_alloc(kPageBytes, rounded);
@@ -102,7 +141,7 @@ bool MemoryBook::FreeHost(void* pointer) {
 
 bool MemoryBook::Pinned(const void* pointer, uint64_t bytes) const {
   const std::lock_guard lock(mutex_);
-  return Within(host_blocks_, pointer, bytes);
+  return Within(host_blocks_, pointer, bytes) || Within(registered_, pointer, bytes);
 }
 
 bool MemoryBook::Within(const Ranges& ranges, const void* pointer, uint64_t bytes) {

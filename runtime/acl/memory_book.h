@@ -38,11 +38,24 @@ class MemoryBook {
   // True when all bytes are device memory: of this process, allocated or not, or foreign.
   bool OnDevice(const void* pointer, uint64_t bytes) const;
 
+  // The device of this process that holds `pointer`, by its place in Attach; -1: no device does.
+  int DeviceOf(const void* pointer) const;
+  // The block in use around a pointer; start null: there is no such block.
+  struct Block {
+    std::byte* start = nullptr;
+    uint64_t bytes = 0;
+  };
+  Block BlockAround(const void* pointer) const;
+
+  // Host memory of the client as if AllocateHost had returned it. False when a part of it is.
+  bool Register(void* pointer, uint64_t bytes);
+  // False for what Register was not called with.
+  bool Unregister(void* pointer);
   // Page-aligned host memory; null when it is exhausted.
   void* AllocateHost(uint64_t bytes);
   // False for what AllocateHost did not return.
   bool FreeHost(void* pointer);
-  // True when all bytes lie in one block of AllocateHost.
+  // True when all bytes lie in one block of AllocateHost or Register.
   bool Pinned(const void* pointer, uint64_t bytes) const;
 
  private:
@@ -54,6 +67,7 @@ class MemoryBook {
 
   Ranges host_blocks_;
   Ranges foreign_;
+  Ranges registered_;
 };
 
 }  // namespace npumesh

@@ -24,6 +24,15 @@ struct AclStreamOptions {
   uint32_t flags = 0;  // a union of ACL_STREAM_*
 };
 
+// An allocator of the client.
+struct AclAllocator {
+  aclrtAllocator object = nullptr;
+  aclrtAllocatorAllocFunc allocate = nullptr;
+  aclrtAllocatorFreeFunc free = nullptr;
+  aclrtAllocatorAllocAdviseFunc allocate_near = nullptr;  // may stay null
+  aclrtAllocatorGetAddrFromBlockFunc address = nullptr;
+};
+
 struct AclStream {
   AclStream(int32_t id, bool is_default, std::weak_ptr<AclContext> context, AclDevice* device,
             const AclStreamOptions& options)
@@ -49,6 +58,9 @@ struct AclStream {
   std::atomic<uint32_t> cache_op_info{0};
   std::atomic<uint32_t> overflow_switch{0};
   CoreLimits core_limits;
+  std::mutex allocator_mutex;
+  std::shared_ptr<const AclAllocator> allocator;  // guarded by it
+  aclrtAllocatorDesc allocator_handle = nullptr;  // the same; as it was registered
   Stream stream;
 };
 

@@ -229,6 +229,12 @@ CoreLimits& AclProcess::core_limits_of(int index) {
   return core_limits_[static_cast<size_t>(index)];
 }
 
+uint32_t AclProcess::DeviceIdOf(int index) {
+  const std::lock_guard lock(mutex_);
+  const DeviceIds ids = machine_ != nullptr ? machine_->ids() : DeviceIds();
+  return static_cast<uint32_t>(ids.launched ? ids.local_rank : index);
+}
+
 bool AclProcess::HasImplicitContext(int32_t device_id) {
   const std::lock_guard lock(mutex_);
   const int index = machine_ == nullptr ? -1 : machine_->IndexOf(device_id);

@@ -69,6 +69,8 @@ class AclProcess {
   aclError FindCoreLimits(std::string_view function, int32_t device_id, CoreLimits** limits);
   // REQUIRES: the index of a device in the machine.
   CoreLimits& core_limits_of(int index);
+  // How clients call the device with this index in the machine.
+  uint32_t DeviceIdOf(int index);
   // Whether a thread has made the device current and it was not reset since.
   bool HasImplicitContext(int32_t device_id);
   aclError SetDevice(std::string_view function, int32_t device_id);
@@ -111,6 +113,7 @@ class AclProcess {
   HandleTable<AclStream> streams;
   HandleTable<AclEvent> events;
   HandleTable<AclNotify> notifies;
+  HandleTable<AclAllocator> allocators;
   HandleTable<aclrtStreamConfigHandle> stream_configs;
   StateCallbacks<aclrtStreamStateCallback> stream_callbacks;
   StateCallbacks<aclrtDeviceStateCallback> device_callbacks;

@@ -13,6 +13,8 @@ constexpr FunctionNote kWithoutEffect[] = {
     {"aclrtCmoAsync", "a simulated device has no caches beside its memory"},
     {"aclrtMemFlush", "a simulated device has no caches beside its memory"},
     {"aclrtMemInvalidate", "a simulated device has no caches beside its memory"},
+    {"aclrtMemManagedAdvise", "host and devices read one memory"},
+    {"aclrtMemManagedPrefetchAsync", "host and devices read one memory"},
     {"aclrtSetOpExecuteTimeOut",
      "no kernel of hardware can hang; HCCL_EXEC_TIMEOUT bounds collectives"},
     {"aclrtSetOpExecuteTimeOutV2",

@@ -466,6 +466,78 @@ aclError aclrtIpcMemClose(const char* key);
 aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle* handle);
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent* event);
 
+/* ---- Copies of rows and batches --------------------------------------------------------- */
+
+/* `height` rows of `width` bytes, whose starts lie a pitch apart. The rules of each row are
+ * those of aclrtMemcpy and aclrtMemcpyAsync. */
+aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                       size_t height, aclrtMemcpyKind kind);
+aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                            size_t height, aclrtMemcpyKind kind, aclrtStream stream);
+
+/* Copies of arrays, each by the rules of aclrtMemcpy; the kind follows from the locations in
+ * attrs, of which attrs[k] is for the copies from attrsIndexes[k] on. `failIndex`: the first
+ * copy that breaks a rule, SIZE_MAX when it is no single copy; then nothing is copied. */
+aclError aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                          size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
+                          size_t numAttrs, size_t* failIndex);
+aclError aclrtMemcpyBatchV2(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                            size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
+                            size_t numAttrs);
+aclError aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                               size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
+                               size_t numAttrs, size_t* failIndex, aclrtStream stream);
+aclError aclrtMemcpyBatchAsyncV2(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                                 size_t numBatches, aclrtMemcpyBatchAttr* attrs,
+                                 size_t* attrsIndexes, size_t numAttrs, aclrtStream stream);
+
+/* As aclrtMemcpyAsync. */
+aclError aclrtMemcpyAsyncWithCondition(void* dst, size_t destMax, const void* src, size_t count,
+                                       aclrtMemcpyKind kind, aclrtStream stream);
+
+/* N words of 4 bytes, of a device or of aclrtMallocHost. */
+aclError aclrtMemsetD32(void* ptr, size_t memSize, uint32_t value, size_t N);
+aclError aclrtMemsetD32Async(void* ptr, size_t memSize, uint32_t value, size_t N,
+                             aclrtStream stream);
+
+/* ---- Host memory for devices ------------------------------------------------------------ */
+
+/* Registered memory is like that of aclrtMallocHost, and its device pointer is the host pointer.
+ * ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, ACL_ERROR_HOST_MEMORY_NOT_REGISTERED. */
+aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType type, void** devPtr);
+aclError aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t flag);
+aclError aclrtHostUnregister(void* ptr);
+aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t flag);
+aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
+                                     aclrtHostMemMapCapability* capabilities);
+
+/* As aclrtMallocHost and aclrtMalloc: modules, and flags of addresses, are those of hardware. */
+aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig* cfg);
+aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
+                            aclrtMallocConfig* cfg);
+aclError aclrtMallocForTaskScheduler(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
+                                     aclrtMallocConfig* cfg);
+
+/* Device memory, which the host reads and writes as well; freed by aclrtFree. Advice and
+ * prefetching have no effect. */
+aclError aclrtMemAllocManaged(void** ptr, uint64_t size, uint32_t flag);
+aclError aclrtMemManagedAdvise(const void* const ptr, uint64_t size,
+                               aclrtMemManagedAdviseType advise, aclrtMemManagedLocation location);
+aclError aclrtMemManagedPrefetchAsync(const void* ptr, size_t size,
+                                      aclrtMemManagedLocation location, uint32_t flags,
+                                      aclrtStream stream);
+
+/* Where a pointer leads: to a device (its id; 0 for memory of another process), to memory of
+ * aclrtMallocHost or aclrtHostRegister (HOST), or elsewhere (UNREGISTERED). Pages of 4096 bytes. */
+aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attributes);
+
+/* The block of device memory around a pointer; each result may be null. */
+aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize);
+
+/* After aclrtSynchronizeDevice. */
+aclError aclrtFreeWithDevSync(void* devPtr);
+aclError aclrtFreeHostWithDevSync(void* hostPtr);
+
 /* ---- Errors ------------------------------------------------------------------------------ */
 
 /* The code of the calling thread's last failed call; Get clears it, Peek does not. */

@@ -1,0 +1,95 @@
+#include "runtime/acl/copy.h"
+
+#include <cstring>
+
+#include "runtime/acl/api_span.h"
+#include "runtime/acl/errors.h"
+#include "runtime/acl/process.h"
+
+namespace npumesh {
+namespace {
+
+const char* DirectionOf(bool from_device, bool to_device) {
+  if (from_device) return to_device ? "device to device" : "device to host";
+  return to_device ? "host to device" : "host to host";
+}
+
+DeviceWork WorkOf(const Copy& copy, uint16_t lane) {
+  return {.kind = SpanKind::kCopy, .name = copy.direction, .bytes = copy.bytes, .lane = lane};
+}
+
+// Whose profile has a copy of the calling thread; null: none.
+AclDevice* ProfiledDevice() {
+  if (!DeviceProfiles::AnyKeeps(SpanKind::kCopy)) return nullptr;
+  const auto context = AclProcess::CurrentContext();
+  return context == nullptr ? nullptr : context->device;
+}
+
+void Move(const Copy& copy, AclDevice* device, uint16_t lane) {
+  const WorkSpan span(device, WorkOf(copy, lane));
+  std::memmove(copy.to, copy.from, copy.bytes);
+}
+
+bool IsKind(aclrtMemcpyKind kind) {
+  return kind >= ACL_MEMCPY_HOST_TO_HOST && kind <= ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
+}
+
+bool SaysToDevice(aclrtMemcpyKind kind) {
+  return kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE ||
+         kind == ACL_MEMCPY_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE ||
+         kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
+}
+
+bool SaysFromDevice(aclrtMemcpyKind kind) {
+  return kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEVICE_TO_DEVICE ||
+         kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
+}
+
+}  // namespace
+
+aclError CheckCopy(std::string_view function, const CopyWish& wish, Copy* copy) {
+  const auto& [dst, dest_max, src, count, kind] = wish;
+  const auto& memory = AclProcess::Get().memory;
+  if (!IsKind(kind)) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "kind is {}, expected 0 to 7",
+                static_cast<int>(kind));
+  }
+  if (count > dest_max) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "count is {}, but destMax only {}", count,
+                dest_max);
+  }
+  *copy = {dst, src, count};
+  if (count == 0) return ACL_SUCCESS;
+  if (dst == nullptr || src == nullptr) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "{} is null", dst == nullptr ? "dst" : "src");
+  }
+  const bool to_device = memory.OnDevice(dst, count);
+  const bool from_device = memory.OnDevice(src, count);
+  if (SaysToDevice(kind) && !to_device) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function,
+                "kind {} copies to a device, but {} bytes at dst are not all device memory",
+                static_cast<int>(kind), count);
+  }
+  if (SaysFromDevice(kind) && !from_device) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function,
+                "kind {} copies from a device, but {} bytes at src are not all device memory",
+                static_cast<int>(kind), count);
+  }
+  copy->direction = DirectionOf(from_device, to_device);
+  copy->pageable =
+      (!to_device && !memory.Pinned(dst, count)) || (!from_device && !memory.Pinned(src, count));
+  return ACL_SUCCESS;
+}
+
+void CopyNow(const Copy& copy) {
+  Move(copy, ProfiledDevice(), kHostLane);
+}
+
+void QueueCopy(const Copy& copy, AclStream& stream) {
+  stream.stream.Enqueue([copy, device = stream.device, lane = LaneOfStream(stream.id)] {
+    Move(copy, device, lane);
+    return Status();
+  });
+}
+
+}  // namespace npumesh
