@@ -6,8 +6,10 @@
 #
 # The functions have the names and parameters by which the project launches its kernels.
 include_guard(GLOBAL)
+get_filename_component(NPUMESH_PREFIX ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
 
-# ascendc_library(<name> STATIC|SHARED <kernel files>...): a library of the host functions.
+# ascendc_library(<name> STATIC|SHARED <kernel files>...): a library of the host functions. What links it has the
+# headers and libacl_rt.
 function(ascendc_library name type)
   set(files "${NPUMESH_HOST_KERNELS}")
   if(NOT files)
@@ -19,6 +21,8 @@ function(ascendc_library name type)
   endif()
   add_library(${name} ${type} ${files})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${name} PUBLIC ${NPUMESH_PREFIX}/include)
+  target_link_libraries(${name} PUBLIC ${NPUMESH_PREFIX}/lib64/libacl_rt.so)
 endfunction()
 
 # Kernels in a file that a program loads when it runs: there is nothing that could run them.
