@@ -338,6 +338,46 @@ class Program(unittest.TestCase):
                 done(acl.rt.free(block))
         done(acl.rt.destroy_stream(stream))
 
+    @needs_numpy
+    def test_rows_of_a_matrix_are_copied(self):
+        sent = np.arange(60, dtype=np.uint8).reshape(6, 10)
+        device = taken(acl.rt.malloc(6 * 16, 0))
+        done(acl.rt.memset(device, 96, 255, 96))
+        done(acl.rt.memcpy2d(device, 16, acl.util.numpy_to_ptr(sent), 10, 7, 6, HOST_TO_DEVICE))
+        expected = np.full((6, 16), 255, np.uint8)
+        expected[:, :7] = sent[:, :7]
+        self.assertEqual(self.host_bytes(device, 96), expected.tobytes())
+        back = np.zeros((6, 10), np.uint8)
+        stream = taken(acl.rt.create_stream())
+        done(acl.rt.memcpy2d_async(acl.util.numpy_to_ptr(back), 10, device, 16, 7, 6,
+                                   DEVICE_TO_HOST, stream))
+        done(acl.rt.synchronize_stream(stream))
+        self.assertEqual(back[:, :7].tolist(), sent[:, :7].tolist())
+        self.assertFalse(back[:, 7:].any())
+        done(acl.rt.destroy_stream(stream))
+        done(acl.rt.free(device))
+
+    def test_addresses_tell_where_they_are(self):
+        DEVICE = 1
+        device = taken(acl.rt.malloc(64, 0))
+        self.assertEqual(taken(acl.rt.pointer_get_attributes(device))["location"],
+                         {"id": 0, "type": DEVICE})
+        host = taken(acl.rt.malloc_host(4096))
+        self.assertNotEqual(
+            taken(acl.rt.pointer_get_attributes(host))["location"]["type"], DEVICE)
+        done(acl.rt.free_host(host))
+        done(acl.rt.free(device))
+
+    def test_host_memory_is_registered(self):
+        MAPPED = 0
+        own = ctypes.create_string_buffer(8192)
+        page = (ctypes.addressof(own) + 4095) // 4096 * 4096
+        mapped = taken(acl.rt.host_register(page, 4096, MAPPED))
+        done(acl.rt.memset(mapped, 4096, 6, 4096))
+        self.assertEqual(acl.util.ptr_to_bytes(page, 16), b"\6" * 16)
+        done(acl.rt.host_unregister(page))
+        self.assertNotEqual(acl.rt.host_unregister(page), 0)
+
     def test_a_notify_takes_one_record(self):
         notify = taken(acl.rt.create_notify(0))
         early, late = (taken(acl.rt.create_stream()) for _ in range(2))
