@@ -319,6 +319,15 @@ aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* act
   return npumesh::FailThrown(__func__);
 }
 
+aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo) try {
+  NPUMESH_ACL_TRY(CheckDeviceQuery(__func__, static_cast<uint32_t>(deviceId), errorInfo));
+  *errorInfo = {};
+  errorInfo->errorType = ACL_RT_NO_ERROR;
+  return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
 aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t* status) try {
   return aclrtDeviceCanAccessPeer(status, deviceId, peerDeviceId);
 } catch (...) {

@@ -94,8 +94,12 @@ aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamCon
   size_t bytes = 0;
   void* const field = FieldOf(*config, attr, &bytes);
   NPUMESH_ACL_EXPECT(field != nullptr, "attr is {}, expected 0 to 3", static_cast<int>(attr));
+  // Clients also give the flags as the 32 bits that aclrtCreateStreamWithConfig takes.
+  const bool short_flags = attr == ACL_RT_STREAM_FLAG && valueSize == sizeof(uint32_t);
+  if (short_flags) bytes = sizeof(uint32_t);
   NPUMESH_ACL_EXPECT(valueSize == bytes, "valueSize is {}, expected {} for attr {}", valueSize,
                      bytes, static_cast<int>(attr));
+  if (short_flags) config->flag = 0;
   std::memcpy(field, attrValue, bytes);
   return ACL_SUCCESS;
 } catch (...) {

@@ -49,6 +49,21 @@ AclDevice* DeviceOfThread() {
 
 }  // namespace
 
+void NoteRange(const ProgramRange& range, AclDevice* device) {
+  if (!DeviceProfiles::AnyKeeps(SpanKind::kTask)) return;
+  if (device == nullptr) device = DeviceOfThread();
+  if (device == nullptr) return;
+  Profiler& profiler = Profiler::Of(device->world);
+  if (!profiler.keeps(SpanKind::kTask)) return;
+  Span span;
+  span.kind = SpanKind::kTask;
+  span.subject = SubjectTable::Of(device->world).IdOf(profiler, range.name, range.type);
+  span.begin_ns = range.begin_ns;
+  span.end_ns = Profiler::Now();
+  span.lane = range.lane;
+  profiler.Add(span);
+}
+
 void ApiSpan::Begin(std::string_view function) {
   AclDevice* const device = DeviceOfThread();
   if (device == nullptr) return;

@@ -67,6 +67,16 @@ class WorkSpan {
   Span span_;
 };
 
+// A mark or range of the program's own, from `begin_ns` (Profiler::Now) until now, in the profile
+// of `device`, null: of the device that is current in this thread.
+struct ProgramRange {
+  std::string_view name;
+  std::string_view type;  // "Mark", "Range"
+  int64_t begin_ns = 0;
+  uint16_t lane = kHostLane;
+};
+void NoteRange(const ProgramRange& range, AclDevice* device = nullptr);
+
 // Says how much memory of the device that is current in this thread is in use now.
 void NoteDeviceMemory();
 

@@ -10,6 +10,7 @@ namespace npumesh {
 namespace {
 
 constexpr FunctionNote kWithoutEffect[] = {
+    {"aclprofSetConfig", "no hardware is sampled"},
     {"aclrtCmoAsync", "a simulated device has no caches beside its memory"},
     {"aclrtMemFlush", "a simulated device has no caches beside its memory"},
     {"aclrtMemInvalidate", "a simulated device has no caches beside its memory"},

@@ -46,6 +46,7 @@ constexpr uint32_t SetOf(SpanKind first, SpanKind second) {
 uint32_t KindsOf(uint64_t data_types) {
   uint32_t kinds = 0;
   if (data_types & ACL_PROF_ACL_API) kinds |= SetOf(SpanKind::kApi, SpanKind::kMemory);
+  if (data_types & ACL_PROF_MSPROFTX) kinds |= npumesh::Profiler::SetOf(SpanKind::kTask);
   if (data_types & ACL_PROF_TASK_TIME) kinds |= SetOf(SpanKind::kTask, SpanKind::kCopy);
   if (data_types & ACL_PROF_HCCL_TRACE) kinds |= SetOf(SpanKind::kCollective, SpanKind::kMessage);
   return kinds;

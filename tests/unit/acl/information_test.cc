@@ -120,6 +120,17 @@ TEST_F(InformationTest, ADeviceIsBusyWhileAStreamHasWork) {
   EXPECT_EQ(aclrtGetMemUsageInfo(0, memory.data(), 0, &entries), ACL_ERROR_INVALID_PARAM);
 }
 
+TEST_F(InformationTest, ADeviceHasNoFaults) {
+  aclrtErrorInfo error;
+  std::memset(&error, 0xff, sizeof error);
+  ASSERT_EQ(aclrtGetErrorVerbose(1, &error), ACL_SUCCESS);
+  EXPECT_EQ(error.errorType, ACL_RT_NO_ERROR);
+  EXPECT_EQ(error.tryRepair, 0);
+  EXPECT_EQ(error.hasDetail, 0);
+  EXPECT_EQ(aclrtGetErrorVerbose(2, &error), ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_EQ(aclrtGetErrorVerbose(0, nullptr), ACL_ERROR_INVALID_PARAM);
+}
+
 TEST_F(InformationTest, BusIdsNameDevices) {
   char id[14] = {};
   ASSERT_EQ(aclrtDeviceGetPCIBusId(1, id, sizeof id), ACL_SUCCESS);
@@ -167,6 +178,9 @@ TEST_F(InformationTest, StreamsHaveTheOptionsOfTheirConfiguration) {
   const uint32_t priority = 5;
   ASSERT_EQ(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_FLAG, &flags, sizeof flags), ACL_SUCCESS);
   ASSERT_EQ(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_PRIORITY, &priority, sizeof priority),
+            ACL_SUCCESS);
+  const uint32_t short_flags = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC;
+  ASSERT_EQ(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_FLAG, &short_flags, sizeof short_flags),
             ACL_SUCCESS);
   EXPECT_EQ(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_PRIORITY, &flags, sizeof flags),
             ACL_ERROR_INVALID_PARAM);

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -338,6 +339,73 @@ TEST_F(AclProfile, StartsAndStopsBesideCalls) {
       EXPECT_GE(span.begin_ns, profile.owner.start_monotonic_ns);
     }
   }
+}
+
+// A stamp with this message.
+void* StampOf(const std::string& message) {
+  void* const stamp = aclprofCreateStamp();
+  EXPECT_EQ(
+      aclprofSetStampTraceMessage(stamp, message.c_str(), static_cast<uint32_t>(message.size())),
+      ACL_SUCCESS);
+  return stamp;
+}
+
+TEST_F(AclProfile, MarksAndRangesOfTheProgramAreInIt) {
+  const aclprofConfig* config = Config(ACL_PROF_MSPROFTX);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  void* const load = StampOf("load");
+  void* const outer = StampOf("outer");
+  void* const inner = StampOf("inner");
+  void* const other = StampOf("other");
+  uint32_t range = 0;
+  aclrtStream stream = nullptr;
+  int32_t stream_id = 0;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtStreamGetId(stream, &stream_id), ACL_SUCCESS);
+  ASSERT_EQ(aclprofMark(load), ACL_SUCCESS);
+  ASSERT_EQ(aclprofPush(outer), ACL_SUCCESS);
+  ASSERT_EQ(aclprofRangeStart(other, &range), ACL_SUCCESS);
+  ASSERT_EQ(aclprofPush(inner), ACL_SUCCESS);
+  ASSERT_EQ(aclprofPop(), ACL_SUCCESS);
+  ASSERT_EQ(aclprofRangeStop(range), ACL_SUCCESS);
+  ASSERT_EQ(aclprofPop(), ACL_SUCCESS);
+  ASSERT_EQ(aclprofMarkEx("in order", 8, stream), ACL_SUCCESS);
+  aclprofStepInfo* const step = aclprofCreateStepInfo();
+  ASSERT_EQ(aclprofGetStepTimestamp(step, ACL_STEP_START, stream), ACL_SUCCESS);
+  ASSERT_EQ(aclprofGetStepTimestamp(step, ACL_STEP_END, stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+  ASSERT_EQ(aclprofMark(load), ACL_SUCCESS);  // nothing is profiled any more
+  const RankProfile profile = Read();
+  std::map<std::string, Span> spans;
+  for (const Span& span : Of(profile, SpanKind::kTask)) {
+    EXPECT_TRUE(spans.emplace(profile.task(span).name, span).second);
+  }
+  ASSERT_EQ(spans.size(), 7u);
+  EXPECT_EQ(profile.task(spans["load"]).type, "Mark");
+  EXPECT_EQ(profile.task(spans["other"]).type, "Range");
+  EXPECT_LE(spans["outer"].begin_ns, spans["other"].begin_ns);
+  EXPECT_LE(spans["other"].begin_ns, spans["inner"].begin_ns);
+  EXPECT_LE(spans["inner"].end_ns, spans["other"].end_ns);
+  EXPECT_LE(spans["other"].end_ns, spans["outer"].end_ns);
+  EXPECT_EQ(spans["outer"].lane, kHostLane);
+  EXPECT_EQ(spans["in order"].lane, stream_id);
+  EXPECT_LE(spans["in order"].end_ns, spans["step 1 start"].begin_ns);
+  EXPECT_LE(spans["step 1 start"].end_ns, spans["step 1 end"].begin_ns);
+  for (void* stamp : {load, outer, inner, other}) aclprofDestroyStamp(stamp);
+  EXPECT_EQ(aclprofMark(load), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclprofPop(), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclprofRangeStop(range), ACL_ERROR_INVALID_PARAM);
+  aclprofDestroyStepInfo(step);
+  EXPECT_EQ(aclprofGetStepTimestamp(step, ACL_STEP_END, stream), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclprofMarkEx(nullptr, 1, stream), ACL_ERROR_INVALID_PARAM);
+  const std::string long_message(128, 'x');
+  EXPECT_EQ(aclprofMarkEx(long_message.c_str(), long_message.size(), stream),
+            ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclprofSetConfig(ACL_PROF_SYS_HARDWARE_MEM_FREQ, "15", 2), ACL_SUCCESS);
+  EXPECT_EQ(aclprofSetConfig(ACL_PROF_ARGS_MIN, "15", 2), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclprofSetConfig(ACL_PROF_SYS_HARDWARE_MEM_FREQ, "", 0), ACL_ERROR_INVALID_PARAM);
 }
 
 }  // namespace

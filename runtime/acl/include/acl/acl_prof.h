@@ -14,6 +14,7 @@ extern "C" {
  *   ACL_PROF_ACL_API         calls of acl and hccl, and the device memory in use
  *   ACL_PROF_TASK_TIME       copies, fills and host functions
  *   ACL_PROF_HCCL_TRACE      collectives, sends and receives
+ *   ACL_PROF_MSPROFTX        the program's marks and ranges, with the tasks
  *   ACL_PROF_TRAINING_TRACE  the file asks its readers for a step trace */
 #define ACL_PROF_ACL_API 0x0001ULL
 #define ACL_PROF_TASK_TIME 0x0002ULL
@@ -74,6 +75,60 @@ aclprofConfig* aclprofCreateConfig(uint32_t* deviceIdList, uint32_t deviceNums,
                                    uint64_t dataTypeConfig);
 
 aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig);
+
+typedef enum {
+  ACL_PROF_ARGS_MIN = 0,
+  ACL_PROF_STORAGE_LIMIT = 1,
+  ACL_PROF_SYS_HARDWARE_MEM_FREQ = 3,
+  ACL_PROF_LLC_MODE = 4,
+  ACL_PROF_SYS_IO_FREQ = 5,
+  ACL_PROF_SYS_INTERCONNECTION_FREQ = 6,
+  ACL_PROF_DVPP_FREQ = 7,
+  ACL_PROF_HOST_SYS = 8,
+  ACL_PROF_HOST_SYS_USAGE = 9,
+  ACL_PROF_HOST_SYS_USAGE_FREQ = 10,
+  ACL_PROF_LOW_POWER_FREQ = 11,
+  ACL_PROF_SYS_MEM_SERVICEFLOW = 12,
+  ACL_PROF_SYS_CPU_FREQ = 13,
+  ACL_PROF_OPTYPE = 14,
+  ACL_PROF_NTS_METRICS = 15,
+  ACL_PROF_PATH = 16,
+  ACL_PROF_ARGS_MAX = 17
+} aclprofConfigType;
+
+/* Settings of samplers of hardware, which have no effect here (said once by the log). A type that
+ * is not listed, null and an empty text: ACL_ERROR_INVALID_PARAM. */
+aclError aclprofSetConfig(aclprofConfigType configType, const char* config, size_t configLength);
+
+/* ---- Marks and ranges of the program, with ACL_PROF_TASK_TIME or ACL_PROF_MSPROFTX -------- */
+
+/* A stamp has a message, at most 127 characters. Null without memory; a stamp that was destroyed is
+ * ACL_ERROR_INVALID_PARAM. */
+void* aclprofCreateStamp(void);
+void aclprofDestroyStamp(void* stamp);
+aclError aclprofSetStampTraceMessage(void* stamp, const char* msg, uint32_t msgLen);
+
+/* A point in time of the calling thread. */
+aclError aclprofMark(void* stamp);
+
+/* Ranges that lie in each other, of one thread. ACL_ERROR_INVALID_PARAM without a range to end. */
+aclError aclprofPush(void* stamp);
+aclError aclprofPop(void);
+
+/* Ranges that any thread ends. */
+aclError aclprofRangeStart(void* stamp, uint32_t* rangeId);
+aclError aclprofRangeStop(uint32_t rangeId);
+
+/* A point in the order of a stream. */
+aclError aclprofMarkEx(const char* msg, size_t msgLen, aclrtStream stream);
+
+typedef enum { ACL_STEP_START = 0, ACL_STEP_END = 1 } aclprofStepTag;
+typedef struct aclprofStepInfo aclprofStepInfo;
+
+/* Marks of a step in the order of a stream. */
+aclprofStepInfo* aclprofCreateStepInfo(void);
+void aclprofDestroyStepInfo(aclprofStepInfo* stepinfo);
+aclError aclprofGetStepTimestamp(aclprofStepInfo* stepInfo, aclprofStepTag tag, aclrtStream stream);
 
 #ifdef __cplusplus
 }

@@ -335,7 +335,7 @@ aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* ve
 /* ---- Options of streams ----------------------------------------------------------------- */
 
 /* Null without memory. Destroyed or foreign handles: ACL_ERROR_INVALID_PARAM. `valueSize` is
- * that of the attribute: 8 bytes, 4 for the priority. */
+ * that of the attribute: 8 bytes, 4 for the priority, either for the flags. */
 aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void);
 aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* handle);
 aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
@@ -537,6 +537,12 @@ aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize);
 /* After aclrtSynchronizeDevice. */
 aclError aclrtFreeWithDevSync(void* devPtr);
 aclError aclrtFreeHostWithDevSync(void* hostPtr);
+
+/* ---- Faults of hardware ----------------------------------------------------------------- */
+
+/* A simulated device has no faults: always ACL_RT_NO_ERROR. What failed in a program is in
+ * aclGetRecentErrMsg. */
+aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo);
 
 /* ---- Errors ------------------------------------------------------------------------------ */
 
