@@ -46,6 +46,11 @@ aclError CheckRows(const char* function, const Rows& rows, std::vector<Copy>* co
         {static_cast<std::byte*>(rows.dst) + row * rows.dst_pitch, rows.width,
          static_cast<const std::byte*>(rows.src) + row * rows.src_pitch, rows.width, rows.kind},
         &copy));
+    if (!copies->empty() && copies->front().direction != copy.direction) {
+      return Fail(ACL_ERROR_INVALID_PARAM, function,
+                  "the first row is copied {}, row {} is outside of that memory",
+                  copies->front().direction, row);
+    }
     copies->push_back(copy);
   }
   return ACL_SUCCESS;

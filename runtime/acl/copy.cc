@@ -75,6 +75,13 @@ aclError CheckCopy(std::string_view function, const CopyWish& wish, Copy* copy) 
                 "kind {} copies from a device, but {} bytes at src are not all device memory",
                 static_cast<int>(kind), count);
   }
+  for (const void* side : {static_cast<const void*>(dst), src}) {
+    if (!memory.OnDevice(side, count) && memory.OnDevice(side, 1)) {
+      return Fail(ACL_ERROR_INVALID_PARAM, function,
+                  "{} bytes at {} begin in the memory of a device and end beyond it", count,
+                  fmt::ptr(side));
+    }
+  }
   copy->direction = DirectionOf(from_device, to_device);
   copy->pageable =
       (!to_device && !memory.Pinned(dst, count)) || (!from_device && !memory.Pinned(src, count));

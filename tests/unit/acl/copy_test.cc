@@ -61,6 +61,21 @@ TEST_F(CopyTest, RowsAreChecked) {
   EXPECT_EQ(aclrtMemcpy2d(nullptr, 8, host, 8, 8, 0, kind), ACL_SUCCESS);
 }
 
+// Device memory may stand where the kind says host; what lies behind a device is no memory.
+TEST_F(CopyTest, ACopyEndsWithItsDevice) {
+  ASSERT_EQ(aclrtSetDevice(1), ACL_SUCCESS);
+  void* const block = Allocate(512);
+  const size_t hbm = 16 << 20;
+  const auto kind = ACL_MEMCPY_DEVICE_TO_HOST;
+  EXPECT_EQ(aclrtMemcpy(block, 2 * hbm, block, hbm + 1, kind), ACL_ERROR_INVALID_PARAM);
+  std::vector<char> host(hbm + 1);
+  EXPECT_EQ(aclrtMemcpy(block, 2 * hbm, host.data(), host.size(), ACL_MEMCPY_HOST_TO_HOST),
+            ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtMemcpy2d(block, 4096, block, 0, 0, 5000, kind), ACL_SUCCESS);
+  // Beyond both devices, which may be neighbours.
+  EXPECT_EQ(aclrtMemcpy2d(block, 4096, block, 1, 1, 10000, kind), ACL_ERROR_INVALID_PARAM);
+}
+
 TEST_F(CopyTest, ABatchIsCopiedAsAWholeOrNotAtAll) {
   std::array<int, 3> host = {1, 2, 3};
   auto* const device = static_cast<int*>(Allocate(sizeof host));

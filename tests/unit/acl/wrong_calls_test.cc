@@ -1,0 +1,361 @@
+// Calls in any order with any handles: null, live, destroyed, of another kind, and numbers at the
+// edges. Each returns; nothing crashes or hangs.
+//
+//   unit_acl_wrong_calls [--first=SEED] [--seeds=N]
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "acl/acl.h"
+#include "acl/acl_prof.h"
+#include "acl/acl_tdt.h"
+#include "tests/seed_range.h"
+
+namespace npumesh {
+namespace {
+
+SeedRange seeds{1, 100};
+
+// One program of wrong and right calls.
+class Caller {
+ public:
+  explicit Caller(uint64_t seed) : random_(seed) {
+    for (auto& handle : handles_) handle = nullptr;
+    handles_[1] = &elsewhere_;
+    EXPECT_EQ(aclrtMalloc(&device_, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    std::memset(device_, 0, kBytes);
+    NewStream();
+  }
+
+  // Streams may wait for what never comes.
+  ~Caller() {
+    for (const aclrtStream stream : streams_) aclrtStreamAbort(stream);
+    aclrtStreamAbort(nullptr);
+  }
+
+  void Step() {
+    static const std::vector<void (Caller::*)()> kSteps = {
+        &Caller::NewStream, &Caller::Streams,   &Caller::Options,    &Caller::Limits,
+        &Caller::Words,     &Caller::Reduce,    &Caller::Random,     &Caller::Notifies,
+        &Caller::Counters,  &Caller::Events,    &Caller::Keys,       &Caller::Copies,
+        &Caller::Batches,   &Caller::Registers, &Caller::Allocators, &Caller::Channels,
+        &Caller::Marks,     &Caller::Questions, &Caller::Captures};
+    (this->*kSteps[random_() % kSteps.size()])();
+  }
+
+ private:
+  static constexpr size_t kBytes = 4096;
+
+  // A handle that was made here, some time ago, of any kind, or none at all.
+  void* Any() { return handles_[random_() % handles_.size()]; }
+  void Keep(void* handle) { handles_[2 + random_() % (handles_.size() - 2)] = handle; }
+  bool Coin() { return random_() % 2 == 0; }
+  uint64_t Number() {
+    static constexpr std::array<uint64_t, 12> kNumbers = {
+        0, 1, 2, 3, 7, 8, 64, 65, 100, 4096, 4097, std::numeric_limits<uint64_t>::max()};
+    return kNumbers[random_() % kNumbers.size()];
+  }
+  size_t Size() { return static_cast<size_t>(Number()); }
+  uint32_t Word() { return static_cast<uint32_t>(Number()); }
+  template <typename Enum>
+  Enum Kind(int most) {
+    return static_cast<Enum>(static_cast<int>(random_() % static_cast<unsigned>(most + 3)) - 1);
+  }
+  void* Memory() {
+    switch (random_() % 4) {
+      case 0:
+        return nullptr;
+      case 1:
+        return static_cast<char*>(device_) + random_() % kBytes;
+      case 2:
+        return device_;
+      default:
+        return elsewhere_.data();
+    }
+  }
+  template <typename T>
+  T* Maybe(T* result) {
+    return Coin() ? result : nullptr;
+  }
+
+  void NewStream() {
+    aclrtStream stream = nullptr;
+    aclrtCreateStreamWithConfig(&stream, static_cast<uint32_t>(random_() % 9),
+                                static_cast<uint32_t>(random_() % 65));
+    KeepStream(stream);
+  }
+  void KeepStream(aclrtStream stream) {
+    streams_.push_back(stream);
+    Keep(stream);
+  }
+  void Streams() {
+    int32_t id = 0;
+    uint32_t word = 0;
+    aclrtStreamGetFlags(Any(), Maybe(&word));
+    aclrtStreamGetPriority(Any(), Maybe(&word));
+    aclrtStreamGetId(Any(), Maybe(&id));
+    aclrtStreamStop(Any());
+    if (Coin()) aclrtDestroyStreamForce(Any());
+  }
+  void Options() {
+    if (Coin()) Keep(aclrtCreateStreamConfigHandle());
+    auto* const config = static_cast<aclrtStreamConfigHandle*>(Any());
+    const uint64_t value = Number();
+    aclrtSetStreamConfigOpt(config, Kind<aclrtStreamConfigAttr>(3), Maybe(&value), Coin() ? 8 : 4);
+    aclrtStream stream = nullptr;
+    if (aclrtCreateStreamV2(Maybe(&stream), config) == ACL_SUCCESS) KeepStream(stream);
+    if (Coin()) aclrtDestroyStreamConfigHandle(config);
+    aclrtStreamAttrValue attribute = {};
+    attribute.failureMode = Number();
+    aclrtSetStreamAttribute(Any(), Kind<aclrtStreamAttr>(5), Maybe(&attribute));
+    aclrtGetStreamAttribute(Any(), Kind<aclrtStreamAttr>(5), Maybe(&attribute));
+  }
+  void Limits() {
+    uint32_t value = 0;
+    const auto kind = Kind<aclrtDevResLimitType>(1);
+    aclrtSetDeviceResLimit(static_cast<int32_t>(random_() % 3), kind, Word());
+    aclrtGetDeviceResLimit(static_cast<int32_t>(random_() % 3), kind, Maybe(&value));
+    aclrtSetStreamResLimit(Any(), kind, Word());
+    aclrtGetStreamResLimit(Any(), kind, Maybe(&value));
+    aclrtUseStreamResInCurrentThread(Any());
+    aclrtGetResInCurrentThread(kind, Maybe(&value));
+    aclrtUnuseStreamResInCurrentThread(Any());
+  }
+  void Words() {
+    aclrtValueWrite(Memory(), Number(), static_cast<uint32_t>(random_() % 2), Any());
+    aclrtValueWait(Memory(), Number(), static_cast<uint32_t>(random_() % 6), Any());
+    aclrtMemsetD32(Memory(), Size(), Word(), Size());
+    aclrtMemsetD32Async(Memory(), Size(), Word(), Size(), Any());
+  }
+  void Reduce() {
+    aclrtReduceAsync(Memory(), Memory(), Number(), static_cast<aclrtReduceKind>(9 + random_() % 6),
+                     Kind<aclDataType>(28), Any(), nullptr);
+  }
+  aclrtRandomParaInfo Parameter() {
+    aclrtRandomParaInfo parameter = {};
+    parameter.isAddr = static_cast<uint8_t>(random_() % 3);
+    parameter.size = static_cast<uint8_t>(random_() % 10);
+    void* const address = Memory();
+    const uint64_t small = random_() % 500;
+    std::memcpy(parameter.valueOrAddr,
+                parameter.isAddr == 0 ? static_cast<const void*>(&small)
+                                      : static_cast<const void*>(&address),
+                8);
+    return parameter;
+  }
+  void Random() {
+    aclrtRandomNumTaskInfo task = {};
+    task.dataType = Kind<aclDataType>(28);
+    task.randomNumFuncParaInfo.funcType = Kind<aclrtRandomNumFuncType>(3);
+    task.randomNumFuncParaInfo.paramInfo.uniformDisInfo = {Parameter(), Parameter()};
+    task.randomResultAddr = Memory();
+    task.randomCounterAddr = Memory();
+    task.randomSeed = Parameter();
+    task.randomNum = Parameter();
+    task.randomNum.isAddr = 0;  // a number that is read later may be any
+    aclrtRandomNumAsync(Maybe(&task), Any(), nullptr);
+  }
+  void Notifies() {
+    aclrtNotify notify = nullptr;
+    if (aclrtCreateNotify(Maybe(&notify), random_() % 3) == ACL_SUCCESS) Keep(notify);
+    uint32_t id = 0;
+    aclrtRecordNotify(Any(), Any());
+    aclrtWaitAndResetNotify(Any(), Any(), static_cast<uint32_t>(random_() % 2));
+    aclrtGetNotifyId(Any(), Maybe(&id));
+    void* some[2] = {Any(), Any()};
+    aclrtNotifyBatchReset(Maybe(&some[0]), random_() % 3);
+    if (Coin()) aclrtDestroyNotify(Any());
+  }
+  void Counters() {
+    aclrtCntNotify counter = nullptr;
+    if (aclrtCntNotifyCreate(Maybe(&counter), random_() % 3) == ACL_SUCCESS) Keep(counter);
+    aclrtCntNotifyRecordInfo record = {Kind<aclrtCntNotifyRecordMode>(4), Word()};
+    aclrtCntNotifyRecord(Any(), Any(), Maybe(&record));
+    aclrtCntNotifyWaitInfo wait = {};
+    wait.mode = Kind<aclrtCntNotifyWaitMode>(4);
+    wait.value = Word();
+    aclrtCntNotifyWaitWithTimeout(Any(), Any(), Maybe(&wait));
+    aclrtCntNotifyReset(Any(), Any());
+    if (Coin()) aclrtCntNotifyDestroy(Any());
+  }
+  void Events() {
+    aclrtEvent event = nullptr;
+    const uint32_t flag =
+        Coin() ? uint32_t{ACL_EVENT_SYNC} : static_cast<uint32_t>(random_() % 130);
+    if (aclrtCreateEventExWithFlag(Maybe(&event), flag) == ACL_SUCCESS) Keep(event);
+    const auto external = static_cast<uint32_t>(random_() % 3);
+    aclrtRecordEventWithFlag(Any(), Any(), external);
+    aclrtStreamWaitEventWithFlag(Any(), Any(), static_cast<uint32_t>(random_() % 2), external);
+    aclrtStreamWaitEventWithTimeout(Any(), Any(), static_cast<int32_t>(random_() % 3) - 1);
+    aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_COMPLETE;
+    aclrtQueryEventStatus(Any(), Maybe(&status));
+    if (Coin()) aclrtDestroyEvent(Any());
+  }
+  void Keys() {
+    char key[65] = "npumesh-";
+    const size_t length = Coin() ? 65 : Size() % 70;
+    if (Coin()) aclrtIpcMemGetExportKey(Memory(), Size(), Maybe(key), length, random_() % 3);
+    if (Coin()) aclrtNotifyGetExportKey(Any(), Maybe(key), length, random_() % 4);
+    if (Coin()) key[random_() % 64] = static_cast<char>(random_());
+    key[64] = '\0';
+    void* imported = nullptr;
+    aclrtIpcMemImportByKey(Maybe(&imported), Maybe(key), random_() % 3);
+    aclrtNotify notify = nullptr;
+    if (aclrtNotifyImportByKey(Maybe(&notify), Maybe(key), random_() % 4) == ACL_SUCCESS) {
+      Keep(notify);
+    }
+    int32_t process = static_cast<int32_t>(Number());
+    aclrtIpcMemSetImportPid(Maybe(key), Maybe(&process), random_() % 2);
+    aclrtNotifySetImportPid(Any(), Maybe(&process), random_() % 2);
+    aclrtIpcMemClose(Maybe(key));
+    aclrtIpcEventHandle handle = {};
+    std::memcpy(handle.reserved, key, sizeof handle.reserved);
+    aclrtIpcGetEventHandle(Any(), Maybe(&handle));
+    aclrtEvent event = nullptr;
+    if (aclrtIpcOpenEventHandle(handle, Maybe(&event)) == ACL_SUCCESS) Keep(event);
+  }
+  // Host memory stands only where the copy fits into it.
+  void Copies() {
+    const auto kind = static_cast<aclrtMemcpyKind>(1 + random_() % 3);
+    void* const to = Coin() ? device_ : nullptr;
+    void* const from = Coin() ? device_ : nullptr;
+    aclrtMemcpy2d(to, Size(), from, Size(), Size(), Size() % 5000, kind);
+    aclrtMemcpy2dAsync(to, Size(), from, Size(), Size(), Size() % 5000, kind, Any());
+    aclrtMemcpyAsyncWithCondition(to, Size(), from, Size(), kind, Any());
+  }
+  void Batches() {
+    std::array<void*, 2> to = {Coin() ? device_ : nullptr, device_};
+    std::array<void*, 2> from = {device_, Coin() ? device_ : nullptr};
+    std::array<size_t, 2> most = {Size(), Size()};
+    std::array<size_t, 2> sizes = {Size(), Size()};
+    std::array<aclrtMemcpyBatchAttr, 2> attributes = {};
+    for (auto& attribute : attributes) {
+      attribute.srcLoc.type = Kind<aclrtMemLocationType>(4);
+      attribute.dstLoc.type = Kind<aclrtMemLocationType>(4);
+    }
+    std::array<size_t, 2> starts = {Size() % 3, Size() % 3};
+    size_t failed = 0;
+    aclrtMemcpyBatch(to.data(), Maybe(most.data()), from.data(), sizes.data(), random_() % 3,
+                     attributes.data(), Maybe(starts.data()), random_() % 3, Maybe(&failed));
+    aclrtMemcpyBatchAsync(to.data(), most.data(), from.data(), sizes.data(), random_() % 3,
+                          attributes.data(), starts.data(), random_() % 3, &failed, Any());
+  }
+  void Registers() {
+    void* device = nullptr;
+    aclrtHostRegister(Memory(), Number() % 65, Kind<aclrtHostRegisterType>(8), Maybe(&device));
+    aclrtHostRegisterV2(Memory(), Number() % 65, Word());
+    aclrtHostGetDevicePointer(Memory(), Maybe(&device), static_cast<uint32_t>(random_() % 2));
+    aclrtHostUnregister(Memory());
+    aclrtPtrAttributes attributes = {};
+    aclrtPointerGetAttributes(Memory(), Maybe(&attributes));
+    size_t bytes = 0;
+    aclrtMemGetAddressRange(Memory(), Maybe(&device), Maybe(&bytes));
+  }
+  void Allocators() {
+    if (Coin()) Keep(aclrtAllocatorCreateDesc());
+    aclrtAllocatorSetObjToDesc(Any(), Any());
+    aclrtAllocatorRegister(Any(), Any());
+    aclrtAllocatorUnregister(Any());
+    if (Coin()) aclrtAllocatorDestroyDesc(Any());
+  }
+  void Channels() {
+    if (Coin()) Keep(acltdtCreateChannelWithCapacity(Word(), Coin() ? "x" : "", Size()));
+    if (Coin()) Keep(acltdtCreateDataset());
+    const int64_t dims[2] = {1, 2};
+    Keep(acltdtCreateDataItem(Kind<acltdtTensorType>(4), Maybe(dims), random_() % 3,
+                              Kind<aclDataType>(28), device_, Number() % 65));
+    auto* const dataset = static_cast<acltdtDataset*>(Any());
+    auto* const item = static_cast<acltdtDataItem*>(Any());
+    auto* const channel = static_cast<acltdtChannelHandle*>(Any());
+    acltdtAddDataItem(dataset, item);
+    acltdtSendTensor(channel, dataset, static_cast<int32_t>(random_() % 2));
+    acltdtReceiveTensor(channel, static_cast<acltdtDataset*>(Any()), 0);
+    acltdtGetDataAddrFromItem(item);
+    acltdtGetDataItem(dataset, Size());
+    if (Coin()) acltdtDestroyDataItem(item);
+    if (Coin()) acltdtDestroyDataset(dataset);
+    if (Coin()) acltdtDestroyChannel(channel);
+  }
+  void Marks() {
+    if (Coin()) Keep(aclprofCreateStamp());
+    const std::string text(random_() % 200, 'm');
+    aclprofSetStampTraceMessage(Any(), Coin() ? text.c_str() : nullptr,
+                                static_cast<uint32_t>(text.size()));
+    uint32_t range = Word();
+    aclprofMark(Any());
+    aclprofPush(Any());
+    aclprofRangeStart(Any(), Maybe(&range));
+    aclprofRangeStop(range);
+    aclprofPop();
+    aclprofMarkEx(Coin() ? text.c_str() : nullptr, text.size(), Any());
+    if (Coin()) aclprofDestroyStamp(Any());
+    auto* const step = static_cast<aclprofStepInfo*>(Any());
+    aclprofGetStepTimestamp(step, Kind<aclprofStepTag>(1), Any());
+  }
+  void Questions() {
+    int64_t value = 0;
+    int32_t number = 0;
+    aclrtGetDeviceInfo(Word(), static_cast<aclrtDevAttr>(random_() % 700), Maybe(&value));
+    aclrtGetDeviceCapability(static_cast<int32_t>(Word()), Kind<aclrtDevFeatureType>(21),
+                             Maybe(&number));
+    aclrtUtilizationInfo use = {};
+    aclrtGetDeviceUtilizationRate(static_cast<int32_t>(Word()), Maybe(&use));
+    char text[ACL_PKG_VERSION_MAX_SIZE] = "runtime";
+    aclsysGetVersionNum(Maybe(text), Maybe(&number));
+    aclsysGetVersionStr(Maybe(text), Maybe(text));
+    aclrtCheckArchCompatibility(Maybe(text), Maybe(&number));
+    aclrtGetOverflowStatus(Memory(), Size(), Any());
+    aclrtCmoAsync(Memory(), Size(), Kind<aclrtCmoType>(3), Any());
+  }
+  void Captures() {
+    const aclrtStream stream = Any();
+    if (aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED) != ACL_SUCCESS) return;
+    Words();
+    Notifies();
+    aclmdlRI model = nullptr;
+    if (aclmdlRICaptureEnd(stream, &model) == ACL_SUCCESS) Keep(model);
+    aclmdlRIExecuteAsync(Any(), Any());
+    if (Coin()) aclmdlRIDestroy(Any());
+  }
+
+  std::mt19937_64 random_;
+  std::array<void*, 14> handles_;
+  std::vector<aclrtStream> streams_;  // all
+  alignas(64) std::array<char, kBytes> elsewhere_ = {};
+  void* device_ = nullptr;
+};
+
+// What a program of this seed leaves behind ends with its devices.
+void Play(uint64_t seed) {
+  ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  {
+    Caller caller(seed);
+    for (int step = 0; step < 150; ++step) caller.Step();
+  }
+  ASSERT_EQ(aclrtResetDeviceForce(0), ACL_SUCCESS);
+  ASSERT_EQ(aclFinalize(), ACL_SUCCESS);
+}
+
+TEST(WrongCalls, AllReturn) {
+  setenv("NPUMESH_HBM_SIZE", "16M", 1);
+  setenv("NPUMESH_DEVICE_COUNT", "2", 1);
+  for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Play(seed);
+  }
+}
+
+}  // namespace
+}  // namespace npumesh
+
+int main(int argc, char** argv) {
+  return npumesh::RunSeededTests(argc, argv, &npumesh::seeds);
+}
