@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "graph/io/offline_file.h"
+
 namespace npumesh {
 namespace {
 
@@ -24,8 +26,6 @@ struct Mark {
 };
 
 constexpr Mark kMarks[] = {
-    {0, "IMOD"sv, "an offline model (.om), compiled for one kind of NPU",
-     "give the AIR or ONNX file that atc made it of"},
     {4, "TFL3"sv, "a TensorFlow Lite model", kConvertTensorFlow},
     {4, "ORTM"sv, "a model in ONNX Runtime's own format",
      "give the .onnx file that it was made of"},
@@ -160,6 +160,14 @@ std::optional<std::string_view> InsideField(std::string_view bytes, char tag) {
   return std::nullopt;
 }
 
+// A model of this npumesh's own kind is known before.
+Status RefuseOffline(std::string_view bytes) {
+  if (!bytes.starts_with("IMOD")) return Status();
+  return Foreign(DescribeForeignOffline(bytes),
+                 "its kernels run on that NPU only; make another of the AIR or ONNX file that atc "
+                 "made it of, with `npumesh atc`, or run that file itself");
+}
+
 // GraphDef: nodes, which begin with their names; SavedModel: version 1, then graphs, which begin
 // with a message. In a graph of ours and in ONNX a text stands there, and no text begins with the
 // byte of a field.
@@ -184,6 +192,8 @@ Status RefuseTensorFlow(std::string_view bytes) {
 }  // namespace
 
 Status RefuseForeignFile(std::string_view bytes) {
+  if (IsOfflineFile(bytes)) return Status();
+  NPUMESH_RETURN_IF_ERROR(RefuseOffline(bytes));
   for (const Mark& mark : kMarks) {
     if (bytes.size() >= mark.at && bytes.substr(mark.at).starts_with(mark.bytes)) {
       return Foreign(mark.kind, mark.advice);

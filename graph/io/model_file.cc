@@ -8,6 +8,7 @@
 
 #include "graph/io/foreign_file.h"
 #include "graph/io/model_codec.h"
+#include "graph/io/offline_file.h"
 #include "graph/io/wire.h"
 #include "runtime/base/mapped_file.h"
 
@@ -107,8 +108,26 @@ Result<Model> ParseTextModel(std::string_view text, const std::string& path) {
       text.size());
 }
 
-Result<Model> ParseAnyForm(std::string_view bytes, const std::string& path) {
+Result<Model> ParseBinary(std::string_view bytes, const std::string& path) {
+  google::protobuf::Arena arena;
+  auto& model = *google::protobuf::Arena::CreateMessage<pb::ModelDef>(&arena);
+  NPUMESH_RETURN_IF_ERROR(ParseWire(bytes, &model));
+  return DecodeModel(model, path);
+}
+
+// Weights of a file stay in it; those of bytes in memory become part of the graph.
+enum class BytesAre : uint8_t { kFile, kMemory };
+
+Result<Model> ParseOffline(std::string_view bytes, const std::string& path, BytesAre where) {
+  NPUMESH_ASSIGN_OR_RETURN(const OfflineParts parts, ReadOfflineParts(bytes));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, ParseBinary(parts.graph, path));
+  if (where == BytesAre::kMemory) NPUMESH_RETURN_IF_ERROR(TakeWeightsInside(bytes, &model));
+  return model;
+}
+
+Result<Model> ParseAnyForm(std::string_view bytes, const std::string& path, BytesAre where) {
   if (bytes.empty()) return Error(Code::kCorrupt, "not a model: the file is empty");
+  if (IsOfflineFile(bytes)) return ParseOffline(bytes, path, where);
   NPUMESH_RETURN_IF_ERROR(RefuseForeignFile(bytes));
   // A map that is half read when memory ends cannot be destroyed on the heap (libprotobuf 3.21).
   google::protobuf::Arena arena;
@@ -129,11 +148,11 @@ Result<Model> NameFile(Result<Model> model, const std::string& path) {
 Result<Model> LoadModel(const std::string& path) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   const std::string_view bytes(reinterpret_cast<const char*>(file->data()), file->size());
-  return NameFile(ParseAnyForm(bytes, path), path);
+  return NameFile(ParseAnyForm(bytes, path, BytesAre::kFile), path);
 }
 
 Result<Model> ParseModel(std::string bytes, const std::string& path) {
-  return NameFile(ParseAnyForm(bytes, path), path);
+  return NameFile(ParseAnyForm(bytes, path, BytesAre::kMemory), path);
 }
 
 }  // namespace npumesh

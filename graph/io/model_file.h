@@ -1,6 +1,7 @@
 // Reading and writing whole models in every form that the Ascend tool chain writes.
 //
 //   .air                      binary ge.proto.ModelDef
+//   .om                       of `npumesh atc` (graph/io/offline_file.h): read only here
 //   ge_proto*.txt             text ModelDef (or GraphDef, as TorchAir's "txt" dump)
 //   .pbtxt                    NodeDef-like text (dynamo.pbtxt)
 //   ge_onnx*.pbtxt            text ge.onnx.ModelProto: view only, dtype attributes are lost

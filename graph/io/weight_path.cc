@@ -6,6 +6,8 @@
 #include <system_error>
 #include <vector>
 
+#include "graph/io/offline_file.h"
+
 namespace npumesh {
 namespace {
 
@@ -100,6 +102,7 @@ std::optional<fs::path> LinkTargetOutside(const fs::path& file, const fs::path& 
 }
 
 Result<WeightPlace> FindWeightFile(const std::string& stored, const std::string& model_path) {
+  if (stored == kInThisFile) return WeightPlace{model_path, PackageFolder(model_path), true};
   const std::vector<WeightPlace> places = PlacesOf(stored, model_path);
   const auto found = std::find_if(places.begin(), places.end(), IsFile);
   if (found != places.end()) return *found;
@@ -109,6 +112,7 @@ Result<WeightPlace> FindWeightFile(const std::string& stored, const std::string&
 }
 
 std::vector<std::string> PlacesInPackage(const std::string& stored, const std::string& model_path) {
+  if (stored == kInThisFile) return {model_path};
   std::vector<WeightPlace> places = PlacesOf(stored, model_path);
   std::erase_if(places, [](const WeightPlace& place) { return !place.in_package; });
   return FilesOf(places);

@@ -17,6 +17,10 @@
 extern "C" {
 #endif
 
+#ifndef ACL_FUNC_VISIBILITY
+#define ACL_FUNC_VISIBILITY
+#endif
+
 /* 0 is success; everything else names a reason, and aclGetRecentErrMsg has the words. */
 typedef int aclError;
 
@@ -207,6 +211,13 @@ aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value);
 
 /* Of the simulated SoC, like aclrtGetDeviceInfo. */
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t* value);
+
+/* Where the memory of a tensor is. */
+typedef enum {
+  ACL_MEMTYPE_DEVICE = 0,
+  ACL_MEMTYPE_HOST = 1,
+  ACL_MEMTYPE_HOST_COMPILE_INDEPENDENT = 2
+} aclMemType;
 
 #ifdef __cplusplus
 }

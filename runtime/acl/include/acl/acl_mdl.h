@@ -1,8 +1,441 @@
-/* Offline models are not part of npumesh's C interface; graphs run through `npumesh run`. The
- * header exists because acl.h names it. */
+/* Offline models: files that `npumesh atc` writes (.om), loaded and executed on a simulated NPU
+ * (docs/acl.md). The library that runs them, libacl_mdl.so, is loaded by the first call that needs a
+ * model.
+ *
+ * A model belongs to the device that is current when it is loaded, and lives until aclmdlUnload or
+ * aclFinalize. Models may be loaded and executed by several threads at once; those of one device run
+ * one after the other. If its graph communicates, every rank of its groups executes it, in the same
+ * order. Descriptions, datasets and configurations belong to the program. A pointer that is no live
+ * object is ACL_ERROR_INVALID_PARAM, and null or 0 where no code is returned; aclGetRecentErrMsg
+ * has the words. */
 #ifndef NPUMESH_ACL_ACL_MDL_H_
 #define NPUMESH_ACL_ACL_MDL_H_
 
 #include "acl_base.h"
+#include "acl_rt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ACL_DIM_ENDPOINTS 2
+#define ACL_MAX_DIM_CNT 128
+#define ACL_MAX_TENSOR_NAME_LEN 128
+#define ACL_MAX_BATCH_NUM 128
+#define ACL_MAX_HW_NUM 128
+#define ACL_MAX_SHAPE_COUNT 128
+#define ACL_INVALID_NODE_INDEX 0xFFFFFFFF
+
+#define ACL_MDL_LOAD_FROM_FILE 1
+#define ACL_MDL_LOAD_FROM_FILE_WITH_MEM 2
+#define ACL_MDL_LOAD_FROM_MEM 3
+#define ACL_MDL_LOAD_FROM_MEM_WITH_MEM 4
+#define ACL_MDL_LOAD_FROM_FILE_WITH_Q 5
+#define ACL_MDL_LOAD_FROM_MEM_WITH_Q 6
+
+/* The input of a model with gears through which a program chooses one. */
+#define ACL_DYNAMIC_TENSOR_NAME "ascend_mbatch_shape_data"
+#define ACL_DYNAMIC_AIPP_NAME "ascend_dynamic_aipp_data"
+#define ACL_ATTR_NAME_DATA_DUMP_ORIGIN_OP_NAMES "_datadump_original_op_names"
+
+#define ACL_WORKSPACE_MEM_OPTIMIZE_DEFAULT 0
+#define ACL_WORKSPACE_MEM_OPTIMIZE_INPUTOUTPUT 1
+
+#define ACL_MODEL_STREAM_FLAG_HEAD 0x00000000U
+#define ACL_MODEL_STREAM_FLAG_DEFAULT 0x7FFFFFFFU
+
+typedef struct aclmdlDataset aclmdlDataset;
+typedef struct aclmdlDesc aclmdlDesc;
+typedef struct aclmdlAIPP aclmdlAIPP;
+typedef struct aclAippExtendInfo aclAippExtendInfo;
+typedef struct aclmdlConfigHandle aclmdlConfigHandle;
+typedef struct aclmdlExecConfigHandle aclmdlExecConfigHandle;
+typedef struct aclmdlBundleQueryInfo aclmdlBundleQueryInfo;
+typedef void* aclmdlModel;
+
+typedef enum {
+  ACL_YUV420SP_U8 = 1,
+  ACL_XRGB8888_U8 = 2,
+  ACL_RGB888_U8 = 3,
+  ACL_YUV400_U8 = 4,
+  ACL_NC1HWC0DI_FP16 = 5,
+  ACL_NC1HWC0DI_S8 = 6,
+  ACL_ARGB8888_U8 = 7,
+  ACL_YUYV_U8 = 8,
+  ACL_YUV422SP_U8 = 9,
+  ACL_AYUV444_U8 = 10,
+  ACL_RAW10 = 11,
+  ACL_RAW12 = 12,
+  ACL_RAW16 = 13,
+  ACL_RAW24 = 14,
+  ACL_AIPP_RESERVED = 0xFFFF
+} aclAippInputFormat;
+
+typedef enum {
+  ACL_MDL_PRIORITY_INT32 = 0,
+  ACL_MDL_LOAD_TYPE_SIZET = 1,
+  ACL_MDL_PATH_PTR = 2,
+  ACL_MDL_MEM_ADDR_PTR = 3,
+  ACL_MDL_MEM_SIZET = 4,
+  ACL_MDL_WEIGHT_ADDR_PTR = 5,
+  ACL_MDL_WEIGHT_SIZET = 6,
+  ACL_MDL_WORKSPACE_ADDR_PTR = 7,
+  ACL_MDL_WORKSPACE_SIZET = 8,
+  ACL_MDL_INPUTQ_NUM_SIZET = 9,
+  ACL_MDL_INPUTQ_ADDR_PTR = 10,
+  ACL_MDL_OUTPUTQ_NUM_SIZET = 11,
+  ACL_MDL_OUTPUTQ_ADDR_PTR = 12,
+  ACL_MDL_WORKSPACE_MEM_OPTIMIZE = 13,
+  ACL_MDL_WEIGHT_PATH_PTR = 14,
+  ACL_MDL_MODEL_DESC_PTR = 15,
+  ACL_MDL_MODEL_DESC_SIZET = 16,
+  ACL_MDL_KERNEL_PTR = 17,
+  ACL_MDL_KERNEL_SIZET = 18,
+  ACL_MDL_KERNEL_ARGS_PTR = 19,
+  ACL_MDL_KERNEL_ARGS_SIZET = 20,
+  ACL_MDL_STATIC_TASK_PTR = 21,
+  ACL_MDL_STATIC_TASK_SIZET = 22,
+  ACL_MDL_DYNAMIC_TASK_PTR = 23,
+  ACL_MDL_DYNAMIC_TASK_SIZET = 24,
+  ACL_MDL_MEM_MALLOC_POLICY_SIZET = 25,
+  ACL_MDL_FIFO_PTR = 26,
+  ACL_MDL_FIFO_SIZET = 27,
+  ACL_MDL_WITHOUT_GRAPH_INT32 = 28,
+  ACL_NPU_PERF_MODE = 29,
+  ACL_MDL_RESERVED = 0xFFFF
+} aclmdlConfigAttr;
+
+typedef enum { ACL_MDL_ATTR_PRIORITY_INT32 = 0 } aclmdlAttr;
+
+typedef union {
+  uint32_t mdlPriority;
+  uint32_t reserved[8];
+} aclmdlAttrValue_t;
+
+typedef enum {
+  ACL_MDL_STREAM_SYNC_TIMEOUT = 0,
+  ACL_MDL_EVENT_SYNC_TIMEOUT = 1,
+  ACL_MDL_WORK_ADDR_PTR = 2,
+  ACL_MDL_WORK_SIZET = 3,
+  ACL_MDL_MPAIMID_SIZET = 4,
+  ACL_MDL_AICQOS_SIZET = 5,
+  ACL_MDL_AICOST_SIZET = 6,
+  ACL_MDL_MEC_TIMETHR_SIZET = 7,
+  ACL_MDL_EXEC_PRIORITY_INT32 = 8,
+  ACL_MDL_NPU_PERF_MODE = 9
+} aclmdlExecConfigAttr;
+
+typedef enum {
+  ACL_DATA_WITHOUT_AIPP = 0,
+  ACL_DATA_WITH_STATIC_AIPP = 1,
+  ACL_DATA_WITH_DYNAMIC_AIPP = 2,
+  ACL_DYNAMIC_AIPP_NODE = 3
+} aclmdlInputAippType;
+
+typedef struct aclmdlIODims {
+  char name[ACL_MAX_TENSOR_NAME_LEN];
+  size_t dimCount;
+  int64_t dims[ACL_MAX_DIM_CNT];
+} aclmdlIODims;
+
+typedef struct aclmdlIODimsRange {
+  size_t rangeCount;
+  int64_t range[ACL_MAX_DIM_CNT][ACL_DIM_ENDPOINTS];
+} aclmdlIODimsRange;
+
+typedef struct aclAippDims {
+  aclmdlIODims srcDims;
+  size_t srcSize;
+  aclmdlIODims aippOutdims;
+  size_t aippOutSize;
+} aclAippDims;
+
+typedef struct aclmdlBatch {
+  size_t batchCount;
+  uint64_t batch[ACL_MAX_BATCH_NUM];
+} aclmdlBatch;
+
+typedef struct aclmdlHW {
+  size_t hwCount;
+  uint64_t hw[ACL_MAX_HW_NUM][2];
+} aclmdlHW;
+
+typedef struct aclAippInfo {
+  aclAippInputFormat inputFormat;
+  int32_t srcImageSizeW;
+  int32_t srcImageSizeH;
+  int8_t cropSwitch;
+  int32_t loadStartPosW;
+  int32_t loadStartPosH;
+  int32_t cropSizeW;
+  int32_t cropSizeH;
+  int8_t resizeSwitch;
+  int32_t resizeOutputW;
+  int32_t resizeOutputH;
+  int8_t paddingSwitch;
+  int32_t leftPaddingSize;
+  int32_t rightPaddingSize;
+  int32_t topPaddingSize;
+  int32_t bottomPaddingSize;
+  int8_t cscSwitch;
+  int8_t rbuvSwapSwitch;
+  int8_t axSwapSwitch;
+  int8_t singleLineMode;
+  int32_t matrixR0C0;
+  int32_t matrixR0C1;
+  int32_t matrixR0C2;
+  int32_t matrixR1C0;
+  int32_t matrixR1C1;
+  int32_t matrixR1C2;
+  int32_t matrixR2C0;
+  int32_t matrixR2C1;
+  int32_t matrixR2C2;
+  int32_t outputBias0;
+  int32_t outputBias1;
+  int32_t outputBias2;
+  int32_t inputBias0;
+  int32_t inputBias1;
+  int32_t inputBias2;
+  int32_t meanChn0;
+  int32_t meanChn1;
+  int32_t meanChn2;
+  int32_t meanChn3;
+  float minChn0;
+  float minChn1;
+  float minChn2;
+  float minChn3;
+  float varReciChn0;
+  float varReciChn1;
+  float varReciChn2;
+  float varReciChn3;
+  aclFormat srcFormat;
+  aclDataType srcDatatype;
+  size_t srcDimNum;
+  size_t shapeCount;
+  aclAippDims outDims[ACL_MAX_SHAPE_COUNT];
+  aclAippExtendInfo* aippExtend;
+} aclAippInfo;
+
+typedef struct aclmdlExeOMDesc {
+  size_t workSize;
+  size_t weightSize;
+  size_t modelDescSize;
+  size_t kernelSize;
+  size_t kernelArgsSize;
+  size_t staticTaskSize;
+  size_t dynamicTaskSize;
+  size_t fifoTaskSize;
+  size_t reserved[8];
+} aclmdlExeOMDesc;
+
+/* ---- Loading -------------------------------------------------------------------------------- */
+
+/* `modelId` is the model's number, never 0. Bytes in memory may be given up after the call; a file
+ * stays mapped. Errors: ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID (145002) for a file that cannot be
+ * read; ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED (545002) for a damaged one;
+ * ACL_ERROR_FEATURE_UNSUPPORTED for one with kernels of an NPU, or for a rank that this process is
+ * not; ACL_ERROR_RT_MEMORY_ALLOCATION. */
+ACL_FUNC_VISIBILITY aclError aclmdlLoadFromFile(const char* modelPath, uint32_t* modelId);
+ACL_FUNC_VISIBILITY aclError aclmdlLoadFromMem(const void* model, size_t modelSize,
+                                               uint32_t* modelId);
+/* The same with memory of the program for activations and weights; it has to be as large as
+ * aclmdlQuerySize says, and to live as long as the model. npumesh keeps its plans in memory of the
+ * device beside it and does not touch it. */
+ACL_FUNC_VISIBILITY aclError aclmdlLoadFromFileWithMem(const char* modelPath, uint32_t* modelId,
+                                                       void* workPtr, size_t workSize,
+                                                       void* weightPtr, size_t weightSize);
+ACL_FUNC_VISIBILITY aclError aclmdlLoadFromMemWithMem(const void* model, size_t modelSize,
+                                                      uint32_t* modelId, void* workPtr,
+                                                      size_t workSize, void* weightPtr,
+                                                      size_t weightSize);
+/* Models between queues: ACL_ERROR_FEATURE_UNSUPPORTED. */
+ACL_FUNC_VISIBILITY aclError aclmdlLoadFromFileWithQ(const char* modelPath, uint32_t* modelId,
+                                                     const uint32_t* inputQ, size_t inputQNum,
+                                                     const uint32_t* outputQ, size_t outputQNum);
+ACL_FUNC_VISIBILITY aclError aclmdlLoadFromMemWithQ(const void* model, size_t modelSize,
+                                                    uint32_t* modelId, const uint32_t* inputQ,
+                                                    size_t inputQNum, const uint32_t* outputQ,
+                                                    size_t outputQNum);
+/* Of the loads above the one that ACL_MDL_LOAD_TYPE_SIZET names, with what the handle has for it. */
+ACL_FUNC_VISIBILITY aclError aclmdlLoadWithConfig(const aclmdlConfigHandle* handle,
+                                                  uint32_t* modelId);
+ACL_FUNC_VISIBILITY aclError aclmdlUnload(uint32_t modelId);
+
+ACL_FUNC_VISIBILITY aclmdlConfigHandle* aclmdlCreateConfigHandle(void);
+ACL_FUNC_VISIBILITY aclError aclmdlDestroyConfigHandle(aclmdlConfigHandle* handle);
+/* `valueSize` is that of the attribute's type: 4 for _INT32, 8 for _SIZET and _PTR. Paths are
+ * copied, memory is not. */
+ACL_FUNC_VISIBILITY aclError aclmdlSetConfigOpt(aclmdlConfigHandle* handle, aclmdlConfigAttr attr,
+                                                const void* attrValue, size_t valueSize);
+/* Accepted: weights are taken from their files. */
+ACL_FUNC_VISIBILITY aclError aclmdlSetExternalWeightAddress(aclmdlConfigHandle* handle,
+                                                            const char* weightFileName,
+                                                            void* devPtr, size_t size);
+
+/* Bytes of device memory for activations and for weights, as the compilation has found them; 0 for
+ * a model whose inputs have open dimensions. */
+ACL_FUNC_VISIBILITY aclError aclmdlQuerySize(const char* fileName, size_t* workSize,
+                                             size_t* weightSize);
+ACL_FUNC_VISIBILITY aclError aclmdlQuerySizeFromMem(const void* model, size_t modelSize,
+                                                    size_t* workSize, size_t* weightSize);
+ACL_FUNC_VISIBILITY aclError aclmdlQueryExeOMDesc(const char* fileName,
+                                                  aclmdlExeOMDesc* mdlPartitionSize);
+
+/* The priority is kept and returned; models of a device run one after the other. */
+ACL_FUNC_VISIBILITY aclError aclmdlSetAttribute(uint32_t modelId, aclmdlAttr attr,
+                                                aclmdlAttrValue_t* attrValue);
+ACL_FUNC_VISIBILITY aclError aclmdlGetAttribute(uint32_t modelId, aclmdlAttr attr,
+                                                aclmdlAttrValue_t* attrValue);
+
+/* ---- Bundles: files of several models. npumesh writes files of one, and each is a bundle of one - */
+
+ACL_FUNC_VISIBILITY aclError aclmdlBundleLoadFromFile(const char* modelPath, uint32_t* bundleId);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleLoadFromMem(const void* model, size_t modelSize,
+                                                     uint32_t* bundleId);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleUnload(uint32_t bundleId);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleGetModelNum(uint32_t bundleId, size_t* modelNum);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleGetModelId(uint32_t bundleId, size_t index,
+                                                    uint32_t* modelId);
+
+/* ---- Descriptions --------------------------------------------------------------------------- */
+
+ACL_FUNC_VISIBILITY aclmdlDesc* aclmdlCreateDesc(void);
+ACL_FUNC_VISIBILITY aclError aclmdlDestroyDesc(aclmdlDesc* modelDesc);
+ACL_FUNC_VISIBILITY aclError aclmdlGetDesc(aclmdlDesc* modelDesc, uint32_t modelId);
+ACL_FUNC_VISIBILITY aclError aclmdlGetDescFromFile(aclmdlDesc* modelDesc, const char* modelPath);
+ACL_FUNC_VISIBILITY aclError aclmdlGetDescFromMem(aclmdlDesc* modelDesc, const void* model,
+                                                  size_t modelSize);
+
+/* Inputs in the order of the graph, at the end that of the gear, if there are any. */
+ACL_FUNC_VISIBILITY size_t aclmdlGetNumInputs(aclmdlDesc* modelDesc);
+ACL_FUNC_VISIBILITY size_t aclmdlGetNumOutputs(aclmdlDesc* modelDesc);
+/* Bytes, of the largest gear; 0 where dimensions are open. */
+ACL_FUNC_VISIBILITY size_t aclmdlGetInputSizeByIndex(aclmdlDesc* modelDesc, size_t index);
+ACL_FUNC_VISIBILITY size_t aclmdlGetOutputSizeByIndex(aclmdlDesc* modelDesc, size_t index);
+/* Dimensions as the model declares them, with -1 for open ones. */
+ACL_FUNC_VISIBILITY aclError aclmdlGetInputDims(const aclmdlDesc* modelDesc, size_t index,
+                                                aclmdlIODims* dims);
+ACL_FUNC_VISIBILITY aclError aclmdlGetInputDimsV2(const aclmdlDesc* modelDesc, size_t index,
+                                                  aclmdlIODims* dims);
+ACL_FUNC_VISIBILITY aclError aclmdlGetInputDimsRange(const aclmdlDesc* modelDesc, size_t index,
+                                                     aclmdlIODimsRange* dimsRange);
+/* With gears those of the largest one. */
+ACL_FUNC_VISIBILITY aclError aclmdlGetOutputDims(const aclmdlDesc* modelDesc, size_t index,
+                                                 aclmdlIODims* dims);
+/* With gears those of the one that was set last. */
+ACL_FUNC_VISIBILITY aclError aclmdlGetCurOutputDims(const aclmdlDesc* modelDesc, size_t index,
+                                                    aclmdlIODims* dims);
+/* Valid as long as the description. Null for an index that is not there. */
+ACL_FUNC_VISIBILITY const char* aclmdlGetInputNameByIndex(const aclmdlDesc* modelDesc,
+                                                          size_t index);
+ACL_FUNC_VISIBILITY const char* aclmdlGetOutputNameByIndex(const aclmdlDesc* modelDesc,
+                                                           size_t index);
+ACL_FUNC_VISIBILITY aclFormat aclmdlGetInputFormat(const aclmdlDesc* modelDesc, size_t index);
+ACL_FUNC_VISIBILITY aclFormat aclmdlGetOutputFormat(const aclmdlDesc* modelDesc, size_t index);
+ACL_FUNC_VISIBILITY aclDataType aclmdlGetInputDataType(const aclmdlDesc* modelDesc, size_t index);
+ACL_FUNC_VISIBILITY aclDataType aclmdlGetOutputDataType(const aclmdlDesc* modelDesc, size_t index);
+ACL_FUNC_VISIBILITY aclError aclmdlGetInputIndexByName(const aclmdlDesc* modelDesc,
+                                                       const char* name, size_t* index);
+ACL_FUNC_VISIBILITY aclError aclmdlGetOutputIndexByName(const aclmdlDesc* modelDesc,
+                                                        const char* name, size_t* index);
+/* The full name of a tensor that aclmdlIODims had to shorten. */
+ACL_FUNC_VISIBILITY const char* aclmdlGetTensorRealName(const aclmdlDesc* modelDesc,
+                                                        const char* name);
+/* Of the operators in the model; null for an operator or attribute that is not there. Known:
+ * ACL_ATTR_NAME_DATA_DUMP_ORIGIN_OP_NAMES. */
+ACL_FUNC_VISIBILITY const char* aclmdlGetOpAttr(aclmdlDesc* modelDesc, const char* opName,
+                                                const char* attr);
+ACL_FUNC_VISIBILITY aclError aclmdlCreateAndGetOpDesc(uint32_t deviceId, uint32_t streamId,
+                                                      uint32_t taskId, char* opName,
+                                                      size_t opNameLen, aclTensorDesc** inputDesc,
+                                                      size_t* numInputs,
+                                                      aclTensorDesc** outputDesc,
+                                                      size_t* numOutputs);
+
+/* ---- Datasets: the buffers of an execution, which they do not own ---------------------------- */
+
+ACL_FUNC_VISIBILITY aclmdlDataset* aclmdlCreateDataset(void);
+ACL_FUNC_VISIBILITY aclError aclmdlDestroyDataset(const aclmdlDataset* dataset);
+ACL_FUNC_VISIBILITY aclError aclmdlAddDatasetBuffer(aclmdlDataset* dataset,
+                                                    aclDataBuffer* dataBuffer);
+ACL_FUNC_VISIBILITY size_t aclmdlGetDatasetNumBuffers(const aclmdlDataset* dataset);
+ACL_FUNC_VISIBILITY aclDataBuffer* aclmdlGetDatasetBuffer(const aclmdlDataset* dataset,
+                                                          size_t index);
+/* The shape of an input with open dimensions. The description is copied. */
+ACL_FUNC_VISIBILITY aclError aclmdlSetDatasetTensorDesc(aclmdlDataset* dataset,
+                                                        aclTensorDesc* tensorDesc, size_t index);
+/* Of an output after an execution: its type and shape. Owned by the dataset. Null before. */
+ACL_FUNC_VISIBILITY aclTensorDesc* aclmdlGetDatasetTensorDesc(const aclmdlDataset* dataset,
+                                                              size_t index);
+
+/* ---- Gears ---------------------------------------------------------------------------------- */
+
+/* `index` is that of ACL_DYNAMIC_TENSOR_NAME, whose buffer takes the choice. A size that is no gear:
+ * ACL_ERROR_GE_DYNAMIC_BATCH_SIZE_INVALID (145013), ACL_ERROR_INVALID_PARAM for the others. */
+ACL_FUNC_VISIBILITY aclError aclmdlSetDynamicBatchSize(uint32_t modelId, aclmdlDataset* dataset,
+                                                       size_t index, uint64_t batchSize);
+ACL_FUNC_VISIBILITY aclError aclmdlSetDynamicHWSize(uint32_t modelId, aclmdlDataset* dataset,
+                                                    size_t index, uint64_t height, uint64_t width);
+/* `dims` has the dimensions of all inputs one after the other. */
+ACL_FUNC_VISIBILITY aclError aclmdlSetInputDynamicDims(uint32_t modelId, aclmdlDataset* dataset,
+                                                       size_t index, const aclmdlIODims* dims);
+ACL_FUNC_VISIBILITY aclError aclmdlGetDynamicBatch(const aclmdlDesc* modelDesc, aclmdlBatch* batch);
+/* `index` is not looked at. */
+ACL_FUNC_VISIBILITY aclError aclmdlGetDynamicHW(const aclmdlDesc* modelDesc, size_t index,
+                                                aclmdlHW* hw);
+ACL_FUNC_VISIBILITY aclError aclmdlGetInputDynamicGearCount(const aclmdlDesc* modelDesc,
+                                                            size_t index, size_t* gearCount);
+ACL_FUNC_VISIBILITY aclError aclmdlGetInputDynamicDims(const aclmdlDesc* modelDesc, size_t index,
+                                                       aclmdlIODims* dims, size_t gearCount);
+
+/* ---- Execution ------------------------------------------------------------------------------ */
+
+/* Buffers are read and written where they are. An output whose buffer is null with 0 bytes gets
+ * memory, to be freed with aclrtFree. Errors name model, input or output: a buffer that is too small
+ * or missing ACL_ERROR_GE_DYNAMIC_INPUT_LENGTH_INVALID (145012) or ACL_ERROR_INVALID_PARAM, what
+ * fails while it runs the codes of streams. */
+ACL_FUNC_VISIBILITY aclError aclmdlExecute(uint32_t modelId, const aclmdlDataset* input,
+                                           aclmdlDataset* output);
+/* On the stream, or recorded when it is captured. The dataset and its buffers may be given up after
+ * the call, their memory after the stream has passed it. */
+ACL_FUNC_VISIBILITY aclError aclmdlExecuteAsync(uint32_t modelId, const aclmdlDataset* input,
+                                                aclmdlDataset* output, aclrtStream stream);
+/* aclmdlExecute on a stream, waited for at most as long as the handle says. */
+ACL_FUNC_VISIBILITY aclError aclmdlExecuteV2(uint32_t modelId, const aclmdlDataset* input,
+                                             aclmdlDataset* output, aclrtStream stream,
+                                             const aclmdlExecConfigHandle* handle);
+ACL_FUNC_VISIBILITY aclError aclmdlExecuteAsyncV2(uint32_t modelId, const aclmdlDataset* input,
+                                                  aclmdlDataset* output, aclrtStream stream,
+                                                  const aclmdlExecConfigHandle* handle);
+ACL_FUNC_VISIBILITY aclmdlExecConfigHandle* aclmdlCreateExecConfigHandle(void);
+ACL_FUNC_VISIBILITY aclError aclmdlDestroyExecConfigHandle(const aclmdlExecConfigHandle* handle);
+ACL_FUNC_VISIBILITY aclError aclmdlSetExecConfigOpt(aclmdlExecConfigHandle* handle,
+                                                    aclmdlExecConfigAttr attr,
+                                                    const void* attrValue, size_t valueSize);
+
+/* ---- Dump of tensors: a JSON file as aclInit takes, for models that are loaded afterwards ------ */
+
+ACL_FUNC_VISIBILITY aclError aclmdlInitDump(void);
+ACL_FUNC_VISIBILITY aclError aclmdlSetDump(const char* dumpCfgPath);
+ACL_FUNC_VISIBILITY aclError aclmdlFinalizeDump(void);
+
+/* ---- AIPP, the image processing in front of a model: no model of npumesh has it -------------- */
+
+/* Parameters are kept; aclmdlSetInputAIPP and aclmdlSetAIPPByInputIndex are
+ * ACL_ERROR_FEATURE_UNSUPPORTED. */
+ACL_FUNC_VISIBILITY aclError aclmdlGetAippType(uint32_t modelId, size_t index,
+                                               aclmdlInputAippType* type,
+                                               size_t* dynamicAttachedDataIndex);
+ACL_FUNC_VISIBILITY aclError aclmdlGetFirstAippInfo(uint32_t modelId, size_t index,
+                                                    aclAippInfo* aippInfo);
+ACL_FUNC_VISIBILITY aclError aclmdlSetInputAIPP(uint32_t modelId, aclmdlDataset* dataset,
+                                                size_t index, const aclmdlAIPP* aippParmsSet);
+ACL_FUNC_VISIBILITY aclError aclmdlSetAIPPByInputIndex(uint32_t modelId, aclmdlDataset* dataset,
+                                                       size_t index,
+                                                       const aclmdlAIPP* aippParmsSet);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* NPUMESH_ACL_ACL_MDL_H_ */

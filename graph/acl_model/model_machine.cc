@@ -1,0 +1,58 @@
+// The ModelMachine that libacl_mdl.so has.
+#include "runtime/acl/model_machine.h"
+
+#include <map>
+#include <mutex>
+
+#include "graph/acl_model/session_model.h"
+#include "graph/config/config_reader.h"
+
+namespace npumesh {
+namespace {
+
+class Machine final : public ModelMachine {
+ public:
+  Result<std::unique_ptr<LoadedModel>> Load(AclDevice& device, const ModelBytes& bytes) override {
+    NPUMESH_ASSIGN_OR_RETURN(ReadModel read, ReadModelBytes(bytes));
+    Result<std::unique_ptr<LoadedModel>> model =
+        SessionModel::Create(device, TurnOf(device), std::move(read), Dump());
+    const bool named = model.ok() || model.status().message().find(bytes.path) != std::string::npos;
+    return named ? std::move(model)
+                 : Result<std::unique_ptr<LoadedModel>>(model.status().WithContext(bytes.path));
+  }
+
+  Result<ModelFacts> Describe(const ModelBytes& bytes) override {
+    NPUMESH_ASSIGN_OR_RETURN(const ReadModel read, ReadModelBytes(bytes));
+    return read.told;
+  }
+
+  Status SetDump(const std::string& config_path) override {
+    static_cast<void>(config_path);
+    return Status();
+  }
+
+ private:
+  // Devices of a process that ends the interface and begins it again may lie at one address; then
+  // they have one turn, too.
+  std::mutex& TurnOf(const AclDevice& device) {
+    const std::lock_guard lock(mutex_);
+    return turns_[&device];
+  }
+
+  TensorDumpOptions Dump() {
+    const std::lock_guard lock(mutex_);
+    return dump_;
+  }
+
+  std::mutex mutex_;
+  std::map<const AclDevice*, std::mutex> turns_;
+  TensorDumpOptions dump_;
+};
+
+}  // namespace
+}  // namespace npumesh
+
+extern "C" npumesh::ModelMachine* npumesh_model_machine() {
+  static npumesh::Machine* const machine = new npumesh::Machine;
+  return machine;
+}

@@ -1,0 +1,97 @@
+#include "graph/offline/offline_compile.h"
+
+#include <algorithm>
+
+#include "graph/engine/analyse/partial_types.h"
+#include "graph/engine/plan/compiled_model.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/passes/rewrite/stages.h"
+#include "graph/session/offline_groups.h"
+#include "graph/session/prepare_model.h"
+
+namespace npumesh {
+namespace {
+
+// "node:port", as the C interface names outputs.
+std::vector<std::string> OutputNames(const Graph& graph) {
+  std::vector<std::string> names;
+  const NodeId sink = graph.NetOutput();
+  if (sink == kNoNode) return names;
+  for (const auto& source : graph.node(sink).inputs) {
+    names.push_back(source ? fmt::format("{}:{}", graph.node(source->node).name, source->port)
+                           : std::string());
+  }
+  return names;
+}
+
+bool AllKnown(const std::vector<TensorType>& types) {
+  return std::all_of(types.begin(), types.end(), [](const TensorType& type) {
+    return type.dtype != DataType::kUndefined && type.shape.is_static();
+  });
+}
+
+// Of inputs whose values decide shapes nobody knows the values here.
+bool NeedsValues(const Model& model, const OpRegistry& registry, DeadNodes dead) {
+  const std::vector<bool> deciding = ShapeDecidingInputs(model, registry, dead);
+  return std::find(deciding.begin(), deciding.end(), true) != deciding.end();
+}
+
+class Compilation {
+ public:
+  Compilation(const SessionOptions& options, const Model& model, const OpRegistry& registry,
+              GroupProvider& groups, OfflineFacts& facts)
+      : options_(options), model_(model), registry_(registry), groups_(groups), facts_(facts) {}
+
+  Status Run() {
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<InputSpec> inputs, InputsOf(model_));
+    std::vector<TensorType> declared;
+    for (const InputSpec& input : inputs) declared.push_back(input.declared);
+    for (size_t gear = 0; gear < std::max<size_t>(1, facts_.gears.values.size()); ++gear) {
+      const bool geared = facts_.gears.any();
+      NPUMESH_RETURN_IF_ERROR(CompileFor(geared ? facts_.gears.Apply(declared, gear) : declared));
+    }
+    return Status();
+  }
+
+ private:
+  Status CompileFor(const std::vector<TensorType>& inputs) {
+    const DeadNodes dead = options_.compile.dead_nodes();
+    const bool staged = NeedsStages(BoundGraph(model_.graph, registry_), dead);
+    if (!AllKnown(inputs) || staged || NeedsValues(model_, registry_, dead)) {
+      facts_.outputs.clear();
+      return CheckKnownTypes(model_, registry_, &groups_);
+    }
+    NPUMESH_ASSIGN_OR_RETURN(
+        const std::unique_ptr<CompiledModel> plan,
+        CompiledModel::Compile(model_, registry_, inputs, {}, &groups_, options_.compile));
+    facts_.outputs.push_back(plan->output_types());
+    facts_.work_bytes = std::max(facts_.work_bytes, plan->arena_bytes() + plan->scratch_bytes());
+    facts_.weight_bytes = std::max(facts_.weight_bytes, plan->constant_bytes());
+    return Status();
+  }
+
+  const SessionOptions& options_;
+  const Model& model_;
+  const OpRegistry& registry_;
+  GroupProvider& groups_;
+  OfflineFacts& facts_;
+};
+
+}  // namespace
+
+Status CompileOffline(const SessionOptions& options, Model* model, OfflineFacts* facts) {
+  const OpRegistry& registry = options.registry != nullptr ? *options.registry : BuiltinOps();
+  OfflineGroups groups = facts->ranks > 0
+                             ? OfflineGroups::InWorld(facts->groups, facts->rank, facts->ranks)
+                             : OfflineGroups::BeforeWorld(facts->groups, 0, 1);
+  NPUMESH_RETURN_IF_ERROR(model->graph.Verify());
+  facts->output_names = OutputNames(model->graph);
+  Model prepared = *model;
+  NPUMESH_RETURN_IF_ERROR(PrepareModel(prepared, options, registry));
+  NPUMESH_RETURN_IF_ERROR(ApplyPrecision(prepared, options.precision, registry, &groups));
+  NPUMESH_RETURN_IF_ERROR(CheckModel(prepared, registry));
+  if (options.precision.wanted()) *model = prepared;
+  return Compilation(options, prepared, registry, groups, *facts).Run();
+}
+
+}  // namespace npumesh

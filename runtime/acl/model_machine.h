@@ -1,0 +1,92 @@
+// ModelMachine: what runs offline models for the C interface.
+//
+// Reading a graph and executing it are above this floor, so the interface asks a library for them
+// that it loads with the first call that needs a model: libacl_mdl.so, beside libacl_rt.so. A
+// program without models never pays for it.
+//
+// Thread-safety: all members may be called from any thread.
+#ifndef NPUMESH_RUNTIME_ACL_MODEL_MACHINE_H_
+#define NPUMESH_RUNTIME_ACL_MODEL_MACHINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/acl/device_context.h"
+
+namespace npumesh {
+
+// A model in a file, or in memory that lasts as long as the call.
+struct ModelBytes {
+  std::string path;            // for messages when it is in memory
+  const void* data = nullptr;  // null: the file
+  size_t size = 0;
+};
+
+struct ModelPort {
+  std::string name;
+  aclDataType dtype = ACL_DT_UNDEFINED;
+  std::vector<int64_t> dims;  // -1: open; a single -2: of open rank
+  aclFormat format = ACL_FORMAT_ND;
+};
+
+// Dimensions of all inputs and outputs, those of outputs where they are known.
+struct ModelShapes {
+  std::vector<int64_t> gear;  // the numbers that choose it; empty without gears
+  std::vector<std::vector<int64_t>> inputs;
+  std::vector<std::vector<int64_t>> outputs;
+};
+
+struct ModelFacts {
+  enum class Gears : uint8_t { kNone, kBatch, kImage, kDims };
+  std::string name;
+  std::vector<ModelPort> inputs;
+  std::vector<ModelPort> outputs;
+  Gears gears = Gears::kNone;
+  std::vector<ModelShapes> shapes;  // by gear; without gears one, or none when dimensions are open
+  uint64_t work_bytes = 0;
+  uint64_t weight_bytes = 0;
+};
+
+// Memory of an execution, and the shape of what is in it.
+struct ModelBuffer {
+  void* data = nullptr;
+  uint64_t bytes = 0;                    // there are
+  std::vector<int64_t> dims;             // of an input: what it has; of an output after the run
+  aclDataType dtype = ACL_DT_UNDEFINED;  // of an output after the run
+};
+
+class LoadedModel {
+ public:
+  virtual ~LoadedModel() = default;
+  virtual const ModelFacts& facts() const = 0;
+  // Runs it. An output without memory gets some by `make` (bytes). Collective over the ranks whose
+  // graphs communicate. Waits for other runs on the device. Errors name model, input or output.
+  virtual Status Run(const std::vector<ModelBuffer>& inputs, std::vector<ModelBuffer>& outputs,
+                     const std::function<Result<void*>(uint64_t bytes)>& make) = 0;
+};
+
+class ModelMachine {
+ public:
+  virtual ~ModelMachine() = default;
+  // Not collective.
+  virtual Result<std::unique_ptr<LoadedModel>> Load(AclDevice& device, const ModelBytes& bytes) = 0;
+  // Without a device.
+  virtual Result<ModelFacts> Describe(const ModelBytes& bytes) = 0;
+  // Models that are loaded from now on dump their tensors as this file says; empty: they do not.
+  virtual Status SetDump(const std::string& config_path) = 0;
+
+  // The one of this process; loads its library. Error (kNotFound): there is none, or the system
+  // cannot load it.
+  static Result<ModelMachine*> Get();
+};
+
+}  // namespace npumesh
+
+// What libacl_mdl.so exports; never null.
+extern "C" npumesh::ModelMachine* npumesh_model_machine();
+
+#endif  // NPUMESH_RUNTIME_ACL_MODEL_MACHINE_H_
