@@ -1,4 +1,6 @@
 // ge_proto text, the dump of GE, and TorchAir's text GraphDef.
+#include <google/protobuf/util/json_util.h>
+
 #include <array>
 #include <map>
 #include <utility>
@@ -45,6 +47,18 @@ std::string ToGeProtoText(const Model& model, int level) {
     AddReaderOrder(&graph);
   }
   return PrintText(def);
+}
+
+std::string ToGeProtoJson(const Model& model) {
+  pb::ModelDef def;
+  EncodeModel(model, Form::kGe, &def);
+  for (pb::GraphDef& graph : *def.mutable_graph()) Trim(&graph);
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  const auto status = google::protobuf::util::MessageToJsonString(def, &text, options);
+  return status.ok() ? text : std::string();
 }
 
 std::string ToGraphDefText(const Model& model) {

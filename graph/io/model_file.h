@@ -38,6 +38,8 @@ Result<std::string> SerializeAir(const Model& model);
 
 // TorchAir's NodeDef-like text of the main graph.
 std::string ToPbtxt(const Model& model);
+// The ModelDef as JSON, with the names of the messages' fields, but for the bytes of constants.
+std::string ToGeProtoJson(const Model& model);
 // ge_proto text: level 1 everything, 2 without weights, 3 nodes and edges only.
 std::string ToGeProtoText(const Model& model, int level = 1);
 

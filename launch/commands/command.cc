@@ -201,6 +201,7 @@ void AddCommands(CLI::App& app, Action& action) {
   AddValidate(app, action);
   AddTopo(app, action);
   AddImport(app, action);
+  AddAtc(app, action);
   AddGraph(app, action);
   AddDump(app, action);
   AddReplay(app, action);
@@ -240,6 +241,12 @@ void SayOutOfMemory() {
   std::abort();
 }
 
+// The link `atc` is the command with that word.
+bool IsLinkAtc(int argc, const char* const* argv) {
+  const std::string_view program = argc > 0 ? argv[0] : "";
+  return program.substr(program.rfind('/') + 1) == "atc";
+}
+
 int RunNpumesh(int argc, const char* const* argv) {
   // A file that grows too large is an error of the write then.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -255,6 +262,7 @@ int RunNpumesh(int argc, const char* const* argv) {
   Action action;
   AddCommands(app, action);
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (IsLinkAtc(argc, argv)) words.insert(words.begin(), "atc");
   if (!words.empty() && words[0] == "help") words = HelpWords(words);
   if (const std::string unknown = UnknownCommand(app, words); !unknown.empty()) {
     PrintFailure("", unknown);

@@ -27,6 +27,7 @@ void AddValidate(CLI::App& app, Action& action);
 void AddTopo(CLI::App& app, Action& action);
 void AddSamples(CLI::App& app, Action& action);
 void AddImport(CLI::App& app, Action& action);
+void AddAtc(CLI::App& app, Action& action);
 void AddGraph(CLI::App& app, Action& action);
 void AddDump(CLI::App& app, Action& action);
 void AddReplay(CLI::App& app, Action& action);

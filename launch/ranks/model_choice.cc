@@ -80,9 +80,13 @@ NumberedName SplitNumber(const std::string& file_name) {
 Result<std::string> ChooseFromFolder(const std::vector<std::string>& names, int rank, int size) {
   std::vector<std::string> models;
   std::vector<std::string> mine;
+  // A folder of offline models is one without graphs.
+  const bool graphs = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return SplitNumber(name).extension == ".air";
+  });
   for (const std::string& name : names) {
     const NumberedName parts = SplitNumber(name);
-    if (parts.extension != ".air") continue;
+    if (parts.extension != (graphs ? ".air" : ".om")) continue;
     models.push_back(name);
     if (parts.number == rank) mine.push_back(name);
   }

@@ -24,7 +24,8 @@ struct NumberedName {
 NumberedName SplitNumber(const std::string& file_name);
 
 // The file that `rank` of `size` runs when the user names `path`.
-//   a folder:  the only .air on one rank, otherwise the .air whose number is the rank;
+//   a folder:  the only .air on one rank, otherwise the .air whose number is the rank; in a folder
+//              without .air the same of .om;
 //   a file:    with several ranks its sibling with this rank's number, or, when its stem does not
 //              end in digits, the same file on every rank.
 // Errors: kNotFound lists what was found and what was expected; kInvalidArgument for a choice that

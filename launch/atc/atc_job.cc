@@ -1,0 +1,268 @@
+#include "launch/atc/atc_job.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "graph/io/model_file.h"
+#include "graph/io/offline_file.h"
+#include "graph/io/weight_places.h"
+#include "graph/io/weights.h"
+#include "graph/ir/node_kind.h"
+#include "graph/offline/offline_compile.h"
+#include "graph/onnx/onnx_file.h"
+#include "graph/session/group_table.h"
+#include "graph/session/session_config.h"
+#include "launch/atc/atc_edits.h"
+#include "launch/atc/atc_error.h"
+#include "launch/atc/atc_shapes.h"
+#include "launch/ranks/model_choice.h"
+#include "runtime/base/json.h"
+#include "runtime/base/secure_file.h"
+
+namespace npumesh {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::string_view kRelationFile = "model_relation_config.json";
+constexpr std::string_view kNumaFile = "numa_config.json";
+constexpr int kAir = 1, kOnnx = 5;
+
+// A model on its way into a file.
+struct Compiled {
+  std::string path;  // of the .om
+  Model model;
+  OfflineFacts facts;
+};
+
+Status CheckFramework(const AtcOptions& options) {
+  switch (options.framework) {
+    case -1:
+    case kAir:
+    case kOnnx:
+      return Status();
+    case 0:
+      return AtcError(atc_code::kValue, "framework",
+                      "is 0, Caffe, which npumesh does not read; convert the model to ONNX");
+    case 3:
+      return AtcError(
+          atc_code::kValue, "framework",
+          "is 3, TensorFlow, which npumesh does not read; convert the model to ONNX with "
+          "tf2onnx");
+    default:
+      return AtcError(atc_code::kValue, "framework", "is {}; expected 1 (AIR) or 5 (ONNX)",
+                      options.framework);
+  }
+}
+
+Result<WeightHome> HomeOf(const AtcOptions& options) {
+  if (options.external_weight == "0") return WeightHome::kInside;
+  if (options.external_weight == "1" || options.external_weight == "2") return WeightHome::kBeside;
+  return AtcError(atc_code::kValue, "external_weight", "is \"{}\"; expected 0, 1 or 2",
+                  options.external_weight);
+}
+
+Result<Model> ReadGraph(const AtcOptions& options, const std::string& file,
+                        const OpRegistry& registry) {
+  if (options.framework == kOnnx) return LoadOnnx(file, registry);
+  if (options.framework == kAir) return LoadModel(file);
+  return LoadAnyModel(file, registry);
+}
+
+// The bytes of every weight in a file of its own below `folder`, whose names count on.
+Status PutWeightsBeside(const std::string& folder, const std::string& stem, Model* model) {
+  size_t count = 0;
+  for (const Node& seen : model->graph.nodes()) {
+    if (seen.removed || !IsWeightNode(seen)) continue;
+    Node& node = model->graph.node(seen.id);
+    NPUMESH_ASSIGN_OR_RETURN(const Tensor value, LoadWeight(node, model->path));
+    constexpr uint64_t kSmall = 4096;
+    if (!IsFileConstant(node) && value.bytes() < kSmall) continue;
+    const std::string place = fmt::format("weight/{}/{}", stem, count++);
+    NPUMESH_RETURN_IF_ERROR(MakeFoldersBelow(folder, "weight/" + stem, FileKind::kData));
+    NPUMESH_RETURN_IF_ERROR(
+        WriteFile(folder + "/" + place,
+                  {reinterpret_cast<const char*>(value.data()), static_cast<size_t>(value.bytes())},
+                  FileKind::kData));
+    node.type = "FileConstant";
+    for (const char* attr : {"value", "file_id", "location", "offset", "length"}) {
+      node.attrs.erase(attr);
+    }
+    node.attrs["file_path"] = AttrValue::String(place);
+    node.attrs["dtype"] = AttrValue::Type(value.dtype());
+    node.attrs["shape"] = AttrValue::Ints(value.shape().dims());
+  }
+  return Status();
+}
+
+class Job {
+ public:
+  Job(const AtcOptions& options, const OpRegistry& registry)
+      : options_(options), registry_(registry) {}
+
+  Result<AtcResult> Run() {
+    NPUMESH_RETURN_IF_ERROR(CheckFramework(options_));
+    NPUMESH_ASSIGN_OR_RETURN(home_, HomeOf(options_));
+    NPUMESH_ASSIGN_OR_RETURN(session_.precision, PrecisionFor(options_));
+    session_.registry = &registry_;
+    const std::string package = PackageFolderOf();
+    NPUMESH_RETURN_IF_ERROR(package.empty() ? CompileOne() : CompilePackage(package));
+    NPUMESH_RETURN_IF_ERROR(Write(package));
+    for (Compiled& compiled : compiled_) result_.facts.push_back(std::move(compiled.facts));
+    return std::move(result_);
+  }
+
+ private:
+  // The folder of a package of several ranks; empty: one model.
+  std::string PackageFolderOf() const {
+    std::error_code error;
+    if (!options_.model.empty()) {
+      return fs::is_directory(options_.model, error) ? options_.model : std::string();
+    }
+    return options_.model_relation_config.empty() ? std::string()
+                                                  : FolderOf(options_.model_relation_config);
+  }
+
+  Status CompileOne() {
+    Compiled compiled;
+    compiled.path = options_.output + ".om";
+    NPUMESH_ASSIGN_OR_RETURN(compiled.facts.groups, ReadGroupTable(FolderOf(options_.model)));
+    return Compile(options_.model, std::move(compiled));
+  }
+
+  Status CompilePackage(const std::string& folder) {
+    NPUMESH_ASSIGN_OR_RETURN(const std::string first, ChooseModelFile(folder, 0, 1 << 20));
+    const int ranks = RanksOfExport(first);
+    NPUMESH_ASSIGN_OR_RETURN(const GroupTable groups, ReadGroupTable(folder));
+    for (int rank = 0; rank < ranks; ++rank) {
+      NPUMESH_ASSIGN_OR_RETURN(const std::string file, ChooseModelFile(folder, rank, ranks));
+      Compiled compiled;
+      compiled.path = options_.output + "/" + fs::path(file).stem().string() + ".om";
+      compiled.facts.rank = rank;
+      compiled.facts.ranks = ranks;
+      compiled.facts.groups = groups;
+      NPUMESH_RETURN_IF_ERROR(Compile(file, std::move(compiled)));
+    }
+    return Status();
+  }
+
+  Status Compile(const std::string& file, Compiled compiled) {
+    NPUMESH_ASSIGN_OR_RETURN(compiled.model, ReadGraph(options_, file, registry_));
+    if (compiled.model.path.empty()) compiled.model.path = file;
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> notes,
+                             CheckWeightPlaces(compiled.model, {}));
+    result_.notes.insert(result_.notes.end(), notes.begin(), notes.end());
+    const Status done = Shape(&compiled);
+    if (!done.ok()) return done.WithContext(file);
+    compiled.facts.made_of = fs::path(file).filename().string();
+    compiled.facts.command = options_.command;
+    compiled.facts.version = options_.version;
+    compiled.facts.soc = options_.soc_version;
+    compiled_.push_back(std::move(compiled));
+    return Status();
+  }
+
+  Status Shape(Compiled* compiled) {
+    NPUMESH_ASSIGN_OR_RETURN(compiled->facts.gears, ApplyShapes(options_, &compiled->model));
+    NPUMESH_RETURN_IF_ERROR(ApplyEdits(options_, &compiled->model));
+    return CompileOffline(session_, &compiled->model, &compiled->facts);
+  }
+
+  Status Write(const std::string& package) {
+    const Status written = WriteAll(package);
+    if (written.ok()) return written;
+    std::error_code ignored;
+    for (const std::string& file : result_.written) fs::remove(file, ignored);
+    return written;
+  }
+
+  Status WriteAll(const std::string& package) {
+    const std::string folder = package.empty() ? FolderOf(options_.output) : options_.output;
+    NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kData));
+    for (Compiled& compiled : compiled_) {
+      if (home_ == WeightHome::kBeside) {
+        NPUMESH_RETURN_IF_ERROR(
+            PutWeightsBeside(folder, fs::path(compiled.path).stem().string(), &compiled.model));
+      }
+      NPUMESH_RETURN_IF_ERROR(
+          SaveOffline(std::move(compiled.model), ToJson(compiled.facts), home_, compiled.path));
+      result_.written.push_back(compiled.path);
+    }
+    if (package.empty()) return Status();
+    NPUMESH_RETURN_IF_ERROR(WriteConfig(options_.model_relation_config.empty()
+                                            ? package + "/" + std::string(kRelationFile)
+                                            : options_.model_relation_config,
+                                        kRelationFile));
+    return WriteConfig(options_.cluster_config.empty() ? package + "/" + std::string(kNumaFile)
+                                                       : options_.cluster_config,
+                       kNumaFile);
+  }
+
+  // A file of the package, with the names of offline models in place of those of graphs.
+  Status WriteConfig(const std::string& from, std::string_view name) {
+    Result<std::string> text = ReadFile(from);
+    if (!text.ok()) return text.status().code() == Code::kNotFound ? Status() : text.status();
+    json config = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    if (config.is_discarded()) return Error(Code::kCorrupt, "{}: it is no JSON", from);
+    NameOfflineModels(config);
+    const std::string to = options_.output + "/" + std::string(name);
+    NPUMESH_RETURN_IF_ERROR(WriteFile(
+        to, config.dump(4, ' ', false, json::error_handler_t::replace), FileKind::kConfig));
+    result_.written.push_back(to);
+    return Status();
+  }
+
+  static void NameOfflineModels(json& value) {
+    if (value.is_structured()) {
+      for (json& each : value) NameOfflineModels(each);
+    } else if (value.is_string()) {
+      auto& text = value.get_ref<std::string&>();
+      constexpr std::string_view kAirEnd = ".air";
+      if (text.ends_with(kAirEnd)) text.replace(text.size() - kAirEnd.size(), 4, ".om");
+    }
+  }
+
+  const AtcOptions& options_;
+  const OpRegistry& registry_;
+  SessionOptions session_ = DefaultSessionOptions();
+  WeightHome home_ = WeightHome::kInside;
+  std::vector<Compiled> compiled_;
+  AtcResult result_;
+};
+
+std::string TypesText(const std::vector<TensorType>& types) {
+  std::vector<std::string> texts;
+  for (const TensorType& type : types) texts.push_back(type.ToString());
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
+Result<AtcResult> RunAtc(const AtcOptions& options, const OpRegistry& registry) {
+  return Job(options, registry).Run();
+}
+
+Status WriteModelJson(const AtcOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(const Model model, LoadModel(options.om));
+  return WriteFile(options.json, ToGeProtoJson(model), FileKind::kData);
+}
+
+std::string InfoText(const OfflineFacts& facts) {
+  std::string text = fmt::format("made of {} by npumesh {}\n", facts.made_of, facts.version);
+  text += fmt::format("  soc_version  {}\n", facts.soc.empty() ? "none" : facts.soc);
+  if (facts.ranks > 0) text += fmt::format("  rank         {} of {}\n", facts.rank, facts.ranks);
+  for (const std::vector<int64_t>& gear : facts.gears.values) {
+    text += fmt::format("  gear         {}\n", fmt::join(gear, ","));
+  }
+  for (size_t i = 0; i < facts.outputs.size(); ++i) {
+    text += fmt::format("  outputs      {}\n", TypesText(facts.outputs[i]));
+  }
+  text += fmt::format("  memory       {} bytes for activations, {} for weights\n", facts.work_bytes,
+                      facts.weight_bytes);
+  return text;
+}
+
+}  // namespace npumesh
