@@ -1,9 +1,11 @@
 // Random graphs: the engine agrees with a plain interpreter, under every set of options.
 //
 //   fuzz_engine --first=1 --seeds=500 --sets=7 --save=failed
+//   fuzz_engine --first=1 --seeds=20 --write=cases
 //
 // runs the graphs of 500 seeds, each with the default options and seven other sets (0: all), and
-// writes what fails, made as small as it goes, below the folder `failed`. With --static-kernels the
+// writes what fails, made as small as it goes, below the folder `failed`. With --write nothing is
+// run: the graphs and what they are fed are written below that folder. With --static-kernels the
 // one other set is that of static kernels.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -31,7 +33,8 @@ struct Arguments {
   uint64_t most_failures = 10;
   bool shrinks = true;
   bool static_kernels = false;
-  std::string save;  // folder; empty: nothing is written
+  std::string save;   // folder; empty: nothing is written
+  std::string write;  // the same, of all cases, which are not run then
 };
 
 Arguments& Asked() {
@@ -149,6 +152,16 @@ TEST(FuzzEngine, AgreesWithThePlainInterpreter) {
   EXPECT_EQ(failed, 0u);
 }
 
+// For tests that run the cases by other ways into npumesh.
+TEST(FuzzEngine, WritesItsCasesWhenAsked) {
+  if (Asked().write.empty()) GTEST_SKIP() << "without --write";
+  for (uint64_t seed = Asked().first; seed < Asked().first + Asked().seeds; ++seed) {
+    const std::string folder = fmt::format("{}/seed{}", Asked().write, seed);
+    const Status written = SaveCase(Generate(seed), folder, "written, not run");
+    ASSERT_TRUE(written.ok()) << written.ToString();
+  }
+}
+
 TEST(FuzzEngine, EveryGeneratedOperatorIsRegisteredAndInterpreted) {
   for (const std::string& type : GeneratedTypes()) {
     const bool furniture = type == "NetOutput" || type == "RefData";
@@ -185,7 +198,11 @@ bool TakeNumber(std::string_view argument, std::string_view name, uint64_t& numb
 
 bool Take(std::string_view argument) {
   Arguments& asked = Asked();
-  constexpr std::string_view kSave = "--save=";
+  constexpr std::string_view kSave = "--save=", kWrite = "--write=";
+  if (argument.starts_with(kWrite)) {
+    asked.write = argument.substr(kWrite.size());
+    return true;
+  }
   if (argument.substr(0, kSave.size()) == kSave) {
     asked.save = argument.substr(kSave.size());
     return true;
@@ -213,7 +230,7 @@ int main(int argc, char** argv) {
     if (npumesh::fuzz::Take(argv[i])) continue;
     std::cerr << "unknown argument " << argv[i]
               << "; expected --first=N, --seeds=N, --sets=N, --most-failures=N, --shrink=0, "
-                 "--static-kernels or --save=FOLDER\n";
+                 "--static-kernels, --save=FOLDER or --write=FOLDER\n";
     return 2;
   }
   // Its folder belongs to this process, not to a child.
