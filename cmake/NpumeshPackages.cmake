@@ -72,7 +72,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 string(JOIN ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
   "npumesh-runtime (= ${version})" "npumesh-tools (= ${version})" ${mpi_dev} libprotobuf-dev
   libhwloc-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev libssl-dev libdnnl-dev
-  ocl-icd-opencl-dev libhwy-dev pkg-config)
+  ocl-icd-opencl-dev libhwy-dev libxxhash-dev pkg-config)
 
 set(CPACK_DEBIAN_DOC_PACKAGE_NAME npumesh-doc)
 set(CPACK_COMPONENT_DOC_DESCRIPTION "Pages of npumesh.\n Manual, formats, architecture.")

@@ -25,7 +25,7 @@ namespace npumesh {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using json = nlohmann::ordered_json;  // the files keep the order of their members
 
 constexpr std::string_view kRelationFile = "model_relation_config.json";
 constexpr std::string_view kNumaFile = "numa_config.json";

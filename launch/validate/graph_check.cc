@@ -7,6 +7,7 @@
 
 #include "graph/engine/analyse/model_inputs.h"
 #include "graph/io/model_file.h"
+#include "graph/io/offline_file.h"
 #include "graph/io/weights.h"
 #include "graph/passes/analysis/bound_graph.h"
 #include "graph/session/offline_groups.h"
@@ -92,7 +93,8 @@ class WeightCheck {
       }
       ++weights_->count;
       weights_->bytes += tensor->bytes();
-      if (IsFileConstant(node)) CheckFile(node, tensor->bytes());
+      const bool own_file = IsFileConstant(node) && StoredPath(node) != kInThisFile;
+      if (own_file) CheckFile(node, tensor->bytes());
     }
   }
 

@@ -65,12 +65,23 @@ void ReportLeftovers(const std::string& folder, Findings* findings) {
 // The numbered files that share a name, by number.
 using Series = std::map<int, std::string>;
 
-// Series of .air files, and those without a number.
+// ".air", or ".om" in a folder of offline models, which has no graphs.
+std::string_view EndOfModels(const std::set<std::string>& names) {
+  const auto ends = [&names](std::string_view end) {
+    return std::any_of(names.begin(), names.end(), [end](const std::string& name) {
+      return name.ends_with(end) && name.find('/') == name.npos;
+    });
+  };
+  return !ends(".air") && ends(".om") ? ".om" : ".air";
+}
+
+// Series of files of models, and those without a number.
 std::map<std::string, Series> SeriesOf(const std::set<std::string>& names,
                                        std::vector<std::string>* single) {
+  const std::string_view end = EndOfModels(names);
   std::map<std::string, Series> series;
   for (const std::string& name : names) {
-    if (!name.ends_with(".air") || name.find('/') != name.npos) continue;
+    if (!name.ends_with(end) || name.find('/') != name.npos) continue;
     const NumberedName parts = SplitNumber(name);
     if (parts.number && *parts.number < kMostRanks) {
       series[parts.prefix][*parts.number] = name;
@@ -93,7 +104,8 @@ void TakeSeries(const Series& series, const std::string& prefix, PackageFiles* f
   for (const auto& [number, name] : series) files->airs[static_cast<size_t>(number)] = name;
   for (size_t rank = 0; rank < files->airs.size(); ++rank) {
     if (!files->airs[rank].empty()) continue;
-    findings->Error(fmt::format("{}{}.air", prefix, rank),
+    const std::string end = SplitNumber(series.rbegin()->second).extension;
+    findings->Error(fmt::format("{}{}{}", prefix, rank, end),
                     fmt::format("missing: the package has {}, so it is for {} ranks",
                                 series.rbegin()->second, files->airs.size()));
   }
@@ -135,7 +147,8 @@ Result<PackageFiles> ListPackage(const std::string& folder, Findings* findings) 
         name, fmt::format("is one graph more beside {}; it is not checked", files.airs.front()));
   }
   if (!files.airs.empty()) return files;
-  return Error(Code::kInvalidArgument, "{}: no .air file; a package has one for each rank", folder);
+  return Error(Code::kInvalidArgument, "{}: no .air or .om file; a package has one for each rank",
+               folder);
 }
 
 }  // namespace npumesh

@@ -3,7 +3,8 @@
 //   execute_model MODEL.om INPUTS OUTPUTS [--batch N | --image H W | --dims N N ...] [--async]
 //                 [--memory] [--times N]
 //
-// INPUTS has <i>.npy for each input, OUTPUTS gets <i>.bin and <i>.txt: "<dtype> <dim> <dim>".
+// "@" in a path is the rank of a launched process. INPUTS has <i>.npy for each input, OUTPUTS gets
+// <i>.bin and <i>.txt: "<dtype> <dim> <dim>".
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,14 +13,14 @@
 
 #include "acl/acl.h"
 
-#define CHECK(call)                                                                   \
-  do {                                                                                \
-    const aclError code = (call);                                                     \
-    if (code != ACL_SUCCESS) {                                                        \
-      const char* words = aclGetRecentErrMsg();                                       \
+#define CHECK(call)                                                                     \
+  do {                                                                                  \
+    const aclError code = (call);                                                       \
+    if (code != ACL_SUCCESS) {                                                          \
+      const char* words = aclGetRecentErrMsg();                                         \
       std::fprintf(stderr, "%s: %d: %s\n", #call, code, words == nullptr ? "" : words); \
-      std::exit(1);                                                                   \
-    }                                                                                 \
+      std::exit(1);                                                                     \
+    }                                                                                   \
   } while (false)
 
 namespace {
@@ -37,7 +38,8 @@ std::string ReadAll(const std::string& path) {
   }
   std::string bytes;
   char buffer[1 << 16];
-  for (size_t got; (got = std::fread(buffer, 1, sizeof buffer, file)) > 0;) bytes.append(buffer, got);
+  for (size_t got; (got = std::fread(buffer, 1, sizeof buffer, file)) > 0;)
+    bytes.append(buffer, got);
   std::fclose(file);
   return bytes;
 }
@@ -76,19 +78,33 @@ struct Words {
   int times = 1;
 };
 
+std::string WithRank(std::string path) {
+  const char* rank = std::getenv("RANK");
+  if (rank == nullptr) rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (rank == nullptr) rank = std::getenv("PMI_RANK");
+  const size_t at = path.find('@');
+  if (rank != nullptr && at != std::string::npos) path.replace(at, 1, rank);
+  return path;
+}
+
 Words Read(int argc, char** argv) {
   Words words;
   if (argc < 4) std::exit(2);
-  words.model = argv[1];
-  words.inputs = argv[2];
-  words.outputs = argv[3];
+  words.model = WithRank(argv[1]);
+  words.inputs = WithRank(argv[2]);
+  words.outputs = WithRank(argv[3]);
   for (int i = 4; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--async") words.async = true;
-    else if (word == "--memory") words.memory = true;
-    else if (word == "--times") words.times = std::atoi(argv[++i]);
-    else if (word.compare(0, 2, "--") == 0) words.gear = word;
-    else words.numbers.push_back(std::atoll(word.c_str()));
+    if (word == "--async")
+      words.async = true;
+    else if (word == "--memory")
+      words.memory = true;
+    else if (word == "--times")
+      words.times = std::atoi(argv[++i]);
+    else if (word.compare(0, 2, "--") == 0)
+      words.gear = word;
+    else
+      words.numbers.push_back(std::atoll(word.c_str()));
   }
   return words;
 }
