@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "graph/acl_model/session_model.h"
-#include "graph/config/config_reader.h"
+#include "graph/dump/options/config_file.h"
 
 namespace npumesh {
 namespace {
@@ -27,7 +27,12 @@ class Machine final : public ModelMachine {
   }
 
   Status SetDump(const std::string& config_path) override {
-    static_cast<void>(config_path);
+    TensorDumpOptions dump;
+    if (!config_path.empty()) {
+      NPUMESH_ASSIGN_OR_RETURN(dump.operators, ReadDumpConfig(config_path));
+    }
+    const std::lock_guard lock(mutex_);
+    dump_ = std::move(dump);
     return Status();
   }
 

@@ -30,7 +30,7 @@ bool AllKnown(const std::vector<TensorType>& types) {
   });
 }
 
-// Of inputs whose values decide shapes nobody knows the values here.
+// There are no values here, so shapes that hang on them stay unknown.
 bool NeedsValues(const Model& model, const OpRegistry& registry, DeadNodes dead) {
   const std::vector<bool> deciding = ShapeDecidingInputs(model, registry, dead);
   return std::find(deciding.begin(), deciding.end(), true) != deciding.end();

@@ -9,8 +9,8 @@
 
 namespace npumesh {
 
-// Prepares the model as a session does, puts `options.precision` into the graph, so that whoever
-// runs it needs no options, compiles it for its inputs or for each gear, and fills in names and
+// Prepares the model as a session does, puts `options.precision` into the graph, so that a run
+// needs no options, compiles it for its inputs or for each gear, and fills in names and
 // types of outputs and sizes. `facts` has rank, ranks, groups and gears. A graph with open
 // dimensions and no gears is checked as far as it can be, and has no sizes. Errors as
 // Session::Create and Session::Prepare.

@@ -13,7 +13,7 @@ namespace npumesh {
 namespace atc_code {
 inline constexpr std::string_view kNoFile = "E10001";  // a file that cannot be read
 inline constexpr std::string_view kShape = "E10002";   // --input_shape has another form
-inline constexpr std::string_view kValue = "E10003";   // a flag has a value that is none
+inline constexpr std::string_view kValue = "E10003";   // a flag has a value that it cannot have
 inline constexpr std::string_view kEmpty = "E10004";   // a flag without a value
 inline constexpr std::string_view kRequired = "E10007";
 inline constexpr std::string_view kExclusive = "E10009";    // more than one kind of gears

@@ -72,7 +72,7 @@ Result<Model> ReadGraph(const AtcOptions& options, const std::string& file,
   return LoadAnyModel(file, registry);
 }
 
-// The bytes of every weight in a file of its own below `folder`, whose names count on.
+// The bytes of every weight in a separate file below `folder`, whose names count on.
 Status PutWeightsBeside(const std::string& folder, const std::string& stem, Model* model) {
   size_t count = 0;
   for (const Node& seen : model->graph.nodes()) {

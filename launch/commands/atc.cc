@@ -213,7 +213,7 @@ void AddOtherFlags(CLI::App& command, AtcOptions& options) {
         .add_option_function<std::string>(
             fmt::format("--{}", flag),
             [&options, flag](const std::string&) { options.no_effect.emplace_back(flag); },
-            "")
+            "Accepted without effect: no kernels are compiled")
         ->group("");  // not in the help
   }
   for (const RefusedFlag& flag : kRefused) {
@@ -224,7 +224,7 @@ void AddOtherFlags(CLI::App& command, AtcOptions& options) {
               throw CLI::ValidationError(
                   fmt::format("{} --{} {}", atc_code::kValue, flag.name, flag.reason));
             },
-            "")
+            "Refused: it is part of no model of npumesh")
         ->group("");
   }
 }
@@ -238,7 +238,7 @@ void AddAtc(CLI::App& app, Action& action) {
   AddFooter(
       *command, "",
       {"npumesh atc --framework=5 --model=model.onnx --output=model --soc_version=Ascend910B1",
-       "npumesh atc --model=model.onnx --output=model --input_shape=\"x:-1,3,224,224\" "
+       "npumesh atc --model=model.onnx --output=model --input_shape=\"x:-1,32\" "
        "--dynamic_batch_size=1,8",
        "npumesh atc --model=mp/ --output=mp_om/", "npumesh atc --mode=6 --om=model.om"});
   AddFlags(*command, words->options);

@@ -14,7 +14,9 @@ aclError aclInit(const char* configPath) try {
   if (configPath != nullptr && *configPath != '\0' && access(configPath, R_OK) != 0) {
     return Fail(ACL_ERROR_INVALID_FILE, __func__, "\"{}\" cannot be read", configPath);
   }
-  return AclProcess::Get().Init();
+  const aclError code = AclProcess::Get().Init();
+  if (code == ACL_SUCCESS) AclProcess::Get().set_config_path(configPath);
+  return code;
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/model_objects.h"
 #include "runtime/acl/process.h"
+#include "runtime/base/log.h"
 
 using npumesh::AclContext;
 using npumesh::AclModelEntry;
@@ -16,6 +18,7 @@ using npumesh::ApiSpan;
 using npumesh::Code;
 using npumesh::DeviceMemory;
 using npumesh::Fail;
+using npumesh::FindModel;
 using npumesh::FindObject;
 using npumesh::LoadedModels;
 using npumesh::ModelBuffer;
@@ -49,12 +52,25 @@ aclError FailLoading(const char* function, const Status& status) {
   }
 }
 
+// What the file of aclInit says about dumps, before the first model.
+void TakeDumpOfInit(ModelMachine& machine) {
+  static std::once_flag once;
+  std::call_once(once, [&machine] {
+    const std::string path = AclProcess::Get().config_path();
+    if (path.empty()) return;
+    if (const Status set = machine.SetDump(path); !set.ok()) {
+      NPUMESH_WARNING("aclInit: nothing is dumped: {}", set.message());
+    }
+  });
+}
+
 aclError Load(const char* function, const ModelBytes& bytes, uint32_t* id) {
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
   NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(function));
   const Result<ModelMachine*> machine = ModelMachine::Get();
   if (!machine.ok()) return FailLoading(function, machine.status());
+  TakeDumpOfInit(**machine);
   Result<std::unique_ptr<npumesh::LoadedModel>> model = (*machine)->Load(*context->device, bytes);
   if (!model.ok()) return FailLoading(function, model.status());
   *id = LoadedModels::Get().Add(*context->device, *std::move(model));
@@ -86,13 +102,6 @@ aclError Describe(const char* function, const ModelBytes& bytes, ModelFacts* fac
   if (!described.ok()) return FailLoading(function, described.status());
   *facts = *std::move(described);
   return ACL_SUCCESS;
-}
-
-aclError Find(const char* function, uint32_t id, std::shared_ptr<AclModelEntry>* entry) {
-  *entry = LoadedModels::Get().Find(id);
-  if (*entry != nullptr) return ACL_SUCCESS;
-  return Fail(static_cast<aclError>(ACL_ERROR_GE_EXEC_MODEL_ID_INVALID), function,
-              "there is no model {}, or it was unloaded", id);
 }
 
 // What the caller's areas for a load have to be; null and 0: the model makes its own.
@@ -147,7 +156,7 @@ size_t FindGear(const ModelFacts& facts, const std::vector<int64_t>& numbers) {
 aclError SetGear(const char* function, uint32_t id, const aclmdlDataset* dataset, size_t index,
                  ModelFacts::Gears kind, const std::vector<int64_t>& numbers, aclError unknown) {
   std::shared_ptr<AclModelEntry> entry;
-  NPUMESH_ACL_TRY(Find(function, id, &entry));
+  NPUMESH_ACL_TRY(FindModel(function, id, &entry));
   const auto set = FindObject(ModelObjects::Get().datasets, dataset, function, "dataset");
   if (set == nullptr) return ACL_ERROR_INVALID_PARAM;
   const ModelFacts& facts = entry->model->facts();
@@ -227,7 +236,7 @@ aclError GiveDims(const char* function, const aclmdlDataset& dataset, Execution*
 aclError Prepare(const char* function, uint32_t id, const aclmdlDataset* input,
                  const aclmdlDataset* output, Execution* execution,
                  std::shared_ptr<aclmdlDataset>* results) {
-  NPUMESH_ACL_TRY(Find(function, id, &execution->entry));
+  NPUMESH_ACL_TRY(FindModel(function, id, &execution->entry));
   const ModelFacts& facts = execution->entry->model->facts();
   const bool gears = facts.gears != ModelFacts::Gears::kNone;
   std::shared_ptr<aclmdlDataset> inputs;
@@ -390,7 +399,7 @@ aclError aclmdlLoadFromMemWithQ(const void*, size_t, uint32_t*, const uint32_t*,
 aclError aclmdlUnload(uint32_t modelId) try {
   const ApiSpan span(__func__);
   std::shared_ptr<AclModelEntry> entry;
-  NPUMESH_ACL_TRY(Find(__func__, modelId, &entry));
+  NPUMESH_ACL_TRY(FindModel(__func__, modelId, &entry));
   static_cast<void>(LoadedModels::Get().Take(modelId));
   return ACL_SUCCESS;
 } catch (...) {
@@ -490,7 +499,7 @@ aclError aclmdlSetAttribute(uint32_t modelId, aclmdlAttr attr, aclmdlAttrValue_t
   NPUMESH_ACL_EXPECT(attr == ACL_MDL_ATTR_PRIORITY_INT32 && attrValue != nullptr,
                      "attr is {}, expected 0 and a value", static_cast<int>(attr));
   std::shared_ptr<AclModelEntry> entry;
-  NPUMESH_ACL_TRY(Find(__func__, modelId, &entry));
+  NPUMESH_ACL_TRY(FindModel(__func__, modelId, &entry));
   entry->priority = attrValue->mdlPriority;
   return ACL_SUCCESS;
 } catch (...) {
@@ -501,7 +510,7 @@ aclError aclmdlGetAttribute(uint32_t modelId, aclmdlAttr attr, aclmdlAttrValue_t
   NPUMESH_ACL_EXPECT(attr == ACL_MDL_ATTR_PRIORITY_INT32 && attrValue != nullptr,
                      "attr is {}, expected 0 and a place for its value", static_cast<int>(attr));
   std::shared_ptr<AclModelEntry> entry;
-  NPUMESH_ACL_TRY(Find(__func__, modelId, &entry));
+  NPUMESH_ACL_TRY(FindModel(__func__, modelId, &entry));
   attrValue->mdlPriority = entry->priority;
   return ACL_SUCCESS;
 } catch (...) {
@@ -527,7 +536,7 @@ aclError aclmdlBundleUnload(uint32_t bundleId) try { return aclmdlUnload(bundleI
 aclError aclmdlBundleGetModelNum(uint32_t bundleId, size_t* modelNum) try {
   NPUMESH_ACL_EXPECT(modelNum != nullptr, "modelNum is null");
   std::shared_ptr<AclModelEntry> entry;
-  NPUMESH_ACL_TRY(Find(__func__, bundleId, &entry));
+  NPUMESH_ACL_TRY(FindModel(__func__, bundleId, &entry));
   *modelNum = 1;
   return ACL_SUCCESS;
 } catch (...) {
@@ -538,7 +547,7 @@ aclError aclmdlBundleGetModelId(uint32_t bundleId, size_t index, uint32_t* model
   NPUMESH_ACL_EXPECT(modelId != nullptr, "modelId is null");
   NPUMESH_ACL_EXPECT(index == 0, "index is {}, the bundle has one model", index);
   std::shared_ptr<AclModelEntry> entry;
-  NPUMESH_ACL_TRY(Find(__func__, bundleId, &entry));
+  NPUMESH_ACL_TRY(FindModel(__func__, bundleId, &entry));
   *modelId = bundleId;
   return ACL_SUCCESS;
 } catch (...) {
@@ -572,7 +581,7 @@ aclError aclmdlSetInputDynamicDims(uint32_t modelId, aclmdlDataset* dataset, siz
                      "dims has {} dimensions, expected at most {}",
                      dims == nullptr ? 0 : dims->dimCount, ACL_MAX_DIM_CNT);
   std::shared_ptr<AclModelEntry> entry;
-  NPUMESH_ACL_TRY(Find(__func__, modelId, &entry));
+  NPUMESH_ACL_TRY(FindModel(__func__, modelId, &entry));
   // All dimensions of all inputs; those that are open make the gear.
   const ModelFacts& facts = entry->model->facts();
   std::vector<int64_t> numbers;
@@ -664,43 +673,6 @@ aclError aclmdlFinalizeDump() try {
   const Result<ModelMachine*> machine = ModelMachine::Get();
   if (!machine.ok()) return FailLoading(__func__, machine.status());
   return npumesh::Report(__func__, (*machine)->SetDump(""));
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclmdlGetAippType(uint32_t modelId, size_t index, aclmdlInputAippType* type,
-                           size_t* dynamicAttachedDataIndex) try {
-  NPUMESH_ACL_EXPECT(type != nullptr, "type is null");
-  std::shared_ptr<AclModelEntry> entry;
-  NPUMESH_ACL_TRY(Find(__func__, modelId, &entry));
-  NPUMESH_ACL_EXPECT(index < entry->model->facts().inputs.size(), "input {} of {}", index,
-                     entry->model->facts().inputs.size());
-  *type = ACL_DATA_WITHOUT_AIPP;
-  if (dynamicAttachedDataIndex != nullptr) *dynamicAttachedDataIndex = ACL_INVALID_NODE_INDEX;
-  return ACL_SUCCESS;
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclmdlGetFirstAippInfo(uint32_t modelId, size_t index, aclAippInfo*) try {
-  std::shared_ptr<AclModelEntry> entry;
-  NPUMESH_ACL_TRY(Find(__func__, modelId, &entry));
-  return Fail(static_cast<aclError>(ACL_ERROR_GE_AIPP_NOT_EXIST), __func__,
-              "input {} of model {} has no AIPP; no model of npumesh has", index, modelId);
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclmdlSetInputAIPP(uint32_t, aclmdlDataset*, size_t, const aclmdlAIPP*) try {
-  return Fail(ACL_ERROR_FEATURE_UNSUPPORTED, __func__,
-              "AIPP is not part of npumesh; process the image before the model");
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclmdlSetAIPPByInputIndex(uint32_t, aclmdlDataset*, size_t, const aclmdlAIPP*) try {
-  return Fail(ACL_ERROR_FEATURE_UNSUPPORTED, __func__,
-              "AIPP is not part of npumesh; process the image before the model");
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }

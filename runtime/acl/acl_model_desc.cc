@@ -4,10 +4,11 @@
 
 #include "runtime/acl/model_objects.h"
 
+using npumesh::AclModelEntry;
 using npumesh::Code;
 using npumesh::Fail;
+using npumesh::FindModel;
 using npumesh::FindObject;
-using npumesh::LoadedModels;
 using npumesh::ModelBytes;
 using npumesh::ModelFacts;
 using npumesh::ModelMachine;
@@ -169,11 +170,8 @@ aclError aclmdlDestroyDesc(aclmdlDesc* modelDesc) try {
 aclError aclmdlGetDesc(aclmdlDesc* modelDesc, uint32_t modelId) try {
   const auto desc = DescOf(modelDesc, __func__);
   if (desc == nullptr) return ACL_ERROR_INVALID_PARAM;
-  const auto entry = LoadedModels::Get().Find(modelId);
-  if (entry == nullptr) {
-    return Fail(static_cast<aclError>(ACL_ERROR_GE_EXEC_MODEL_ID_INVALID), __func__,
-                "there is no model {}, or it was unloaded", modelId);
-  }
+  std::shared_ptr<AclModelEntry> entry;
+  NPUMESH_ACL_TRY(FindModel(__func__, modelId, &entry));
   desc->facts = entry->model->facts();
   desc->entry = entry;
   return ACL_SUCCESS;

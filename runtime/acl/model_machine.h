@@ -79,8 +79,8 @@ class ModelMachine {
   // Models that are loaded from now on dump their tensors as this file says; empty: they do not.
   virtual Status SetDump(const std::string& config_path) = 0;
 
-  // The one of this process; loads its library. Error (kNotFound): there is none, or the system
-  // cannot load it.
+  // The one of this process; loads its library. Error (kNotFound): it is not there, or the
+  // system cannot load it.
   static Result<ModelMachine*> Get();
 };
 

@@ -50,6 +50,13 @@ std::shared_ptr<AclModelEntry> LoadedModels::Take(uint32_t id) {
   return entry;
 }
 
+aclError FindModel(const char* function, uint32_t id, std::shared_ptr<AclModelEntry>* entry) {
+  *entry = LoadedModels::Get().Find(id);
+  if (*entry != nullptr) return ACL_SUCCESS;
+  return Fail(static_cast<aclError>(ACL_ERROR_GE_EXEC_MODEL_ID_INVALID), function,
+              "there is no model {}, or it was unloaded", id);
+}
+
 bool AreDims(const std::vector<int64_t>& dims) {
   if (dims.size() == 1 && dims[0] == -2) return true;
   uint64_t elements = 1;

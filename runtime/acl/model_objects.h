@@ -104,6 +104,9 @@ class LoadedModels {
   std::map<uint32_t, std::shared_ptr<AclModelEntry>> models_;
 };
 
+// The model with this number; ACL_ERROR_GE_EXEC_MODEL_ID_INVALID when there is not one.
+aclError FindModel(const char* function, uint32_t id, std::shared_ptr<AclModelEntry>* entry);
+
 // The live object behind `handle`; otherwise null, after ACL_ERROR_INVALID_PARAM was recorded.
 template <typename T>
 std::shared_ptr<T> FindObject(const HandleTable<T>& table, const T* handle, const char* function,

@@ -69,6 +69,16 @@ void AclProcess::AtFinalize(std::function<void()> end) {
   ends_.push_back(std::move(end));
 }
 
+void AclProcess::set_config_path(const char* path) {
+  const std::lock_guard lock(mutex_);
+  config_path_ = path == nullptr ? "" : path;
+}
+
+std::string AclProcess::config_path() const {
+  const std::lock_guard lock(mutex_);
+  return config_path_;
+}
+
 // Streams first, then who is built upon devices, then the devices.
 void AclProcess::EndEverything() {
   std::vector<DeviceUse> uses;

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -54,6 +55,9 @@ class AclProcess {
   aclError Finalize(std::string_view function);
   aclError FinalizeReference(std::string_view function, uint64_t* left);
   void AtFinalize(std::function<void()> end);
+  // The file of aclInit; null or empty: none.
+  void set_config_path(const char* path);
+  std::string config_path() const;
 
   // Devices of the node. Starts the machine only when the environment does not tell.
   Result<int> DeviceCount();
@@ -146,7 +150,8 @@ class AclProcess {
   void EndContext(const std::shared_ptr<AclContext>& context);
   void EndEverything();
 
-  std::mutex mutex_;  // guards what follows; held while a machine starts
+  mutable std::mutex mutex_;  // guards what follows; held while a machine starts
+  std::string config_path_;
   uint64_t initialized_ = 0;
   bool finalized_ = false;
   std::unique_ptr<Machine> machine_;

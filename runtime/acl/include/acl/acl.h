@@ -19,8 +19,8 @@ extern "C" {
 #define ACL_PATCH_VERSION 0
 
 /* Starts the interface; once before anything else. `configPath`: null, or a file that exists; what
- * it says about dumping and profiling does not concern a simulated device. A second call raises the
- * reference count and returns ACL_ERROR_REPEAT_INITIALIZE; a file that cannot be read is
+ * it says about dumping holds for models (docs/dump.md), the rest has no effect. A second call
+ * raises the reference count and returns ACL_ERROR_REPEAT_INITIALIZE; a file that cannot be read is
  * ACL_ERROR_INVALID_FILE. */
 aclError aclInit(const char* configPath);
 

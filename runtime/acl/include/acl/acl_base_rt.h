@@ -17,10 +17,6 @@
 extern "C" {
 #endif
 
-#ifndef ACL_FUNC_VISIBILITY
-#define ACL_FUNC_VISIBILITY
-#endif
-
 /* 0 is success; everything else names a reason, and aclGetRecentErrMsg has the words. */
 typedef int aclError;
 
