@@ -126,7 +126,8 @@ OptionFacts FactsOf(const CLI::Option& option) {
 std::vector<OptionFacts> AllFacts(const CLI::App& command) {
   std::vector<OptionFacts> all;
   for (const CLI::Option* option : command.get_options()) {
-    if (option != command.get_help_ptr()) all.push_back(FactsOf(*option));
+    const bool hidden = option->get_group().empty();
+    if (option != command.get_help_ptr() && !hidden) all.push_back(FactsOf(*option));
   }
   if (command.get_help_ptr() != nullptr) all.push_back(FactsOf(*command.get_help_ptr()));
   return all;

@@ -1,0 +1,389 @@
+"""Offline models in pyACL: what programs do with them, what is refused, and wrong calls in any order."""
+
+import ctypes
+import json
+import os
+import random
+import subprocess
+import tempfile
+import threading
+import unittest
+
+from case import numpy as np
+
+import acl
+import npumesh
+
+COMMAND = os.environ.get("NPUMESH_COMMAND", "npumesh")
+HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
+INVALID_PARAM, UNSUPPORTED, INTERNAL = 100000, 200006, 500000
+NO_FILE, NO_MODEL, TOO_SHORT, NO_BATCH, DAMAGED = 145002, 145003, 145012, 145013, 545002
+
+
+def taken(answer):
+    *values, code = answer
+    assert code == 0, (answer, acl.get_recent_err_msg())
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def done(code):
+    assert code == 0, (code, acl.get_recent_err_msg())
+
+
+class Buffers:
+    """A dataset over device memory of these sizes."""
+
+    def __init__(self, sizes):
+        self.dataset = acl.mdl.create_dataset()
+        self.sizes, self.memory, self.buffers = sizes, [], []
+        for size in sizes:
+            self.memory.append(taken(acl.rt.malloc(max(size, 1), 0)))
+            self.buffers.append(acl.create_data_buffer(self.memory[-1], size))
+            acl.mdl.add_dataset_buffer(self.dataset, self.buffers[-1])
+
+    def write(self, index, array):
+        data = array.tobytes()
+        done(acl.rt.memcpy(self.memory[index], len(data), acl.util.bytes_to_ptr(data), len(data), HOST_TO_DEVICE))
+
+    def read(self, index, dtype, shape):
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        data = ctypes.create_string_buffer(size)
+        done(acl.rt.memcpy(ctypes.addressof(data), size, self.memory[index], size, DEVICE_TO_HOST))
+        return np.frombuffer(data.raw, dtype).reshape(shape)
+
+    def close(self):
+        for buffer, memory in zip(self.buffers, self.memory):
+            done(acl.destroy_data_buffer(buffer))
+            done(acl.rt.free(memory))
+        done(acl.mdl.destroy_dataset(self.dataset))
+
+
+@unittest.skipIf(np is None, "numpy is not installed (python3-numpy)")
+class Models(unittest.TestCase):
+    """y = Relu(x w + b), with an open first dimension unless the command closes it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        numbers = np.random.RandomState(7)
+        cls.weights = numbers.standard_normal((6, 4)).astype(np.float32)
+        cls.bias = numbers.standard_normal((4,)).astype(np.float32)
+        graph = npumesh.Graph("layer")
+        x = graph.input("x", (-1, 6))
+        graph.output(graph.op("Relu", graph.op("Add", graph.op("MatMul", x, cls.weights), cls.bias)))
+        cls.graph = cls.file("layer.air")
+        graph.save(cls.graph)
+        cls.static = cls.compile("static", "--input_shape=x:3,6")
+        cls.open = cls.compile("open")
+        cls.batches = cls.compile("batches", "--dynamic_batch_size=1,2,5")
+        cls.dims = cls.compile("dims", "--dynamic_dims=4;7")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def file(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    @classmethod
+    def compile(cls, name, *flags):
+        subprocess.run([COMMAND, "atc", "--model", cls.graph, "--output", cls.file(name), *flags], check=True,
+                       stdout=subprocess.DEVNULL)
+        return cls.file(name + ".om")
+
+    def setUp(self):
+        done(acl.init())
+        done(acl.rt.set_device(0))
+
+    def tearDown(self):
+        done(acl.rt.reset_device(0))
+        done(acl.finalize())
+
+    def expected(self, x):
+        return np.maximum(x @ self.weights + self.bias, 0)
+
+    def draw(self, rows):
+        return np.random.RandomState(rows).standard_normal((rows, 6)).astype(np.float32)
+
+    def described(self, model):
+        desc = acl.mdl.create_desc()
+        done(acl.mdl.get_desc(desc, model))
+        return desc
+
+    def test_a_static_model_says_what_it_is(self):
+        model = taken(acl.mdl.load_from_file(self.static))
+        desc = self.described(model)
+        self.assertEqual(acl.mdl.get_num_inputs(desc), 1)
+        self.assertEqual(acl.mdl.get_num_outputs(desc), 1)
+        self.assertEqual(acl.mdl.get_input_size_by_index(desc, 0), 3 * 6 * 4)
+        self.assertEqual(acl.mdl.get_output_size_by_index(desc, 0), 3 * 4 * 4)
+        self.assertEqual(taken(acl.mdl.get_input_dims(desc, 0))["dims"], [3, 6])
+        self.assertEqual(taken(acl.mdl.get_output_dims(desc, 0))["dims"], [3, 4])
+        self.assertEqual(acl.mdl.get_input_name_by_index(desc, 0), "x")
+        self.assertEqual(acl.mdl.get_input_data_type(desc, 0), acl.ACL_FLOAT)
+        self.assertEqual(taken(acl.mdl.get_input_index_by_name(desc, "x")), 0)
+        self.assertEqual(acl.mdl.get_input_index_by_name(desc, "nothing")[-1], INVALID_PARAM)
+        work, weights = taken(acl.mdl.query_size(self.static))
+        self.assertGreaterEqual(work, 3 * 4 * 4)
+        self.assertGreaterEqual(weights, (6 * 4 + 4) * 4)
+        done(acl.mdl.destroy_desc(desc))
+        done(acl.mdl.unload(model))
+        self.assertEqual(acl.mdl.unload(model), NO_MODEL)
+
+    def test_it_computes_on_streams_and_when_captured(self):
+        model = taken(acl.mdl.load_from_file(self.static))
+        inputs, outputs = Buffers([3 * 6 * 4]), Buffers([3 * 4 * 4])
+        x = self.draw(3)
+        inputs.write(0, x)
+        done(acl.mdl.execute(model, inputs.dataset, outputs.dataset))
+        first = outputs.read(0, np.float32, (3, 4))
+        np.testing.assert_allclose(first, self.expected(x), rtol=1e-5, atol=1e-6)
+        stream = taken(acl.rt.create_stream())
+        outputs.write(0, np.zeros((3, 4), np.float32))
+        done(acl.mdl.execute_async(model, inputs.dataset, outputs.dataset, stream))
+        done(acl.rt.synchronize_stream(stream))
+        self.assertTrue((outputs.read(0, np.float32, (3, 4)) == first).all())
+        outputs.write(0, np.zeros((3, 4), np.float32))
+        library = ctypes.CDLL(os.environ["NPUMESH_ACL_LIBRARY"])
+        self.assertEqual(library.aclmdlRICaptureBegin(ctypes.c_void_p(stream), 0), 0)
+        self.assertEqual(acl.mdl.execute(model, inputs.dataset, outputs.dataset), 107030)
+        done(acl.mdl.execute_async(model, inputs.dataset, outputs.dataset, stream))
+        captured = ctypes.c_void_p()
+        self.assertEqual(library.aclmdlRICaptureEnd(ctypes.c_void_p(stream), ctypes.byref(captured)), 0)
+        self.assertFalse(outputs.read(0, np.float32, (3, 4)).any())
+        for _ in range(3):
+            self.assertEqual(library.aclmdlRIExecuteAsync(captured, ctypes.c_void_p(stream)), 0)
+        done(acl.rt.synchronize_stream(stream))
+        self.assertTrue((outputs.read(0, np.float32, (3, 4)) == first).all())
+        self.assertEqual(library.aclmdlRIDestroy(captured), 0)
+        done(acl.rt.destroy_stream(stream))
+        done(acl.mdl.unload(model))
+        inputs.close()
+        outputs.close()
+
+    def test_gears_of_batches(self):
+        model = taken(acl.mdl.load_from_file(self.batches))
+        desc = self.described(model)
+        self.assertEqual(acl.mdl.get_num_inputs(desc), 2)
+        index = taken(acl.mdl.get_input_index_by_name(desc, "ascend_mbatch_shape_data"))
+        self.assertEqual(index, 1)
+        self.assertEqual(acl.mdl.get_input_size_by_index(desc, 0), 5 * 6 * 4)
+        self.assertEqual(taken(acl.mdl.get_dynamic_batch(desc))["batch"], [1, 2, 5])
+        inputs = Buffers([acl.mdl.get_input_size_by_index(desc, i) for i in range(2)])
+        outputs = Buffers([acl.mdl.get_output_size_by_index(desc, 0)])
+        for rows in (5, 1, 2):
+            x = self.draw(rows)
+            inputs.write(0, x)
+            done(acl.mdl.set_dynamic_batch_size(model, inputs.dataset, index, rows))
+            self.assertEqual(taken(acl.mdl.get_cur_output_dims(desc, 0))["dims"], [rows, 4])
+            done(acl.mdl.execute(model, inputs.dataset, outputs.dataset))
+            np.testing.assert_allclose(outputs.read(0, np.float32, (rows, 4)), self.expected(x), rtol=1e-5, atol=1e-6)
+        self.assertEqual(acl.mdl.set_dynamic_batch_size(model, inputs.dataset, index, 3), NO_BATCH)
+        self.assertIn("expected one of 1; 2; 5", acl.get_recent_err_msg())
+        self.assertEqual(acl.mdl.set_dynamic_batch_size(model, inputs.dataset, 0, 1), INVALID_PARAM)
+        self.assertEqual(acl.mdl.set_dynamic_hw_size(model, inputs.dataset, index, 1, 1), INVALID_PARAM)
+        inputs.write(1, np.array([4], np.int64))
+        self.assertEqual(acl.mdl.execute(model, inputs.dataset, outputs.dataset), INVALID_PARAM)
+        self.assertIn("has no shapes 4", acl.get_recent_err_msg())
+        done(acl.mdl.destroy_desc(desc))
+        done(acl.mdl.unload(model))
+        inputs.close()
+        outputs.close()
+
+    def test_gears_of_dimensions(self):
+        model = taken(acl.mdl.load_from_file(self.dims))
+        desc = self.described(model)
+        self.assertEqual(taken(acl.mdl.get_input_dynamic_gear_count(desc, 0)), 2)
+        inputs = Buffers([acl.mdl.get_input_size_by_index(desc, i) for i in range(2)])
+        outputs = Buffers([acl.mdl.get_output_size_by_index(desc, 0)])
+        x = self.draw(4)
+        inputs.write(0, x)
+        done(acl.mdl.set_input_dynamic_dims(model, inputs.dataset, 1, {"name": "", "dimCount": 2, "dims": [4, 6]}))
+        done(acl.mdl.execute(model, inputs.dataset, outputs.dataset))
+        np.testing.assert_allclose(outputs.read(0, np.float32, (4, 4)), self.expected(x), rtol=1e-5, atol=1e-6)
+        for dims in ([5, 6], [4, 5], [4], [4, 6, 1]):
+            wrong = {"name": "", "dimCount": len(dims), "dims": dims}
+            self.assertEqual(acl.mdl.set_input_dynamic_dims(model, inputs.dataset, 1, wrong), INVALID_PARAM, dims)
+        done(acl.mdl.destroy_desc(desc))
+        done(acl.mdl.unload(model))
+        inputs.close()
+        outputs.close()
+
+    def test_open_dimensions_are_described_and_outputs_get_memory(self):
+        model = taken(acl.mdl.load_from_file(self.open))
+        desc = self.described(model)
+        self.assertEqual(acl.mdl.get_output_size_by_index(desc, 0), 0)
+        inputs = Buffers([9 * 6 * 4])
+        outputs = acl.mdl.create_dataset()
+        buffer = acl.create_data_buffer(0, 0)
+        acl.mdl.add_dataset_buffer(outputs, buffer)
+        self.assertEqual(acl.mdl.execute(model, inputs.dataset, outputs), INVALID_PARAM)
+        self.assertIn("aclmdlSetDatasetTensorDesc", acl.get_recent_err_msg())
+        x = self.draw(9)
+        inputs.write(0, x)
+        shape = acl.create_tensor_desc(acl.ACL_FLOAT, [9, 6], 2)
+        library = ctypes.CDLL(os.environ["NPUMESH_ACL_LIBRARY"])
+        set_shape = library.aclmdlSetDatasetTensorDesc
+        self.assertEqual(set_shape(ctypes.c_void_p(inputs.dataset), ctypes.c_void_p(shape), ctypes.c_size_t(0)), 0)
+        acl.destroy_tensor_desc(shape)
+        done(acl.mdl.execute(model, inputs.dataset, outputs))
+        memory, size = acl.get_data_buffer_addr(buffer), acl.get_data_buffer_size_v2(buffer)
+        self.assertEqual(size, 9 * 4 * 4)
+        data = ctypes.create_string_buffer(size)
+        done(acl.rt.memcpy(ctypes.addressof(data), size, memory, size, DEVICE_TO_HOST))
+        np.testing.assert_allclose(np.frombuffer(data.raw, np.float32).reshape(9, 4), self.expected(x), rtol=1e-5,
+                                   atol=1e-6)
+        done(acl.rt.free(memory))
+        done(acl.destroy_data_buffer(buffer))
+        done(acl.mdl.destroy_dataset(outputs))
+        done(acl.mdl.destroy_desc(desc))
+        done(acl.mdl.unload(model))
+        inputs.close()
+
+    def test_what_cannot_be_loaded_is_named(self):
+        self.assertEqual(acl.mdl.load_from_file(self.file("absent.om"))[-1], NO_FILE)
+        with open(self.static, "rb") as file:
+            content = bytearray(file.read())
+        content[600] ^= 4
+        damaged = self.file("damaged.om")
+        with open(damaged, "wb") as file:
+            file.write(content)
+        self.assertEqual(acl.mdl.load_from_file(damaged)[-1], DAMAGED)
+        self.assertIn("the offline model is damaged", acl.get_recent_err_msg())
+        foreign = self.file("foreign.om")
+        with open(foreign, "wb") as file:
+            file.write(b"IMOD" + (256).to_bytes(4, "little") + bytes(248) + bytes(64))
+        self.assertEqual(acl.mdl.load_from_file(foreign)[-1], UNSUPPORTED)
+        self.assertIn("npumesh atc", acl.get_recent_err_msg())
+        work, weights = taken(acl.mdl.query_size(self.static))
+        memory = taken(acl.rt.malloc(work, 0))
+        answer = acl.mdl.load_from_file_with_mem(self.static, memory, work - 1, 0, 0)
+        self.assertEqual(answer[-1], INVALID_PARAM)
+        self.assertIn(f"workSize is {work - 1}, the model needs {work}", acl.get_recent_err_msg())
+        model = taken(acl.mdl.load_from_file_with_mem(self.static, memory, work, 0, 0))
+        done(acl.mdl.unload(model))
+        done(acl.rt.free(memory))
+
+    def test_buffers_that_do_not_fit_are_named(self):
+        model = taken(acl.mdl.load_from_file(self.static))
+        good, small = Buffers([3 * 6 * 4]), Buffers([3 * 6 * 4 - 4])
+        result, short, none = Buffers([3 * 4 * 4]), Buffers([3 * 4 * 4 - 4]), Buffers([])
+        for inputs, outputs, word in ((small, result, 'input 0 "x" is float32[3,6], 72 bytes; its buffer has 68'),
+                                      (good, short, "is float32[3,4], 48 bytes; its buffer has 44"),
+                                      (none, result, "the input dataset has 0 buffers, the model needs 1"),
+                                      (good, none, "the output dataset has 0 buffers, the model needs 1")):
+            self.assertEqual(acl.mdl.execute(model, inputs.dataset, outputs.dataset), INVALID_PARAM, word)
+            self.assertIn(word, acl.get_recent_err_msg())
+        done(acl.mdl.execute(model, good.dataset, result.dataset))
+        for each in (good, small, result, short, none):
+            each.close()
+        self.assertEqual(acl.mdl.execute(model, good.dataset, result.dataset), INVALID_PARAM)
+        self.assertIn("or was destroyed", acl.get_recent_err_msg())
+        done(acl.mdl.unload(model))
+
+    def test_several_models_in_several_threads(self):
+        failures = []
+
+        def work(rows, path):
+            try:
+                done(acl.rt.set_device(0))
+                model = taken(acl.mdl.load_from_file(path))
+                inputs, outputs = Buffers([3 * 6 * 4]), Buffers([3 * 4 * 4])
+                for turn in range(20):
+                    x = self.draw(3) + rows + turn
+                    inputs.write(0, x)
+                    done(acl.mdl.execute(model, inputs.dataset, outputs.dataset))
+                    np.testing.assert_allclose(outputs.read(0, np.float32, (3, 4)), self.expected(x), rtol=1e-4,
+                                               atol=1e-4)
+                done(acl.mdl.unload(model))
+                inputs.close()
+                outputs.close()
+                done(acl.rt.reset_device(0))
+            except BaseException as failure:  # told by the thread that asserts
+                failures.append(failure)
+
+        threads = [threading.Thread(target=work, args=(i, self.static)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_dumps_as_a_file_says(self):
+        place = self.file("dumped")
+        os.makedirs(place)
+        config = self.file("dump.json")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({"dump": {"dump_path": place, "dump_mode": "output", "dump_list": []}}, file)
+        done(acl.mdl.init_dump())
+        done(acl.mdl.set_dump(config))
+        model = taken(acl.mdl.load_from_file(self.static))
+        inputs, outputs = Buffers([3 * 6 * 4]), Buffers([3 * 4 * 4])
+        done(acl.mdl.execute(model, inputs.dataset, outputs.dataset))
+        done(acl.mdl.unload(model))
+        done(acl.mdl.finalize_dump())
+        names = [name for _, _, files in os.walk(place) for name in files]
+        self.assertTrue(any("MatMul" in name or "Relu" in name for name in names), names)
+        self.assertNotEqual(acl.mdl.set_dump(self.file("absent.json")), 0)
+        inputs.close()
+        outputs.close()
+
+    def test_wrong_calls_in_any_order_end_with_a_code(self):
+        dice = random.Random(int(os.environ.get("NPUMESH_TEST_SEED", "1")))
+        live = {"dataset": [], "buffer": [], "desc": [], "tensor": []}
+        dead = [0, 8, 2 ** 40 + 16]
+        models = [0, 77]
+
+        def handle(kind):
+            return dice.choice(dead + live[kind] * 2 + live[dice.choice(list(live))])
+
+        def kill(kind, function):
+            victim = handle(kind)
+            function(victim)
+            if victim in live[kind]:
+                live[kind].remove(victim)
+                dead.append(victim)
+
+        def unload():
+            victim = dice.choice(models)
+            if acl.mdl.unload(victim) == 0 and dice.random() < 0.5:
+                models.remove(victim)
+
+        def load():
+            model, code = acl.mdl.load_from_file(dice.choice([self.static, self.batches, self.graph, "/absent"]))
+            if code == 0:
+                models.append(model)
+
+        calls = [
+            load, unload,
+            lambda: live["dataset"].append(acl.mdl.create_dataset()),
+            lambda: live["desc"].append(acl.mdl.create_desc()),
+            lambda: live["buffer"].append(acl.create_data_buffer(dice.choice([0, memory]), dice.choice([0, 72, 4096]))),
+            lambda: live["tensor"].append(acl.create_tensor_desc(dice.randrange(-2, 50), [dice.randrange(-2, 9)] * 2, 2)),
+            lambda: kill("dataset", acl.mdl.destroy_dataset), lambda: kill("desc", acl.mdl.destroy_desc),
+            lambda: kill("buffer", acl.destroy_data_buffer), lambda: kill("tensor", acl.destroy_tensor_desc),
+            lambda: acl.mdl.add_dataset_buffer(handle("dataset"), handle("buffer")),
+            lambda: acl.mdl.get_desc(handle("desc"), dice.choice(models)),
+            lambda: acl.mdl.get_num_inputs(handle("desc")),
+            lambda: acl.mdl.get_input_dims(handle("desc"), dice.randrange(4)),
+            lambda: acl.mdl.get_cur_output_dims(handle("desc"), dice.randrange(4)),
+            lambda: acl.mdl.get_output_size_by_index(handle("desc"), dice.randrange(4)),
+            lambda: acl.mdl.get_input_name_by_index(handle("desc"), dice.randrange(4)),
+            lambda: acl.mdl.set_dynamic_batch_size(dice.choice(models), handle("dataset"), dice.randrange(3), 2),
+            lambda: acl.mdl.execute(dice.choice(models), handle("dataset"), handle("dataset")),
+            lambda: acl.mdl.execute_async(dice.choice(models), handle("dataset"), handle("dataset"), 0),
+            lambda: acl.get_tensor_desc_size(handle("tensor")),
+            lambda: acl.get_data_buffer_addr(handle("buffer")),
+        ]
+        memory = taken(acl.rt.malloc(4096, 0))
+        for _ in range(int(os.environ.get("NPUMESH_TEST_CALLS", "3000"))):
+            dice.choice(calls)()
+        acl.rt.synchronize_device()
+        for model in set(models):
+            acl.mdl.unload(model)
+        done(acl.rt.free(memory))
+
+
+if __name__ == "__main__":
+    unittest.main()
