@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The flags of `npumesh atc`: what they make of a model, and one line with the vendor's code for what is wrong.
 
-    atc_flags.py NPUMESH
+    atc_flags.py NPUMESH EXECUTE_OM
 
 The model is npumesh's sample "onnx": x is float32[-1,16].
 """
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-NPUMESH = sys.argv[1]
+NPUMESH, EXECUTE_OM = sys.argv[1:3]
 
 # Flags, exit code, words of the one line.
 WRONG = [
@@ -114,6 +114,11 @@ def check_models(model, folder):
     assert ran.returncode == 0, ran.stderr
     with open(at("static.json"), encoding="utf-8") as file:
         assert json.load(file)["graph"][0]["op"]
+    ran = subprocess.run([EXECUTE_OM, at("static.om")], capture_output=True, text=True)
+    elements = 1
+    for dim in facts_of(at("static.om"))["outputs"][0][0]["dims"]:
+        elements *= dim
+    assert ran.returncode == 0 and f": {elements} numbers, the first is " in ran.stdout, ran.stdout + ran.stderr
     # By the name that scripts call.
     os.symlink(NPUMESH, at("atc"))
     ran = subprocess.run([at("atc"), "--framework=5", f"--model={model}", f"--output={at('linked')}"],
