@@ -1,37 +1,30 @@
 // AIPP, the image processing in front of a model, which npumesh does not have: acl_mdl.h.
 #include "runtime/acl/model_objects.h"
+#include "runtime/acl/without_effect.h"
 
 using npumesh::AclModelEntry;
 using npumesh::Fail;
 using npumesh::FindModel;
-
-namespace {
-
-aclError RefuseAipp(const char* function) {
-  return Fail(ACL_ERROR_FEATURE_UNSUPPORTED, function,
-              "AIPP is not part of npumesh; process the image before the model");
-}
-
-}  // namespace
+using npumesh::Refuse;
 
 aclmdlAIPP* aclmdlCreateAIPP(uint64_t) try {
-  static_cast<void>(RefuseAipp(__func__));
+  static_cast<void>(Refuse(__func__));
   return nullptr;
 } catch (...) {
   static_cast<void>(npumesh::FailThrown(__func__));
   return nullptr;
 }
 
-aclError aclmdlDestroyAIPP(const aclmdlAIPP*) try { return RefuseAipp(__func__); } catch (...) {
+aclError aclmdlDestroyAIPP(const aclmdlAIPP*) try { return Refuse(__func__); } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
-aclError aclmdlGetAippDataSize(uint64_t, size_t*) try { return RefuseAipp(__func__); } catch (...) {
+aclError aclmdlGetAippDataSize(uint64_t, size_t*) try { return Refuse(__func__); } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlSetAIPPInputFormat(aclmdlAIPP*, aclAippInputFormat) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -39,64 +32,64 @@ aclError aclmdlSetAIPPInputFormat(aclmdlAIPP*, aclAippInputFormat) try {
 aclError aclmdlSetAIPPCscParams(aclmdlAIPP*, int8_t, int16_t, int16_t, int16_t, int16_t, int16_t,
                                 int16_t, int16_t, int16_t, int16_t, uint8_t, uint8_t, uint8_t,
                                 uint8_t, uint8_t, uint8_t) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlSetAIPPRbuvSwapSwitch(aclmdlAIPP*, int8_t) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlSetAIPPAxSwapSwitch(aclmdlAIPP*, int8_t) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlSetAIPPSrcImageSize(aclmdlAIPP*, int32_t, int32_t) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlSetAIPPScfParams(aclmdlAIPP*, int8_t, int32_t, int32_t, int32_t, int32_t,
                                 uint64_t) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlSetAIPPCropParams(aclmdlAIPP*, int8_t, int32_t, int32_t, int32_t, int32_t,
                                  uint64_t) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlSetAIPPPaddingParams(aclmdlAIPP*, int8_t, int32_t, int32_t, int32_t, int32_t,
                                     uint64_t) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlSetAIPPDtcPixelMean(aclmdlAIPP*, int16_t, int16_t, int16_t, int16_t, uint64_t) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlSetAIPPDtcPixelMin(aclmdlAIPP*, float, float, float, float, uint64_t) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlSetAIPPPixelVarReci(aclmdlAIPP*, float, float, float, float, uint64_t) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -125,13 +118,13 @@ aclError aclmdlGetFirstAippInfo(uint32_t modelId, size_t index, aclAippInfo*) tr
 }
 
 aclError aclmdlSetInputAIPP(uint32_t, aclmdlDataset*, size_t, const aclmdlAIPP*) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlSetAIPPByInputIndex(uint32_t, aclmdlDataset*, size_t, const aclmdlAIPP*) try {
-  return RefuseAipp(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }

@@ -8,6 +8,7 @@
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/model_objects.h"
 #include "runtime/acl/process.h"
+#include "runtime/acl/without_effect.h"
 #include "runtime/base/log.h"
 
 using npumesh::AclContext;
@@ -26,6 +27,7 @@ using npumesh::ModelBytes;
 using npumesh::ModelFacts;
 using npumesh::ModelMachine;
 using npumesh::ModelObjects;
+using npumesh::Refuse;
 using npumesh::Result;
 using npumesh::Status;
 using npumesh::WorkSpan;
@@ -332,11 +334,6 @@ aclError ExecuteOn(const char* function, uint32_t id, const aclmdlDataset* input
   return ACL_SUCCESS;
 }
 
-aclError RefuseQueues(const char* function) {
-  return Fail(ACL_ERROR_FEATURE_UNSUPPORTED, function,
-              "models between queues are not part of npumesh; load without queues and execute");
-}
-
 }  // namespace
 
 aclError aclmdlLoadFromFile(const char* modelPath, uint32_t* modelId) try {
@@ -384,14 +381,14 @@ aclError aclmdlLoadFromMemWithMem(const void* model, size_t modelSize, uint32_t*
 
 aclError aclmdlLoadFromFileWithQ(const char*, uint32_t*, const uint32_t*, size_t, const uint32_t*,
                                  size_t) try {
-  return RefuseQueues(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclmdlLoadFromMemWithQ(const void*, size_t, uint32_t*, const uint32_t*, size_t,
                                 const uint32_t*, size_t) try {
-  return RefuseQueues(__func__);
+  return Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -431,7 +428,7 @@ aclError aclmdlLoadWithConfig(const aclmdlConfigHandle* handle, uint32_t* modelI
       break;
     case ACL_MDL_LOAD_FROM_FILE_WITH_Q:
     case ACL_MDL_LOAD_FROM_MEM_WITH_Q:
-      return RefuseQueues(__func__);
+      return Refuse(__func__);
     default:
       return Fail(ACL_ERROR_INVALID_PARAM, __func__,
                   "ACL_MDL_LOAD_TYPE_SIZET is {}, expected 1 to 6", type);

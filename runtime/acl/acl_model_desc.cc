@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/acl/model_objects.h"
+#include "runtime/acl/without_effect.h"
 
 using npumesh::AclModelEntry;
 using npumesh::Code;
@@ -385,9 +386,7 @@ const char* aclmdlGetOpAttr(aclmdlDesc* modelDesc, const char* opName, const cha
 
 aclError aclmdlCreateAndGetOpDesc(uint32_t, uint32_t, uint32_t, char*, size_t, aclTensorDesc**,
                                   size_t*, aclTensorDesc**, size_t*) try {
-  return Fail(ACL_ERROR_FEATURE_UNSUPPORTED, __func__,
-              "a failed operator is named in aclGetRecentErrMsg, with its inputs; there are no "
-              "tasks to ask for");
+  return npumesh::Refuse(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }

@@ -25,6 +25,40 @@ constexpr FunctionNote kWithoutEffect[] = {
     {"aclrtSetTsDevice", "a simulated device has one scheduler"},
 };
 
+constexpr FunctionNote kRefused[] = {
+    {"aclmdlCreateAIPP", "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlCreateAndGetOpDesc",
+     "aclGetRecentErrMsg names the operator that failed, with its inputs; there are no tasks to "
+     "ask for"},
+    {"aclmdlDestroyAIPP", "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlGetAippDataSize", "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlGetFirstAippInfo", "no model of npumesh has AIPP"},
+    {"aclmdlLoadFromFileWithQ",
+     "models between queues are not part of npumesh; load without queues and execute"},
+    {"aclmdlLoadFromMemWithQ",
+     "models between queues are not part of npumesh; load without queues and execute"},
+    {"aclmdlSetAIPPAxSwapSwitch",
+     "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetAIPPByInputIndex",
+     "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetAIPPCropParams", "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetAIPPCscParams", "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetAIPPDtcPixelMean",
+     "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetAIPPDtcPixelMin", "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetAIPPInputFormat", "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetAIPPPaddingParams",
+     "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetAIPPPixelVarReci",
+     "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetAIPPRbuvSwapSwitch",
+     "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetAIPPScfParams", "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetAIPPSrcImageSize",
+     "AIPP is not part of npumesh; process the image before the model"},
+    {"aclmdlSetInputAIPP", "AIPP is not part of npumesh; process the image before the model"},
+};
+
 std::string_view ReasonOf(std::span<const FunctionNote> notes, std::string_view function) {
   const auto note = std::find_if(notes.begin(), notes.end(),
                                  [&](const auto& entry) { return entry.function == function; });
@@ -38,7 +72,7 @@ std::span<const FunctionNote> FunctionsWithoutEffect() {
 }
 
 std::span<const FunctionNote> RefusedFunctions() {
-  return {};
+  return kRefused;
 }
 
 aclError AcceptWithoutEffect(std::string_view function) {

@@ -248,7 +248,7 @@ ACL_FUNC_VISIBILITY aclError aclmdlLoadFromMemWithMem(const void* model, size_t 
                                                       uint32_t* modelId, void* workPtr,
                                                       size_t workSize, void* weightPtr,
                                                       size_t weightSize);
-/* Models between queues: ACL_ERROR_FEATURE_UNSUPPORTED. */
+/* Models between queues: ACL_ERROR_RT_FEATURE_NOT_SUPPORT. */
 ACL_FUNC_VISIBILITY aclError aclmdlLoadFromFileWithQ(const char* modelPath, uint32_t* modelId,
                                                      const uint32_t* inputQ, size_t inputQNum,
                                                      const uint32_t* outputQ, size_t outputQNum);
@@ -427,7 +427,7 @@ ACL_FUNC_VISIBILITY aclError aclmdlGetAippType(uint32_t modelId, size_t index,
 /* ACL_ERROR_GE_AIPP_NOT_EXIST (145015). */
 ACL_FUNC_VISIBILITY aclError aclmdlGetFirstAippInfo(uint32_t modelId, size_t index,
                                                     aclAippInfo* aippInfo);
-/* Null, and ACL_ERROR_FEATURE_UNSUPPORTED from all that follow. */
+/* Null, and ACL_ERROR_RT_FEATURE_NOT_SUPPORT from all that follow. */
 ACL_FUNC_VISIBILITY aclmdlAIPP* aclmdlCreateAIPP(uint64_t batchSize);
 ACL_FUNC_VISIBILITY aclError aclmdlDestroyAIPP(const aclmdlAIPP* aippParmsSet);
 ACL_FUNC_VISIBILITY aclError aclmdlGetAippDataSize(uint64_t batchSize, size_t* size);
