@@ -1,11 +1,16 @@
 // Start, end, errors and helpers: acl.h and acl_base.h.
 #include <unistd.h>
 
+#include <string>
+#include <utility>
+
 #include "acl/acl.h"
 #include "runtime/acl/errors.h"
+#include "runtime/acl/life_callbacks.h"
 #include "runtime/acl/process.h"
 #include "runtime/base/data_type.h"
 #include "runtime/base/float16.h"
+#include "runtime/base/secure_file.h"
 
 using npumesh::AclProcess;
 using npumesh::Fail;
@@ -14,14 +19,24 @@ aclError aclInit(const char* configPath) try {
   if (configPath != nullptr && *configPath != '\0' && access(configPath, R_OK) != 0) {
     return Fail(ACL_ERROR_INVALID_FILE, __func__, "\"{}\" cannot be read", configPath);
   }
-  const aclError code = AclProcess::Get().Init();
-  if (code == ACL_SUCCESS) AclProcess::Get().set_config_path(configPath);
-  return code;
+  std::string config;
+  if (configPath != nullptr && *configPath != '\0') {
+    npumesh::Result<std::string> text = npumesh::ReadFile(configPath);
+    if (!text.ok()) return Fail(ACL_ERROR_INVALID_FILE, __func__, "{}", text.status().message());
+    config = *std::move(text);
+  }
+  NPUMESH_ACL_TRY(AclProcess::Get().Init());
+  AclProcess::Get().set_config_path(configPath);
+  return npumesh::LifeCallbacks::Get().Begin(std::move(config));
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
-aclError aclFinalize() try { return AclProcess::Get().Finalize(__func__); } catch (...) {
+aclError aclFinalize() try {
+  const aclError told = npumesh::LifeCallbacks::Get().End();
+  const aclError code = AclProcess::Get().Finalize(__func__);
+  return told != ACL_SUCCESS ? told : code;
+} catch (...) {
   return npumesh::FailThrown(__func__);
 }
 

@@ -17,11 +17,13 @@ using npumesh::AclProcess;
 using npumesh::AclStream;
 using npumesh::ApiSpan;
 using npumesh::Code;
+using npumesh::DescribeModelBytes;
 using npumesh::DeviceMemory;
 using npumesh::Fail;
 using npumesh::FindModel;
 using npumesh::FindObject;
 using npumesh::LoadedModels;
+using npumesh::LoadModelBytes;
 using npumesh::ModelBuffer;
 using npumesh::ModelBytes;
 using npumesh::ModelFacts;
@@ -66,19 +68,6 @@ void TakeDumpOfInit(ModelMachine& machine) {
   });
 }
 
-aclError Load(const char* function, const ModelBytes& bytes, uint32_t* id) {
-  std::shared_ptr<AclContext> context;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
-  NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(function));
-  const Result<ModelMachine*> machine = ModelMachine::Get();
-  if (!machine.ok()) return FailLoading(function, machine.status());
-  TakeDumpOfInit(**machine);
-  Result<std::unique_ptr<npumesh::LoadedModel>> model = (*machine)->Load(*context->device, bytes);
-  if (!model.ok()) return FailLoading(function, model.status());
-  *id = LoadedModels::Get().Add(*context->device, *std::move(model));
-  return ACL_SUCCESS;
-}
-
 aclError CheckFile(const char* function, const char* path, ModelBytes* bytes) {
   if (path == nullptr || *path == '\0') {
     return Fail(ACL_ERROR_INVALID_PARAM, function, "modelPath is {}",
@@ -94,15 +83,6 @@ aclError CheckMemory(const char* function, const void* data, size_t size, ModelB
                 fmt::ptr(data), size);
   }
   *bytes = {"model in memory", data, size};
-  return ACL_SUCCESS;
-}
-
-aclError Describe(const char* function, const ModelBytes& bytes, ModelFacts* facts) {
-  const Result<ModelMachine*> machine = ModelMachine::Get();
-  if (!machine.ok()) return FailLoading(function, machine.status());
-  Result<ModelFacts> described = (*machine)->Describe(bytes);
-  if (!described.ok()) return FailLoading(function, described.status());
-  *facts = *std::move(described);
   return ACL_SUCCESS;
 }
 
@@ -126,9 +106,9 @@ aclError LoadWithMemory(const char* function, const ModelBytes& bytes, uint32_t*
                         const void* work, size_t work_bytes, const void* weights,
                         size_t weight_bytes) {
   ModelFacts facts;
-  NPUMESH_ACL_TRY(Describe(function, bytes, &facts));
+  NPUMESH_ACL_TRY(DescribeModelBytes(function, bytes, &facts));
   NPUMESH_ACL_TRY(CheckAreas(function, facts, work, work_bytes, weights, weight_bytes));
-  return Load(function, bytes, id);
+  return LoadModelBytes(function, bytes, id);
 }
 
 // ---- Gears ----
@@ -336,12 +316,38 @@ aclError ExecuteOn(const char* function, uint32_t id, const aclmdlDataset* input
 
 }  // namespace
 
+namespace npumesh {
+
+aclError LoadModelBytes(const char* function, const ModelBytes& bytes, uint32_t* id) {
+  std::shared_ptr<AclContext> context;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
+  NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(function));
+  const Result<ModelMachine*> machine = ModelMachine::Get();
+  if (!machine.ok()) return FailLoading(function, machine.status());
+  TakeDumpOfInit(**machine);
+  Result<std::unique_ptr<npumesh::LoadedModel>> model = (*machine)->Load(*context->device, bytes);
+  if (!model.ok()) return FailLoading(function, model.status());
+  *id = LoadedModels::Get().Add(*context->device, *std::move(model));
+  return ACL_SUCCESS;
+}
+
+aclError DescribeModelBytes(const char* function, const ModelBytes& bytes, ModelFacts* facts) {
+  const Result<ModelMachine*> machine = ModelMachine::Get();
+  if (!machine.ok()) return FailLoading(function, machine.status());
+  Result<ModelFacts> described = (*machine)->Describe(bytes);
+  if (!described.ok()) return FailLoading(function, described.status());
+  *facts = *std::move(described);
+  return ACL_SUCCESS;
+}
+
+}  // namespace npumesh
+
 aclError aclmdlLoadFromFile(const char* modelPath, uint32_t* modelId) try {
   const ApiSpan span(__func__);
   NPUMESH_ACL_EXPECT(modelId != nullptr, "modelId is null");
   ModelBytes bytes;
   NPUMESH_ACL_TRY(CheckFile(__func__, modelPath, &bytes));
-  return Load(__func__, bytes, modelId);
+  return LoadModelBytes(__func__, bytes, modelId);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -351,7 +357,7 @@ aclError aclmdlLoadFromMem(const void* model, size_t modelSize, uint32_t* modelI
   NPUMESH_ACL_EXPECT(modelId != nullptr, "modelId is null");
   ModelBytes bytes;
   NPUMESH_ACL_TRY(CheckMemory(__func__, model, modelSize, &bytes));
-  return Load(__func__, bytes, modelId);
+  return LoadModelBytes(__func__, bytes, modelId);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -436,7 +442,7 @@ aclError aclmdlLoadWithConfig(const aclmdlConfigHandle* handle, uint32_t* modelI
   const bool with_memory =
       type == ACL_MDL_LOAD_FROM_FILE_WITH_MEM || type == ACL_MDL_LOAD_FROM_MEM_WITH_MEM;
   if (!with_memory) {
-    NPUMESH_ACL_TRY(Load(__func__, bytes, modelId));
+    NPUMESH_ACL_TRY(LoadModelBytes(__func__, bytes, modelId));
   } else {
     NPUMESH_ACL_TRY(LoadWithMemory(
         __func__, bytes, modelId, reinterpret_cast<void*>(number(ACL_MDL_WORKSPACE_ADDR_PTR)),
@@ -457,7 +463,7 @@ aclError aclmdlQuerySize(const char* fileName, size_t* workSize, size_t* weightS
   ModelBytes bytes;
   NPUMESH_ACL_TRY(CheckFile(__func__, fileName, &bytes));
   ModelFacts facts;
-  NPUMESH_ACL_TRY(Describe(__func__, bytes, &facts));
+  NPUMESH_ACL_TRY(DescribeModelBytes(__func__, bytes, &facts));
   *workSize = facts.work_bytes;
   *weightSize = facts.weight_bytes;
   return ACL_SUCCESS;
@@ -472,7 +478,7 @@ aclError aclmdlQuerySizeFromMem(const void* model, size_t modelSize, size_t* wor
   ModelBytes bytes;
   NPUMESH_ACL_TRY(CheckMemory(__func__, model, modelSize, &bytes));
   ModelFacts facts;
-  NPUMESH_ACL_TRY(Describe(__func__, bytes, &facts));
+  NPUMESH_ACL_TRY(DescribeModelBytes(__func__, bytes, &facts));
   *workSize = facts.work_bytes;
   *weightSize = facts.weight_bytes;
   return ACL_SUCCESS;
@@ -509,43 +515,6 @@ aclError aclmdlGetAttribute(uint32_t modelId, aclmdlAttr attr, aclmdlAttrValue_t
   std::shared_ptr<AclModelEntry> entry;
   NPUMESH_ACL_TRY(FindModel(__func__, modelId, &entry));
   attrValue->mdlPriority = entry->priority;
-  return ACL_SUCCESS;
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclmdlBundleLoadFromFile(const char* modelPath, uint32_t* bundleId) try {
-  return aclmdlLoadFromFile(modelPath, bundleId);
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclmdlBundleLoadFromMem(const void* model, size_t modelSize, uint32_t* bundleId) try {
-  return aclmdlLoadFromMem(model, modelSize, bundleId);
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclmdlBundleUnload(uint32_t bundleId) try { return aclmdlUnload(bundleId); } catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclmdlBundleGetModelNum(uint32_t bundleId, size_t* modelNum) try {
-  NPUMESH_ACL_EXPECT(modelNum != nullptr, "modelNum is null");
-  std::shared_ptr<AclModelEntry> entry;
-  NPUMESH_ACL_TRY(FindModel(__func__, bundleId, &entry));
-  *modelNum = 1;
-  return ACL_SUCCESS;
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclmdlBundleGetModelId(uint32_t bundleId, size_t index, uint32_t* modelId) try {
-  NPUMESH_ACL_EXPECT(modelId != nullptr, "modelId is null");
-  NPUMESH_ACL_EXPECT(index == 0, "index is {}, the bundle has one model", index);
-  std::shared_ptr<AclModelEntry> entry;
-  NPUMESH_ACL_TRY(FindModel(__func__, bundleId, &entry));
-  *modelId = bundleId;
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);

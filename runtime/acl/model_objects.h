@@ -50,6 +50,11 @@ struct aclmdlConfigHandle {
   std::map<aclmdlConfigAttr, std::string> paths;
 };
 
+struct aclmdlBundleQueryInfo {
+  npumesh::ModelFacts facts;
+  bool known = false;  // a file or bytes were read
+};
+
 struct aclmdlExecConfigHandle {
   std::map<aclmdlExecConfigAttr, uint64_t> numbers;
 };
@@ -84,6 +89,7 @@ struct ModelObjects {
   HandleTable<aclmdlDesc> descriptions;
   HandleTable<aclmdlConfigHandle> configs;
   HandleTable<aclmdlExecConfigHandle> exec_configs;
+  HandleTable<aclmdlBundleQueryInfo> bundle_queries;
 };
 
 // The models of the process.
@@ -106,6 +112,10 @@ class LoadedModels {
 
 // The model with this number; ACL_ERROR_GE_EXEC_MODEL_ID_INVALID when there is not one.
 aclError FindModel(const char* function, uint32_t id, std::shared_ptr<AclModelEntry>* entry);
+
+// aclmdlLoad* and their relatives, whatever the model comes from; in acl_model.cc.
+aclError LoadModelBytes(const char* function, const ModelBytes& bytes, uint32_t* id);
+aclError DescribeModelBytes(const char* function, const ModelBytes& bytes, ModelFacts* facts);
 
 // The live object behind `handle`; otherwise null, after ACL_ERROR_INVALID_PARAM was recorded.
 template <typename T>

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -107,6 +108,7 @@ struct AclContext {
 
   mutable std::mutex mutex;
   std::vector<std::shared_ptr<AclStream>> streams;  // guarded by mutex
+  std::map<aclSysParamOpt, int64_t> parameters;     // guarded by mutex; those that were set
 };
 
 }  // namespace npumesh

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/acl/errors.h"
+#include "runtime/acl/life_callbacks.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -81,6 +82,7 @@ std::string AclProcess::config_path() const {
 
 // Streams first, then who is built upon devices, then the devices.
 void AclProcess::EndEverything() {
+  static_cast<void>(LifeCallbacks::Get().End());
   std::vector<DeviceUse> uses;
   std::vector<std::function<void()>> ends;
   std::unique_ptr<Machine> machine;

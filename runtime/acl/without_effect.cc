@@ -10,6 +10,10 @@ namespace npumesh {
 namespace {
 
 constexpr FunctionNote kWithoutEffect[] = {
+    {"aclSetCompileopt", "no kernels are compiled; the value is kept and returned"},
+    {"aclopSetCompileFlag", "no kernels are compiled"},
+    {"aclopSetMaxOpQueueNum", "no compiled operators are kept"},
+    {"aclopSetModelDir", "operators have no files of kernels"},
     {"aclprofSetConfig", "no hardware is sampled"},
     {"aclrtCmoAsync", "a simulated device has no caches beside its memory"},
     {"aclrtMemFlush", "a simulated device has no caches beside its memory"},

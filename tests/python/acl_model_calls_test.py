@@ -265,6 +265,37 @@ class Models(unittest.TestCase):
         done(acl.mdl.unload(model))
         done(acl.rt.free(memory))
 
+    def test_a_file_is_a_bundle_of_one(self):
+        library = ctypes.CDLL(os.environ["NPUMESH_ACL_LIBRARY"])
+        bundle, model, count = ctypes.c_uint32(), ctypes.c_uint32(), ctypes.c_size_t()
+        path = self.static.encode()
+        self.assertEqual(library.aclmdlBundleInitFromFile(path, None, 0, ctypes.byref(bundle)), 0)
+        self.assertEqual(library.aclmdlBundleGetModelNum(bundle, ctypes.byref(count)), 0)
+        self.assertEqual(count.value, 1)
+        self.assertEqual(library.aclmdlBundleGetModelId(bundle, 0, ctypes.byref(model)), INVALID_PARAM)
+        self.assertEqual(library.aclmdlBundleLoadModel(bundle, 1, ctypes.byref(model)), INVALID_PARAM)
+        self.assertEqual(library.aclmdlBundleLoadModel(bundle, 0, ctypes.byref(model)), 0)
+        first = model.value
+        self.assertEqual(library.aclmdlBundleGetModelId(bundle, 0, ctypes.byref(model)), 0)
+        self.assertEqual(model.value, first)
+        self.assertEqual(acl.mdl.get_num_inputs(self.described(first)), 1)
+        self.assertEqual(library.aclmdlBundleUnloadModel(bundle, 77), INVALID_PARAM)
+        self.assertEqual(library.aclmdlBundleUnloadModel(bundle, first), 0)
+        self.assertEqual(acl.mdl.unload(first), NO_MODEL)
+        self.assertEqual(library.aclmdlBundleLoadModelWithMem(bundle, 0, None, 0, None, 0, ctypes.byref(model)), 0)
+        self.assertEqual(library.aclmdlBundleUnload(bundle), 0)
+        self.assertEqual(acl.mdl.unload(model.value), NO_MODEL)
+        self.assertEqual(library.aclmdlBundleUnload(bundle), INVALID_PARAM)
+        library.aclmdlBundleCreateQueryInfo.restype = ctypes.c_void_p
+        query = ctypes.c_void_p(library.aclmdlBundleCreateQueryInfo())
+        work, weights = ctypes.c_size_t(), ctypes.c_size_t()
+        ask = (query, ctypes.c_size_t(0), ctypes.byref(work), ctypes.byref(weights))
+        self.assertEqual(library.aclmdlBundleGetSize(*ask), INVALID_PARAM)
+        self.assertEqual(library.aclmdlBundleQueryInfoFromFile(path, query), 0)
+        self.assertEqual(library.aclmdlBundleGetSize(*ask), 0)
+        self.assertEqual((work.value, weights.value), taken(acl.mdl.query_size(self.static)))
+        self.assertEqual(library.aclmdlBundleDestroyQueryInfo(query), 0)
+
     def test_buffers_that_do_not_fit_are_named(self):
         model = taken(acl.mdl.load_from_file(self.static))
         good, small = Buffers([3 * 6 * 4]), Buffers([3 * 6 * 4 - 4])

@@ -113,10 +113,11 @@ const ShardFit& BestOf(const std::vector<ShardFit>& fits, const Tensor& whole, s
   }
   if (SomeRankFits(first)) return LeastMisfit(fits, {Kind::kEqual, Kind::kSum}, whole, ranks);
   if (reduced != Kind::kNone) return LeastMisfit(fits, {reduced}, whole, ranks);
-  const ShardFit& least = LeastMisfit(fits, {}, whole, ranks);
+  // By address: GCC 14 takes a reference for one to the empty list.
+  const ShardFit* const least = &LeastMisfit(fits, {}, whole, ranks);
   const ShardFit& sum = fits[1];
-  const bool tied = Misfit(sum, whole, ranks) == Misfit(least, whole, ranks);
-  return tied && !alike ? sum : least;
+  const bool tied = Misfit(sum, whole, ranks) == Misfit(*least, whole, ranks);
+  return tied && !alike ? sum : *least;
 }
 
 }  // namespace

@@ -33,6 +33,19 @@ aclError aclFinalize(void);
  * receives what is left. */
 aclError aclFinalizeReference(uint64_t* refCount);
 
+/* `cbFunc` is called by aclInit with the content of its file, or at once when the interface has
+ * begun; by aclFinalize, before anything ends. A code that is not 0 is returned by the call that
+ * called it. The type has no effect. A function that is not registered: ACL_ERROR_INVALID_PARAM. */
+ACL_FUNC_VISIBILITY aclError aclInitCallbackRegister(aclRegisterCallbackType type,
+                                                     aclInitCallbackFunc cbFunc, void* userData);
+ACL_FUNC_VISIBILITY aclError aclInitCallbackUnRegister(aclRegisterCallbackType type,
+                                                       aclInitCallbackFunc cbFunc);
+ACL_FUNC_VISIBILITY aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type,
+                                                         aclFinalizeCallbackFunc cbFunc,
+                                                         void* userData);
+ACL_FUNC_VISIBILITY aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type,
+                                                           aclFinalizeCallbackFunc cbFunc);
+
 /* The messages of the calling thread's failed calls since the last time, or null. Valid until the
  * next call of this function on this thread. */
 const char* aclGetRecentErrMsg(void);

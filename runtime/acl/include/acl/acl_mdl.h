@@ -287,7 +287,9 @@ ACL_FUNC_VISIBILITY aclError aclmdlSetAttribute(uint32_t modelId, aclmdlAttr att
 ACL_FUNC_VISIBILITY aclError aclmdlGetAttribute(uint32_t modelId, aclmdlAttr attr,
                                                 aclmdlAttrValue_t* attrValue);
 
-/* ---- Bundles: files of several models. npumesh writes files of one, and each is a bundle of one - */
+/* ---- Bundles: files of several models. npumesh writes files of one, and each is a bundle of one.
+ * Index 0 is that one; another is ACL_ERROR_INVALID_PARAM. Weights that models of a bundle share:
+ * 0 bytes. ---- */
 
 ACL_FUNC_VISIBILITY aclError aclmdlBundleLoadFromFile(const char* modelPath, uint32_t* bundleId);
 ACL_FUNC_VISIBILITY aclError aclmdlBundleLoadFromMem(const void* model, size_t modelSize,
@@ -296,6 +298,37 @@ ACL_FUNC_VISIBILITY aclError aclmdlBundleUnload(uint32_t bundleId);
 ACL_FUNC_VISIBILITY aclError aclmdlBundleGetModelNum(uint32_t bundleId, size_t* modelNum);
 ACL_FUNC_VISIBILITY aclError aclmdlBundleGetModelId(uint32_t bundleId, size_t index,
                                                     uint32_t* modelId);
+/* A bundle whose models are loaded one by one. Bytes in memory have to last until it is unloaded. */
+ACL_FUNC_VISIBILITY aclError aclmdlBundleInitFromFile(const char* modelPath, void* varWeightPtr,
+                                                      size_t varWeightSize, uint32_t* bundleId);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleInitFromMem(const void* model, size_t modelSize,
+                                                     void* varWeightPtr, size_t varWeightSize,
+                                                     uint32_t* bundleId);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleLoadModel(uint32_t bundleId, size_t index,
+                                                   uint32_t* modelId);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleLoadModelWithMem(uint32_t bundleId, size_t index,
+                                                          void* workPtr, size_t workSize,
+                                                          void* weightPtr, size_t weightSize,
+                                                          uint32_t* modelId);
+/* Of the handle only the priority counts. */
+ACL_FUNC_VISIBILITY aclError aclmdlBundleLoadModelWithConfig(uint32_t bundleId, size_t index,
+                                                             aclmdlConfigHandle* handle,
+                                                             uint32_t* modelId);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleUnloadModel(uint32_t bundleId, uint32_t modelId);
+
+ACL_FUNC_VISIBILITY aclmdlBundleQueryInfo* aclmdlBundleCreateQueryInfo(void);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleDestroyQueryInfo(aclmdlBundleQueryInfo* queryInfo);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleQueryInfoFromFile(const char* fileName,
+                                                           aclmdlBundleQueryInfo* queryInfo);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleQueryInfoFromMem(const void* model, size_t modelSize,
+                                                          aclmdlBundleQueryInfo* queryInfo);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleGetQueryModelNum(const aclmdlBundleQueryInfo* queryInfo,
+                                                          size_t* modelNum);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleGetVarWeightSize(const aclmdlBundleQueryInfo* queryInfo,
+                                                          size_t* variableWeightSize);
+ACL_FUNC_VISIBILITY aclError aclmdlBundleGetSize(const aclmdlBundleQueryInfo* queryInfo,
+                                                 size_t index, size_t* workSize,
+                                                 size_t* constWeightSize);
 
 /* ---- Descriptions --------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
-/* Single operators that are compiled when they run: types alone, npumesh has no such functions
- * (docs/acl.md). */
+/* Options of single operators that are compiled when they run. No kernels are compiled here, so they
+ * have no effect (docs/acl.md). */
 #ifndef NPUMESH_ACL_ACL_OP_COMPILER_H_
 #define NPUMESH_ACL_ACL_OP_COMPILER_H_
 
@@ -38,6 +38,14 @@ typedef enum aclCompileFlag {
 } aclOpCompileFlag;
 
 typedef struct aclGraphDumpOption aclGraphDumpOption;
+
+/* Kept and returned. */
+ACL_FUNC_VISIBILITY aclError aclSetCompileopt(aclCompileOpt opt, const char* value);
+/* Characters of the value and one more, 0 for an option that is not listed. */
+ACL_FUNC_VISIBILITY size_t aclGetCompileoptSize(aclCompileOpt opt);
+/* `length` is at least aclGetCompileoptSize. */
+ACL_FUNC_VISIBILITY aclError aclGetCompileopt(aclCompileOpt opt, char* value, size_t length);
+ACL_FUNC_VISIBILITY aclError aclopSetCompileFlag(aclOpCompileFlag flag);
 
 #ifdef __cplusplus
 }
