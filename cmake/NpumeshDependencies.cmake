@@ -34,6 +34,8 @@ find_package(fmt REQUIRED)
 find_package(dnnl REQUIRED CONFIG)
 find_package(HWY REQUIRED CONFIG NAMES hwy)
 find_package(nlohmann_json REQUIRED)
+# Compiled into the one file that uses it.
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(PkgConfig REQUIRED)

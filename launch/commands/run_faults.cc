@@ -51,8 +51,7 @@ Result<GoldenFinding> TellGolden(World& world, RankCircle& circle, const RunOpti
     finding.op = verdict.name;
     finding.type = verdict.type;
     finding.verdict = DoubleVerdictLines(verdict);
-    Tell(circle, GoldenText(fmt::format("{} operators compared with float64",
-                                        verdict.compared),
+    Tell(circle, GoldenText(fmt::format("{} operators compared with float64", verdict.compared),
                             finding.verdict));
     return finding;
   }

@@ -174,7 +174,8 @@ std::string OpsAsMarkdown(const OpRegistry& registry) {
       "Traits: *view*: the output is the input's bytes under another shape; *elementwise*: may\n"
       "work in its input's storage; *in place*: updates an input; *collective*: meets other\n"
       "ranks; *product*: multiplies matrices; *loop program*: can be a static kernel\n"
-      "([static_kernels.md](static_kernels.md)); *late*: the shape of the output is known only after\n"
+      "([static_kernels.md](static_kernels.md)); *late*: the shape of the output is known only "
+      "after\n"
       "it ran; *subgraphs*: runs other graphs of the model; *side effect*: always runs; *random*:\n"
       "draws numbers; *needs x*: the shape of the output depends on the value of x.\n",
       rest.size());

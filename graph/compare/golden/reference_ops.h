@@ -14,7 +14,8 @@ namespace npumesh {
 // A kernel of the operator that computes in float64 and rounds its outputs to their types: products
 // (Operator::product) of floating types by plain loops, what has a loop program by the wide machine
 // (toolbox/machine), and what knows doubles by itself. Null for operators that know none, that
-// give something else than floats, meet other ranks, or decide by a rounded value whether they jump.
+// give something else than floats, meet other ranks, or decide by a rounded value whether they
+// jump.
 std::unique_ptr<Kernel> MakeFloat64Kernel(const OpContext& op, const Operator& builtin);
 
 // The built-in operators with the kernels of MakeFloat64Kernel where they have one. Tensors between

@@ -10,9 +10,9 @@
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/index/family.h"
-#include "runtime/base/philox.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/cast.h"
+#include "runtime/base/philox.h"
 
 namespace npumesh {
 namespace {

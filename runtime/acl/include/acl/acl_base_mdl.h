@@ -74,8 +74,7 @@ ACL_FUNC_VISIBILITY aclError aclSetTensorOriginShape(aclTensorDesc* desc, int nu
 /* A new description with the same shape in another format; ACL_ERROR_FEATURE_UNSUPPORTED unless
  * both formats are plain. To be destroyed by the caller. */
 ACL_FUNC_VISIBILITY aclError aclTransTensorDescFormat(const aclTensorDesc* srcDesc,
-                                                      aclFormat dstFormat,
-                                                      aclTensorDesc** dstDesc);
+                                                      aclFormat dstFormat, aclTensorDesc** dstDesc);
 /* The `index`-th of an array of descriptions that begins here; null behind its end. */
 ACL_FUNC_VISIBILITY aclTensorDesc* aclGetTensorDescByIndex(aclTensorDesc* desc, size_t index);
 /* Of a description that aclmdlCreateAndGetOpDesc gave; null for others. */

@@ -1,13 +1,13 @@
 /* Offline models: files that `npumesh atc` writes (.om), loaded and executed on a simulated NPU
- * (docs/acl.md). The library that runs them, libacl_mdl.so, is loaded by the first call that needs a
- * model.
+ * (docs/acl.md). The library that runs them, libacl_mdl.so, is loaded by the first call that needs
+ * a model.
  *
  * A model belongs to the device that is current when it is loaded, and lives until aclmdlUnload or
- * aclFinalize. Models may be loaded and executed by several threads at once; those of one device run
- * one after the other. If its graph communicates, every rank of its groups executes it, in the same
- * order. Descriptions, datasets and configurations belong to the program. A pointer that is no live
- * object is ACL_ERROR_INVALID_PARAM, and null or 0 where no code is returned; aclGetRecentErrMsg
- * has the words. */
+ * aclFinalize. Models may be loaded and executed by several threads at once; those of one device
+ * run one after the other. If its graph communicates, every rank of its groups executes it, in the
+ * same order. Descriptions, datasets and configurations belong to the program. A pointer that is no
+ * live object is ACL_ERROR_INVALID_PARAM, and null or 0 where no code is returned;
+ * aclGetRecentErrMsg has the words. */
 #ifndef NPUMESH_ACL_ACL_MDL_H_
 #define NPUMESH_ACL_ACL_MDL_H_
 
@@ -256,7 +256,8 @@ ACL_FUNC_VISIBILITY aclError aclmdlLoadFromMemWithQ(const void* model, size_t mo
                                                     uint32_t* modelId, const uint32_t* inputQ,
                                                     size_t inputQNum, const uint32_t* outputQ,
                                                     size_t outputQNum);
-/* Of the loads above the one that ACL_MDL_LOAD_TYPE_SIZET names, with what the handle has for it. */
+/* Of the loads above the one that ACL_MDL_LOAD_TYPE_SIZET names, with what the handle has for it.
+ */
 ACL_FUNC_VISIBILITY aclError aclmdlLoadWithConfig(const aclmdlConfigHandle* handle,
                                                   uint32_t* modelId);
 ACL_FUNC_VISIBILITY aclError aclmdlUnload(uint32_t modelId);
@@ -298,7 +299,8 @@ ACL_FUNC_VISIBILITY aclError aclmdlBundleUnload(uint32_t bundleId);
 ACL_FUNC_VISIBILITY aclError aclmdlBundleGetModelNum(uint32_t bundleId, size_t* modelNum);
 ACL_FUNC_VISIBILITY aclError aclmdlBundleGetModelId(uint32_t bundleId, size_t index,
                                                     uint32_t* modelId);
-/* A bundle whose models are loaded one by one. Bytes in memory have to last until it is unloaded. */
+/* A bundle whose models are loaded one by one. Bytes in memory have to last until it is unloaded.
+ */
 ACL_FUNC_VISIBILITY aclError aclmdlBundleInitFromFile(const char* modelPath, void* varWeightPtr,
                                                       size_t varWeightSize, uint32_t* bundleId);
 ACL_FUNC_VISIBILITY aclError aclmdlBundleInitFromMem(const void* model, size_t modelSize,
@@ -381,8 +383,7 @@ ACL_FUNC_VISIBILITY const char* aclmdlGetOpAttr(aclmdlDesc* modelDesc, const cha
 ACL_FUNC_VISIBILITY aclError aclmdlCreateAndGetOpDesc(uint32_t deviceId, uint32_t streamId,
                                                       uint32_t taskId, char* opName,
                                                       size_t opNameLen, aclTensorDesc** inputDesc,
-                                                      size_t* numInputs,
-                                                      aclTensorDesc** outputDesc,
+                                                      size_t* numInputs, aclTensorDesc** outputDesc,
                                                       size_t* numOutputs);
 
 /* ---- Datasets: the buffers of an execution, which they do not own ---------------------------- */
@@ -403,8 +404,9 @@ ACL_FUNC_VISIBILITY aclTensorDesc* aclmdlGetDatasetTensorDesc(const aclmdlDatase
 
 /* ---- Gears ---------------------------------------------------------------------------------- */
 
-/* `index` is that of ACL_DYNAMIC_TENSOR_NAME, whose buffer takes the choice. A size that is no gear:
- * ACL_ERROR_GE_DYNAMIC_BATCH_SIZE_INVALID (145013), ACL_ERROR_INVALID_PARAM for the others. */
+/* `index` is that of ACL_DYNAMIC_TENSOR_NAME, whose buffer takes the choice. A size that is no
+ * gear: ACL_ERROR_GE_DYNAMIC_BATCH_SIZE_INVALID (145013), ACL_ERROR_INVALID_PARAM for the others.
+ */
 ACL_FUNC_VISIBILITY aclError aclmdlSetDynamicBatchSize(uint32_t modelId, aclmdlDataset* dataset,
                                                        size_t index, uint64_t batchSize);
 ACL_FUNC_VISIBILITY aclError aclmdlSetDynamicHWSize(uint32_t modelId, aclmdlDataset* dataset,
@@ -424,9 +426,9 @@ ACL_FUNC_VISIBILITY aclError aclmdlGetInputDynamicDims(const aclmdlDesc* modelDe
 /* ---- Execution ------------------------------------------------------------------------------ */
 
 /* Buffers are read and written where they are. An output whose buffer is null with 0 bytes gets
- * memory, to be freed with aclrtFree. Errors name model, input or output: a buffer that is too small
- * or missing ACL_ERROR_GE_DYNAMIC_INPUT_LENGTH_INVALID (145012) or ACL_ERROR_INVALID_PARAM, what
- * fails while it runs the codes of streams. */
+ * memory, to be freed with aclrtFree. Errors name model, input or output: a buffer that is too
+ * small or missing ACL_ERROR_GE_DYNAMIC_INPUT_LENGTH_INVALID (145012) or ACL_ERROR_INVALID_PARAM,
+ * what fails while it runs the codes of streams. */
 ACL_FUNC_VISIBILITY aclError aclmdlExecute(uint32_t modelId, const aclmdlDataset* input,
                                            aclmdlDataset* output);
 /* On the stream, or recorded when it is captured. The dataset and its buffers may be given up after
@@ -446,7 +448,8 @@ ACL_FUNC_VISIBILITY aclError aclmdlSetExecConfigOpt(aclmdlExecConfigHandle* hand
                                                     aclmdlExecConfigAttr attr,
                                                     const void* attrValue, size_t valueSize);
 
-/* ---- Dump of tensors: a JSON file as aclInit takes, for models that are loaded afterwards ------ */
+/* ---- Dump of tensors: a JSON file as aclInit takes, for models that are loaded afterwards ------
+ */
 
 ACL_FUNC_VISIBILITY aclError aclmdlInitDump(void);
 ACL_FUNC_VISIBILITY aclError aclmdlSetDump(const char* dumpCfgPath);
@@ -487,29 +490,20 @@ ACL_FUNC_VISIBILITY aclError aclmdlSetAIPPCropParams(aclmdlAIPP* aippParmsSet, i
                                                      int32_t cropStartPosW, int32_t cropStartPosH,
                                                      int32_t cropSizeW, int32_t cropSizeH,
                                                      uint64_t batchIndex);
-ACL_FUNC_VISIBILITY aclError aclmdlSetAIPPPaddingParams(aclmdlAIPP* aippParmsSet,
-                                                        int8_t paddingSwitch,
-                                                        int32_t paddingSizeTop,
-                                                        int32_t paddingSizeBottom,
-                                                        int32_t paddingSizeLeft,
-                                                        int32_t paddingSizeRight,
-                                                        uint64_t batchIndex);
-ACL_FUNC_VISIBILITY aclError aclmdlSetAIPPDtcPixelMean(aclmdlAIPP* aippParmsSet,
-                                                       int16_t dtcPixelMeanChn0,
-                                                       int16_t dtcPixelMeanChn1,
-                                                       int16_t dtcPixelMeanChn2,
-                                                       int16_t dtcPixelMeanChn3,
-                                                       uint64_t batchIndex);
+ACL_FUNC_VISIBILITY aclError
+aclmdlSetAIPPPaddingParams(aclmdlAIPP* aippParmsSet, int8_t paddingSwitch, int32_t paddingSizeTop,
+                           int32_t paddingSizeBottom, int32_t paddingSizeLeft,
+                           int32_t paddingSizeRight, uint64_t batchIndex);
+ACL_FUNC_VISIBILITY aclError aclmdlSetAIPPDtcPixelMean(
+    aclmdlAIPP* aippParmsSet, int16_t dtcPixelMeanChn0, int16_t dtcPixelMeanChn1,
+    int16_t dtcPixelMeanChn2, int16_t dtcPixelMeanChn3, uint64_t batchIndex);
 ACL_FUNC_VISIBILITY aclError aclmdlSetAIPPDtcPixelMin(aclmdlAIPP* aippParmsSet,
                                                       float dtcPixelMinChn0, float dtcPixelMinChn1,
                                                       float dtcPixelMinChn2, float dtcPixelMinChn3,
                                                       uint64_t batchIndex);
-ACL_FUNC_VISIBILITY aclError aclmdlSetAIPPPixelVarReci(aclmdlAIPP* aippParmsSet,
-                                                       float dtcPixelVarReciChn0,
-                                                       float dtcPixelVarReciChn1,
-                                                       float dtcPixelVarReciChn2,
-                                                       float dtcPixelVarReciChn3,
-                                                       uint64_t batchIndex);
+ACL_FUNC_VISIBILITY aclError aclmdlSetAIPPPixelVarReci(
+    aclmdlAIPP* aippParmsSet, float dtcPixelVarReciChn0, float dtcPixelVarReciChn1,
+    float dtcPixelVarReciChn2, float dtcPixelVarReciChn3, uint64_t batchIndex);
 ACL_FUNC_VISIBILITY aclError aclmdlSetInputAIPP(uint32_t modelId, aclmdlDataset* dataset,
                                                 size_t index, const aclmdlAIPP* aippParmsSet);
 ACL_FUNC_VISIBILITY aclError aclmdlSetAIPPByInputIndex(uint32_t modelId, aclmdlDataset* dataset,

@@ -1,5 +1,5 @@
-/* Options of single operators that are compiled when they run. No kernels are compiled here, so they
- * have no effect (docs/acl.md). */
+/* Options of single operators that are compiled when they run. No kernels are compiled here, so
+ * they have no effect (docs/acl.md). */
 #ifndef NPUMESH_ACL_ACL_OP_COMPILER_H_
 #define NPUMESH_ACL_ACL_OP_COMPILER_H_
 

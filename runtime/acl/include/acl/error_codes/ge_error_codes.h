@@ -1,5 +1,5 @@
-/* Codes of the graph engine: what loading and executing models returns. The numbers are the vendor's
- * and never change. */
+/* Codes of the graph engine: what loading and executing models returns. The numbers are the
+ * vendor's and never change. */
 #ifndef NPUMESH_ACL_ERROR_CODES_GE_ERROR_CODES_H_
 #define NPUMESH_ACL_ERROR_CODES_GE_ERROR_CODES_H_
 
