@@ -37,6 +37,9 @@ install(FILES ${PROJECT_SOURCE_DIR}/cmake/setenv.bash DESTINATION ${CMAKE_INSTAL
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/ascendc.cmake DESTINATION tikcpp/ascendc_kernel_cmake
         COMPONENT development)
 install(TARGETS npu-smi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+# `npumesh atc` by the vendor's name; after the command, whose folder is there then.
+install(CODE "execute_process(COMMAND ${CMAKE_COMMAND} -E create_symlink npumesh
+  \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/atc COMMAND_ERROR_IS_FATAL ANY)" COMPONENT tools)
 
 # Headers keep their folders: the includes of an installed project read like ours.
 install(DIRECTORY runtime collectives graph

@@ -103,7 +103,7 @@ if(NOT SANITIZE)
     message(FATAL_ERROR "python3 -m npumesh found another library:\n${output}")
   endif()
   run("pyACL and npu-smi after setenv.bash" bash -euc
-      ". ${SCRATCH}/prefix/bin/setenv.bash && unset LD_LIBRARY_PATH && npu-smi info -l \
+      ". ${SCRATCH}/prefix/bin/setenv.bash && unset LD_LIBRARY_PATH && atc --help >/dev/null && npu-smi info -l \
 && ${PYTHON} -c 'import acl
 print(acl.get_soc_name(), acl._library.libraries()[0]._name)'")
   if(NOT output MATCHES "Total Count +: 1\n.*Ascend910B1 ${SCRATCH}/prefix/lib64/libascendcl.so")
