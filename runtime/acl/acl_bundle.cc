@@ -13,6 +13,7 @@ using npumesh::FindModel;
 using npumesh::FindObject;
 using npumesh::LoadedModels;
 using npumesh::LoadModelBytes;
+using npumesh::ModelAreas;
 using npumesh::ModelBytes;
 using npumesh::ModelObjects;
 
@@ -92,14 +93,15 @@ ModelBytes MemoryBytes(const void* model, size_t size) {
   return {"model in memory", model, model == nullptr ? 0 : size};
 }
 
-aclError LoadOf(const char* function, uint32_t bundle_id, size_t index, uint32_t* model) {
+aclError LoadOf(const char* function, uint32_t bundle_id, size_t index, uint32_t* model,
+                const ModelAreas& areas = {}) {
   Bundle bundle;
   NPUMESH_ACL_TRY(Bundles::Get().Find(function, bundle_id, &bundle));
   if (model == nullptr || index != 0) {
     return Fail(ACL_ERROR_INVALID_PARAM, function, "index is {} of 1 model{}", index,
                 model == nullptr ? ", and modelId is null" : "");
   }
-  NPUMESH_ACL_TRY(LoadModelBytes(function, bundle.bytes, model));
+  NPUMESH_ACL_TRY(LoadModelBytes(function, bundle.bytes, model, areas));
   Bundles::Get().NoteLoaded(bundle_id, *model);
   return ACL_SUCCESS;
 }
@@ -214,15 +216,7 @@ aclError aclmdlBundleLoadModelWithMem(uint32_t bundleId, size_t index, void* wor
                                       size_t workSize, void* weightPtr, size_t weightSize,
                                       uint32_t* modelId) try {
   const ApiSpan span(__func__);
-  Bundle bundle;
-  NPUMESH_ACL_TRY(Bundles::Get().Find(__func__, bundleId, &bundle));
-  npumesh::ModelFacts facts;
-  NPUMESH_ACL_TRY(npumesh::DescribeModelBytes(__func__, bundle.bytes, &facts));
-  NPUMESH_ACL_EXPECT(workPtr == nullptr || workSize >= facts.work_bytes,
-                     "workSize is {}, the model needs {}", workSize, facts.work_bytes);
-  NPUMESH_ACL_EXPECT(weightPtr == nullptr || weightSize >= facts.weight_bytes,
-                     "weightSize is {}, the model needs {}", weightSize, facts.weight_bytes);
-  return LoadOf(__func__, bundleId, index, modelId);
+  return LoadOf(__func__, bundleId, index, modelId, {workPtr, workSize, weightPtr, weightSize});
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }

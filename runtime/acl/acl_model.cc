@@ -24,6 +24,7 @@ using npumesh::FindModel;
 using npumesh::FindObject;
 using npumesh::LoadedModels;
 using npumesh::LoadModelBytes;
+using npumesh::ModelAreas;
 using npumesh::ModelBuffer;
 using npumesh::ModelBytes;
 using npumesh::ModelFacts;
@@ -86,29 +87,21 @@ aclError CheckMemory(const char* function, const void* data, size_t size, ModelB
   return ACL_SUCCESS;
 }
 
-// What the caller's areas for a load have to be; null and 0: the model makes its own.
-aclError CheckAreas(const char* function, const ModelFacts& facts, const void* work,
-                    size_t work_bytes, const void* weights, size_t weight_bytes) {
-  if (work != nullptr && work_bytes < facts.work_bytes) {
+aclError CheckAreas(const char* function, const ModelBytes& bytes, const ModelAreas& areas) {
+  if (areas.work == nullptr && areas.weights == nullptr) return ACL_SUCCESS;
+  ModelFacts facts;
+  NPUMESH_ACL_TRY(DescribeModelBytes(function, bytes, &facts));
+  if (areas.work != nullptr && areas.work_bytes < facts.work_bytes) {
     return Fail(ACL_ERROR_INVALID_PARAM, function,
-                "workSize is {}, the model needs {} (aclmdlQuerySize)", work_bytes,
+                "workSize is {}, the model needs {} (aclmdlQuerySize)", areas.work_bytes,
                 facts.work_bytes);
   }
-  if (weights != nullptr && weight_bytes < facts.weight_bytes) {
+  if (areas.weights != nullptr && areas.weight_bytes < facts.weight_bytes) {
     return Fail(ACL_ERROR_INVALID_PARAM, function,
-                "weightSize is {}, the model needs {} (aclmdlQuerySize)", weight_bytes,
+                "weightSize is {}, the model needs {} (aclmdlQuerySize)", areas.weight_bytes,
                 facts.weight_bytes);
   }
   return ACL_SUCCESS;
-}
-
-aclError LoadWithMemory(const char* function, const ModelBytes& bytes, uint32_t* id,
-                        const void* work, size_t work_bytes, const void* weights,
-                        size_t weight_bytes) {
-  ModelFacts facts;
-  NPUMESH_ACL_TRY(DescribeModelBytes(function, bytes, &facts));
-  NPUMESH_ACL_TRY(CheckAreas(function, facts, work, work_bytes, weights, weight_bytes));
-  return LoadModelBytes(function, bytes, id);
 }
 
 // ---- Gears ----
@@ -318,7 +311,9 @@ aclError ExecuteOn(const char* function, uint32_t id, const aclmdlDataset* input
 
 namespace npumesh {
 
-aclError LoadModelBytes(const char* function, const ModelBytes& bytes, uint32_t* id) {
+aclError LoadModelBytes(const char* function, const ModelBytes& bytes, uint32_t* id,
+                        const ModelAreas& areas) {
+  NPUMESH_ACL_TRY(CheckAreas(function, bytes, areas));
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
   NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(function));
@@ -368,7 +363,7 @@ aclError aclmdlLoadFromFileWithMem(const char* modelPath, uint32_t* modelId, voi
   NPUMESH_ACL_EXPECT(modelId != nullptr, "modelId is null");
   ModelBytes bytes;
   NPUMESH_ACL_TRY(CheckFile(__func__, modelPath, &bytes));
-  return LoadWithMemory(__func__, bytes, modelId, workPtr, workSize, weightPtr, weightSize);
+  return LoadModelBytes(__func__, bytes, modelId, {workPtr, workSize, weightPtr, weightSize});
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -380,7 +375,7 @@ aclError aclmdlLoadFromMemWithMem(const void* model, size_t modelSize, uint32_t*
   NPUMESH_ACL_EXPECT(modelId != nullptr, "modelId is null");
   ModelBytes bytes;
   NPUMESH_ACL_TRY(CheckMemory(__func__, model, modelSize, &bytes));
-  return LoadWithMemory(__func__, bytes, modelId, workPtr, workSize, weightPtr, weightSize);
+  return LoadModelBytes(__func__, bytes, modelId, {workPtr, workSize, weightPtr, weightSize});
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -439,16 +434,14 @@ aclError aclmdlLoadWithConfig(const aclmdlConfigHandle* handle, uint32_t* modelI
       return Fail(ACL_ERROR_INVALID_PARAM, __func__,
                   "ACL_MDL_LOAD_TYPE_SIZET is {}, expected 1 to 6", type);
   }
-  const bool with_memory =
-      type == ACL_MDL_LOAD_FROM_FILE_WITH_MEM || type == ACL_MDL_LOAD_FROM_MEM_WITH_MEM;
-  if (!with_memory) {
-    NPUMESH_ACL_TRY(LoadModelBytes(__func__, bytes, modelId));
-  } else {
-    NPUMESH_ACL_TRY(LoadWithMemory(
-        __func__, bytes, modelId, reinterpret_cast<void*>(number(ACL_MDL_WORKSPACE_ADDR_PTR)),
-        number(ACL_MDL_WORKSPACE_SIZET), reinterpret_cast<void*>(number(ACL_MDL_WEIGHT_ADDR_PTR)),
-        number(ACL_MDL_WEIGHT_SIZET)));
+  ModelAreas areas;
+  if (type == ACL_MDL_LOAD_FROM_FILE_WITH_MEM || type == ACL_MDL_LOAD_FROM_MEM_WITH_MEM) {
+    areas = {reinterpret_cast<void*>(number(ACL_MDL_WORKSPACE_ADDR_PTR)),
+             number(ACL_MDL_WORKSPACE_SIZET),
+             reinterpret_cast<void*>(number(ACL_MDL_WEIGHT_ADDR_PTR)),
+             number(ACL_MDL_WEIGHT_SIZET)};
   }
+  NPUMESH_ACL_TRY(LoadModelBytes(__func__, bytes, modelId, areas));
   if (const auto entry = LoadedModels::Get().Find(*modelId)) {
     entry->priority = static_cast<uint32_t>(number(ACL_MDL_PRIORITY_INT32));
   }

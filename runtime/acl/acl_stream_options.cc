@@ -51,6 +51,22 @@ aclError NeedAttributed(const char* function, aclrtStream stream, const aclrtStr
   return AclProcess::Get().NeedStream(function, stream, found);
 }
 
+// Registers a callback under a name; a null one removes what has the name.
+template <typename Callbacks, typename Callback>
+aclError Register(const char* function, Callbacks& callbacks, const char* name, Callback callback,
+                  void* args) {
+  if (name == nullptr || *name == '\0') {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "regName is null or empty");
+  }
+  if (callback == nullptr) {
+    if (callbacks.Remove(name)) return ACL_SUCCESS;
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "no callback has the name \"{}\"", name);
+  }
+  if (callbacks.Add(name, callback, args)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM, function,
+              "a callback has the name \"{}\" already; a null callback removes it", name);
+}
+
 }  // namespace
 
 namespace npumesh {
@@ -203,30 +219,14 @@ aclError aclrtGetStreamAvailableNum(uint32_t* streamCount) try {
 
 aclError aclrtRegStreamStateCallback(const char* regName, aclrtStreamStateCallback callback,
                                      void* args) try {
-  NPUMESH_ACL_EXPECT(regName != nullptr && *regName != '\0', "regName is null or empty");
-  auto& callbacks = AclProcess::Get().stream_callbacks;
-  if (callback == nullptr) {
-    NPUMESH_ACL_EXPECT(callbacks.Remove(regName), "no callback has the name \"{}\"", regName);
-    return ACL_SUCCESS;
-  }
-  NPUMESH_ACL_EXPECT(callbacks.Add(regName, callback, args),
-                     "a callback has the name \"{}\" already; a null callback removes it", regName);
-  return ACL_SUCCESS;
+  return Register(__func__, AclProcess::Get().stream_callbacks, regName, callback, args);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtRegDeviceStateCallback(const char* regName, aclrtDeviceStateCallback callback,
                                      void* args) try {
-  NPUMESH_ACL_EXPECT(regName != nullptr && *regName != '\0', "regName is null or empty");
-  auto& callbacks = AclProcess::Get().device_callbacks;
-  if (callback == nullptr) {
-    NPUMESH_ACL_EXPECT(callbacks.Remove(regName), "no callback has the name \"{}\"", regName);
-    return ACL_SUCCESS;
-  }
-  NPUMESH_ACL_EXPECT(callbacks.Add(regName, callback, args),
-                     "a callback has the name \"{}\" already; a null callback removes it", regName);
-  return ACL_SUCCESS;
+  return Register(__func__, AclProcess::Get().device_callbacks, regName, callback, args);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
