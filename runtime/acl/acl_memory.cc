@@ -1,4 +1,4 @@
-// Memory, copies and address space: parts of acl_rt.h.
+// Memory and copies: parts of acl_rt.h.
 #include <cstring>
 
 #include "acl/acl_rt.h"
@@ -10,7 +10,6 @@
 using npumesh::AclContext;
 using npumesh::AclProcess;
 using npumesh::AclStream;
-using npumesh::AddressSpace;
 using npumesh::ApiSpan;
 using npumesh::CheckCopy;
 using npumesh::Copy;
@@ -40,6 +39,7 @@ aclError CheckFill(const char* function, const void* pointer, size_t max_count, 
     return Fail(ACL_ERROR_INVALID_PARAM, function, "count is {}, but maxCount only {}", count,
                 max_count);
   }
+  NPUMESH_ACL_TRY(npumesh::CheckAccess(function, pointer, count, true));
   const auto& memory = AclProcess::Get().memory;
   if (pointer != nullptr && (memory.OnDevice(pointer, count) || memory.Pinned(pointer, count))) {
     return ACL_SUCCESS;
@@ -169,81 +169,6 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) try {
   const npumesh::DeviceMemory& hbm = context->device->memory;
   *total = hbm.total_bytes();
   *free = hbm.total_bytes() - hbm.used_bytes();
-  return ACL_SUCCESS;
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* expectPtr,
-                                uint64_t) try {
-  NPUMESH_ACL_EXPECT(virPtr != nullptr && size > 0, "virPtr is {}, size is {}", fmt::ptr(virPtr),
-                     size);
-  NPUMESH_ACL_EXPECT(alignment == 0 && expectPtr == nullptr,
-                     "alignment is {}, expectPtr is {}, expected 0 and null", alignment,
-                     fmt::ptr(expectPtr));
-  std::shared_ptr<AclContext> context;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
-  const auto address = AclProcess::Get().addresses.Reserve(context->device->memory, size);
-  NPUMESH_ACL_TRY(npumesh::Report(__func__, address.status()));
-  *virPtr = *address;
-  return ACL_SUCCESS;
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclrtReleaseMemAddress(void* virPtr) try {
-  return npumesh::Report(__func__, AclProcess::Get().addresses.Release(virPtr));
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
-                             const aclrtPhysicalMemProp* prop, uint64_t flags) try {
-  NPUMESH_ACL_EXPECT(handle != nullptr && prop != nullptr, "handle or prop is null");
-  NPUMESH_ACL_EXPECT(flags == 0, "flags is {}, expected 0", flags);
-  NPUMESH_ACL_EXPECT(size > 0 && size % AddressSpace::kGranularity == 0,
-                     "size is {}, expected a multiple of {}", size, AddressSpace::kGranularity);
-  if (prop->location.type != ACL_MEM_LOCATION_TYPE_DEVICE) {
-    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__,
-                "location type is {}; only a device has physical blocks",
-                static_cast<int>(prop->location.type));
-  }
-  NPUMESH_ACL_TRY(AclProcess::Get().CheckDevice(__func__, static_cast<int32_t>(prop->location.id)));
-  *handle = AclProcess::Get().addresses.MakeBlock(size);
-  return ACL_SUCCESS;
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclrtFreePhysical(aclrtDrvMemHandle handle) try {
-  return npumesh::Report(__func__, AclProcess::Get().addresses.FreeBlock(handle));
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
-                     uint64_t flags) try {
-  NPUMESH_ACL_EXPECT(offset == 0 && flags == 0, "offset is {}, flags is {}, expected 0 and 0",
-                     offset, flags);
-  return npumesh::Report(__func__, AclProcess::Get().addresses.Map(virPtr, size, handle));
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclrtUnmapMem(void* virPtr) try {
-  return npumesh::Report(__func__, AclProcess::Get().addresses.Unmap(virPtr));
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
-                                          aclrtMemGranularityOptions option,
-                                          size_t* granularity) try {
-  NPUMESH_ACL_EXPECT(prop != nullptr && granularity != nullptr, "prop or granularity is null");
-  NPUMESH_ACL_EXPECT(option == ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM ||
-                         option == ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED,
-                     "option is {}, expected 0 or 1", static_cast<int>(option));
-  *granularity = AddressSpace::kGranularity;
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);

@@ -47,6 +47,14 @@ bool SaysFromDevice(aclrtMemcpyKind kind) {
 
 }  // namespace
 
+aclError CheckAccess(std::string_view function, const void* pointer, size_t bytes, bool writes) {
+  const PageRule rule = AclProcess::Get().memory.RuleOf(pointer, bytes);
+  if (rule.readable && (rule.writable || !writes)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM, function,
+              "{} bytes at {} may {}; aclrtMemSetAccess says what may be done there", bytes,
+              fmt::ptr(pointer), rule.readable ? "be read only" : "not be used");
+}
+
 aclError CheckCopy(std::string_view function, const CopyWish& wish, Copy* copy) {
   const auto& [dst, dest_max, src, count, kind] = wish;
   const auto& memory = AclProcess::Get().memory;
@@ -63,6 +71,8 @@ aclError CheckCopy(std::string_view function, const CopyWish& wish, Copy* copy) 
   if (dst == nullptr || src == nullptr) {
     return Fail(ACL_ERROR_INVALID_PARAM, function, "{} is null", dst == nullptr ? "dst" : "src");
   }
+  NPUMESH_ACL_TRY(CheckAccess(function, dst, count, true));
+  NPUMESH_ACL_TRY(CheckAccess(function, src, count, false));
   const bool to_device = memory.OnDevice(dst, count);
   const bool from_device = memory.OnDevice(src, count);
   if (SaysToDevice(kind) && !to_device) {

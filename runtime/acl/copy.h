@@ -33,6 +33,10 @@ struct CopyWish {
 // ACL_ERROR_INVALID_PARAM.
 aclError CheckCopy(std::string_view function, const CopyWish& wish, Copy* copy);
 
+// Whether the process may read, or write, what it has mapped (aclrtMemSetAccess). Error:
+// ACL_ERROR_INVALID_PARAM.
+aclError CheckAccess(std::string_view function, const void* pointer, size_t bytes, bool writes);
+
 // REQUIRES, here and below: a copy that CheckCopy has made.
 void CopyNow(const Copy& copy);
 void QueueCopy(const Copy& copy, AclStream& stream);

@@ -53,10 +53,29 @@ void MemoryBook::FreeAllOf(DeviceMemory& memory) {
   });
 }
 
+Result<MemoryBook::Pages> MemoryBook::AllocatePages(DeviceMemory& memory, uint64_t bytes) {
+  const uint64_t pages = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  // A block begins at a multiple of kHbmAlignment, the next page less than one page behind it.
+  constexpr uint64_t kSpare = kPageBytes - kHbmAlignment;
+  const uint64_t whole = pages < bytes || pages + kSpare < pages ? bytes : pages + kSpare;
+  NPUMESH_ASSIGN_OR_RETURN(void* const block, Allocate(memory, whole));
+  const uint64_t beyond = memory.OffsetOf(block) % kPageBytes;
+  const uint64_t skipped = beyond == 0 ? 0 : kPageBytes - beyond;
+  return Pages{block, static_cast<std::byte*>(block) + skipped};
+}
+
+PageRule MemoryBook::RuleOf(const void* pointer, uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  for (const DeviceMemory* memory : memories_) {
+    if (memory->Contains(pointer, bytes)) return memory->RuleOf(pointer, bytes);
+  }
+  return {};
+}
+
 bool MemoryBook::OnDevice(const void* pointer, uint64_t bytes) const {
   const std::lock_guard lock(mutex_);
   for (const DeviceMemory* memory : memories_) {
-    if (memory->Contains(pointer, bytes)) return true;
+    if (memory->Contains(pointer, bytes)) return memory->RuleOf(pointer, bytes).readable;
   }
   return Within(foreign_, pointer, bytes);
 }

@@ -28,6 +28,12 @@ class MemoryBook {
   Result<void*> Allocate(DeviceMemory& memory, uint64_t bytes);
   // Errors: kInvalidArgument for what Allocate did not return.
   Status Free(void* pointer);
+  // Whole pages in a block. Errors: kOutOfMemory.
+  struct Pages {
+    void* block = nullptr;  // for Free
+    std::byte* start = nullptr;
+  };
+  Result<Pages> AllocatePages(DeviceMemory& memory, uint64_t bytes);
   void FreeAllOf(DeviceMemory& memory);
   // How other processes map bytes of one block. Errors: kInvalidArgument for bytes that are not all
   // in one block of this process's devices, kUnsupported where a device cannot be shared.
@@ -35,8 +41,11 @@ class MemoryBook {
   // Device memory of another process, mapped here.
   void AddForeign(const std::byte* start, uint64_t bytes);
   void RemoveForeign(const std::byte* start);
-  // True when all bytes are device memory: of this process, allocated or not, or foreign.
+  // True when all bytes are device memory: of this process, allocated or not, or foreign. What the
+  // process may not read (aclrtMemSetAccess) counts as none.
   bool OnDevice(const void* pointer, uint64_t bytes) const;
+  // What holds for all of the bytes; a plain rule for what is no memory of this process's devices.
+  PageRule RuleOf(const void* pointer, uint64_t bytes) const;
 
   // The device of this process that holds `pointer`, by its place in Attach; -1: no device does.
   int DeviceOf(const void* pointer) const;

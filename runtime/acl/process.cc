@@ -227,6 +227,15 @@ aclError AclProcess::UsageOf(std::string_view function, int32_t device_id, Devic
   return ACL_SUCCESS;
 }
 
+aclError AclProcess::FindMemory(std::string_view function, int32_t device_id,
+                                DeviceMemory** memory) {
+  const std::lock_guard lock(mutex_);
+  int index = 0;
+  NPUMESH_ACL_TRY(FindDevice(function, device_id, &index));
+  *memory = &machine_->local_device(index).memory;
+  return ACL_SUCCESS;
+}
+
 aclError AclProcess::FindCoreLimits(std::string_view function, int32_t device_id,
                                     CoreLimits** limits) {
   const std::lock_guard lock(mutex_);

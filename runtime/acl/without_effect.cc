@@ -20,6 +20,8 @@ constexpr FunctionNote kWithoutEffect[] = {
     {"aclrtMemInvalidate", "a simulated device has no caches beside its memory"},
     {"aclrtMemManagedAdvise", "host and devices read one memory"},
     {"aclrtMemManagedPrefetchAsync", "host and devices read one memory"},
+    {"aclrtMemMapSetLink", "a simulated device has one way to a memory"},
+    {"aclrtMemP2PMap", "the devices of a node reach each other's memory"},
     {"aclrtSetOpExecuteTimeOut",
      "no kernel of hardware can hang; HCCL_EXEC_TIMEOUT bounds collectives"},
     {"aclrtSetOpExecuteTimeOutV2",
@@ -61,6 +63,9 @@ constexpr FunctionNote kRefused[] = {
     {"aclmdlSetAIPPSrcImageSize",
      "AIPP is not part of npumesh; process the image before the model"},
     {"aclmdlSetInputAIPP", "AIPP is not part of npumesh; process the image before the model"},
+    {"aclrtMemMapSelectedLink", "a simulated device has one way to a memory; use aclrtMapMem"},
+    {"aclrtReserveMemAddressNoUCMemory",
+     "addresses of a simulated device cannot be chosen; use aclrtReserveMemAddress"},
 };
 
 std::string_view ReasonOf(std::span<const FunctionNote> notes, std::string_view function) {

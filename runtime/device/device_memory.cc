@@ -1,8 +1,11 @@
 #include "runtime/device/device_memory.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -25,6 +28,16 @@ Result<std::vector<HbmWish>> ExchangeWishes(World& world, const HbmWish& mine) {
   return wishes;
 }
 
+uint64_t NextVersion() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+Status PagesError(std::string_view what, const void* at, uint64_t bytes) {
+  return Error(errno == ENOMEM ? Code::kOutOfMemory : Code::kIo, "{} {} bytes at {}: {}", what,
+               bytes, fmt::ptr(at), std::strerror(errno));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(World& world, NodeSegment::Reach reach) {
@@ -39,7 +52,8 @@ DeviceMemory::DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank)
     : segment_(std::move(segment)),
       base_(segment_->part(rank)),
       bytes_(segment_->bytes()),
-      blocks_(segment_->bytes(), kHbmAlignment) {}
+      blocks_(segment_->bytes(), kHbmAlignment),
+      version_(NextVersion()) {}
 
 Result<void*> DeviceMemory::Allocate(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
@@ -52,7 +66,10 @@ Result<void*> DeviceMemory::Allocate(uint64_t bytes) {
 
 Status DeviceMemory::Free(void* pointer) {
   const std::lock_guard lock(mutex_);
-  if (Contains(pointer, 0) && blocks_.Free(OffsetOf(pointer))) return Status();
+  if (Contains(pointer, 0) && blocks_.Free(OffsetOf(pointer))) {
+    version_.store(NextVersion(), std::memory_order_release);
+    return Status();
+  }
   return Error(Code::kInvalidArgument,
                "{} is not the start of a block of this rank's device memory, or was freed already",
                fmt::ptr(pointer));
@@ -63,6 +80,61 @@ std::optional<BlockAllocator::Block> DeviceMemory::BlockAround(const void* point
   if (!Contains(pointer, bytes)) return std::nullopt;
   const std::lock_guard lock(mutex_);
   return blocks_.Around(OffsetOf(pointer), bytes);
+}
+
+bool DeviceMemory::InBlock(const void* pointer, uint64_t bytes) const {
+  struct Last {
+    uint64_t version = 0;
+    const std::byte* begin = nullptr;
+    uint64_t bytes = 0;
+  };
+  thread_local Last last;
+  const uint64_t version = version_.load(std::memory_order_acquire);
+  const auto* const at = static_cast<const std::byte*>(pointer);
+  if (last.version == version && at >= last.begin &&
+      static_cast<uint64_t>(at - last.begin) <= last.bytes &&
+      bytes <= last.bytes - static_cast<uint64_t>(at - last.begin)) {
+    return true;
+  }
+  const auto block = BlockAround(pointer, bytes);
+  if (block) last = {version, base_ + block->offset, block->bytes};
+  return block.has_value();
+}
+
+Status DeviceMemory::ShowAt(std::byte* at, const std::byte* pages, uint64_t bytes) {
+  if (descriptor() < 0) {
+    return Error(Code::kUnsupported, "the memory of this device cannot show other pages");
+  }
+  // Of a shared mapping a length of 0 makes a second one of the same pages.
+  void* const shown =
+      mremap(const_cast<std::byte*>(pages), 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+  if (shown == MAP_FAILED) return PagesError("mapping", at, bytes);
+  rules_.Set(at, bytes, {.elsewhere = true});
+  return Status();
+}
+
+Status DeviceMemory::ShowOwn(std::byte* at, uint64_t bytes) {
+  const PageRule rule = RuleOf(at, bytes);
+  if (rule.elsewhere) {
+    void* const own =
+        mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+             descriptor(), static_cast<off_t>(OffsetOf(at)));
+    if (own == MAP_FAILED) return PagesError("mapping", at, bytes);
+    madvise(at, bytes, MADV_HUGEPAGE);
+    madvise(at, bytes, MADV_DONTDUMP);
+  } else if (!rule.plain() && mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0) {
+    return PagesError("opening", at, bytes);
+  }
+  rules_.Set(at, bytes, {});
+  return Status();
+}
+
+Status DeviceMemory::Protect(std::byte* at, uint64_t bytes, PageRule rule) {
+  const int protection = (rule.readable ? PROT_READ : PROT_NONE) | (rule.writable ? PROT_WRITE : 0);
+  if (mprotect(at, bytes, protection) != 0) return PagesError("protecting", at, bytes);
+  rule.elsewhere = RuleOf(at, bytes).elsewhere;
+  rules_.Set(at, bytes, rule);
+  return Status();
 }
 
 std::byte* DeviceMemory::PeerAddress(int world_rank, uint64_t offset) const {

@@ -9,6 +9,7 @@
 #ifndef NPUMESH_RUNTIME_DEVICE_DEVICE_MEMORY_H_
 #define NPUMESH_RUNTIME_DEVICE_DEVICE_MEMORY_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/device/block_allocator.h"
+#include "runtime/device/page_rules.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {
@@ -61,6 +63,19 @@ class DeviceMemory {
   // The allocated block that holds all of [pointer, pointer + bytes): its offset and size; nullopt
   // when no block does.
   std::optional<BlockAllocator::Block> BlockAround(const void* pointer, uint64_t bytes) const;
+  // Whether one does. The last block that a thread has asked for is found without a lock.
+  bool InBlock(const void* pointer, uint64_t bytes) const;
+
+  // ---- Pages that a client maps or protects. REQUIRES of these: whole pages of this HBM ----
+  // Shows `pages`, a shared mapping, at `at` in place of this HBM's own: only here, not to peers.
+  // Errors: those of the system; kUnsupported where the HBM is not shared memory.
+  Status ShowAt(std::byte* at, const std::byte* pages, uint64_t bytes);
+  // This HBM's own pages again, readable and writable.
+  Status ShowOwn(std::byte* at, uint64_t bytes);
+  // What this process may do there; `rule.elsewhere` is kept as it was.
+  Status Protect(std::byte* at, uint64_t bytes, PageRule rule);
+  // What holds for all of the bytes.
+  PageRule RuleOf(const void* pointer, uint64_t bytes) const { return rules_.Of(pointer, bytes); }
 
   uint64_t total_bytes() const { return bytes_; }
   uint64_t used_bytes() const;
@@ -72,6 +87,9 @@ class DeviceMemory {
   const uint64_t bytes_;
   mutable std::mutex mutex_;
   BlockAllocator blocks_;  // guarded by mutex_
+  PageRules rules_;
+  // Another one after each end of a block; no other memory has the same.
+  std::atomic<uint64_t> version_;
 };
 
 // Memory that one rank of `local_size` may take: the system's available bytes or the cgroup's

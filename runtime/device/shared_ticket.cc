@@ -180,11 +180,20 @@ Status SharedTicket::Allow(std::span<const int32_t> processes) {
 Result<SharedTicket::MappedBlock> SharedTicket::MapBlock() const {
   const SharedPage& shared = page();
   NPUMESH_ASSIGN_OR_RETURN(const UniqueFd fd, OpenOf(owner_, shared.memory_fd));
-  const uint64_t skipped = shared.offset % kPageBytes;
-  NPUMESH_ASSIGN_OR_RETURN(auto pages, Mapping::Part(fd, shared.offset - skipped,
-                                                     RoundUpToPages(skipped + shared.bytes)));
+  const uint64_t offset = shared.offset;
+  const uint64_t skipped = offset % kPageBytes;
+  NPUMESH_ASSIGN_OR_RETURN(
+      auto pages, Mapping::Part(fd, offset - skipped, RoundUpToPages(skipped + shared.bytes)));
   std::byte* const start = pages->data() + skipped;
   return MappedBlock{std::move(pages), start};
+}
+
+bool SharedTicket::in_use() const {
+  const auto& importers = page().importers;
+  return std::any_of(importers.begin(), importers.end(), [](const auto& importer) {
+    const int process = importer;
+    return process != 0 && !Ended(process, 0);
+  });
 }
 
 Status SharedTicket::CheckOthers() const {

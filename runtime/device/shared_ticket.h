@@ -34,8 +34,8 @@ struct SharedPage {
   uint64_t magic;
   uint64_t nonce;  // in the key, too: the descriptor may have been used again
   SharedKind kind;
-  int32_t memory_fd;  // in the owner; kMemory and kPhysical
-  uint64_t offset;    // in that file
+  int32_t memory_fd;             // in the owner; kMemory and kPhysical
+  std::atomic<uint64_t> offset;  // in that file; its owner may move the bytes
   uint64_t bytes;
   std::atomic<uint32_t> open;
   std::atomic<uint32_t> anyone;     // 1: no list of processes
@@ -100,6 +100,8 @@ class SharedTicket {
   // kPeerLost when the owner has ended, or, asked by the owner, when a process that has imported it
   // has ended without giving it back.
   Status CheckOthers() const;
+  // Whether a living process other than the owner has imported it. REQUIRES: it was created here.
+  bool in_use() const;
 
  private:
   struct Name {

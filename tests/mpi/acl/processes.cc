@@ -85,6 +85,59 @@ aclrtIpcEventHandle HandleOf(const std::string& text) {
   return handle;
 }
 
+const size_t kBlock = 2 << 20;
+
+aclrtPhysicalMemProp OnDevice() {
+  aclrtPhysicalMemProp prop;
+  std::memset(&prop, 0, sizeof prop);
+  prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  return prop;
+}
+
+std::string FabricText(const aclrtMemFabricHandle& handle) {
+  return std::string(reinterpret_cast<const char*>(handle.data));
+}
+
+aclrtMemFabricHandle FabricOf(const std::string& text) {
+  aclrtMemFabricHandle handle;
+  std::memset(&handle, 0, sizeof handle);
+  std::memcpy(handle.data, text.data(), text.size());
+  return handle;
+}
+
+int Map(aclrtDrvMemHandle block, int32_t** address) {
+  CHECK(aclrtReserveMemAddress(reinterpret_cast<void**>(address), kBlock, 0, NULL, 0));
+  CHECK(aclrtMapMem(*address, kBlock, 0, block, 0));
+  return 0;
+}
+
+// A physical block of the exporter, by both of its names: what is written here is there.
+int ImportBlock(int index, uint64_t number, const std::string& fabric_text) {
+  aclrtDrvMemHandle block = NULL;
+  aclrtMemFabricHandle fabric = FabricOf(fabric_text);
+  CHECK(aclrtMemImportFromShareableHandle(number, 0, &block));
+  int32_t* numbers = NULL;
+  if (Map(block, &numbers) != 0) return 1;
+  EXPECT(numbers[kBlock / 4 - 1] == 42);
+  numbers[index] = 1000 + index;
+  aclrtDrvMemHandle same = NULL;
+  CHECK(aclrtMemImportFromShareableHandleV2(&fabric, ACL_MEM_SHARE_HANDLE_TYPE_FABRIC, 0, &same));
+  int32_t* again = NULL;
+  if (Map(same, &again) != 0) return 1;
+  EXPECT(again[index] == 1000 + index);
+  aclrtMemAccessDesc read_only;
+  std::memset(&read_only, 0, sizeof read_only);
+  read_only.flags = ACL_RT_MEM_ACCESS_FLAGS_READ;
+  read_only.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  CHECK(aclrtMemSetAccess(again, kBlock, &read_only, 1));
+  EXPECT(aclrtMemset(again, kBlock, 0, kBlock) == ACL_ERROR_INVALID_PARAM);
+  CHECK(aclrtUnmapMem(again));
+  CHECK(aclrtFreePhysical(same));
+  CHECK(aclrtUnmapMem(numbers));
+  CHECK(aclrtFreePhysical(block));
+  return 0;
+}
+
 // Imports what the exporter offers, adds one to its number there, and tells it by a notify.
 int Import() {
   CHECK(aclInit(NULL));
@@ -96,7 +149,12 @@ int Import() {
   const std::string memory_key = ReadLine(0);
   const std::string notify_key = ReadLine(0);
   const std::string event_key = ReadLine(0);
+  const uint64_t number_of_block = std::strtoull(ReadLine(0).c_str(), NULL, 10);
+  const std::string fabric_text = ReadLine(0);
   void* memory = NULL;
+  aclrtDrvMemHandle block = NULL;
+  EXPECT(aclrtMemImportFromShareableHandle(number_of_block, 0, &block) ==
+         ACL_ERROR_RT_NO_PERMISSION);
   EXPECT(aclrtIpcMemImportByKey(&memory, memory_key.c_str(), 0) == ACL_ERROR_RT_NO_PERMISSION);
   EXPECT(WriteLine(1, "refused"));
   EXPECT(ReadLine(0) == "allowed");
@@ -106,6 +164,7 @@ int Import() {
   CHECK(aclrtNotifyImportByKey(&notify, notify_key.c_str(), 0));
   aclrtEvent event = NULL;
   CHECK(aclrtIpcOpenEventHandle(HandleOf(event_key), &event));
+  if (ImportBlock(index, number_of_block, fabric_text) != 0) return 1;
   EXPECT(WriteLine(1, "imported"));
   if (ReadLine(0) != "work") return 0;
   // The exporter's stream writes the numbers, then records the event.
@@ -138,6 +197,27 @@ int Offer() {
   CHECK(aclrtIpcMemGetExportKey(memory, kBytes, key, sizeof key,
                                 ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION));
   EXPECT(WriteLine(1, key));
+  const aclrtPhysicalMemProp prop = OnDevice();
+  aclrtDrvMemHandle block = NULL;
+  CHECK(aclrtMallocPhysical(&block, kBlock, &prop, 0));
+  int32_t* numbers = NULL;
+  if (Map(block, &numbers) != 0) return 1;
+  for (size_t i = 0; i < kBlock / 4; ++i) numbers[i] = static_cast<int32_t>(i);
+  uint64_t number = 0;
+  CHECK(aclrtMemExportToShareableHandle(block, ACL_MEM_HANDLE_TYPE_NONE,
+                                        ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION, &number));
+  EXPECT(WriteLine(1, std::to_string(number)));
+  // The owner gives everything back while the other process has it mapped.
+  EXPECT(ReadLine(0) == "imported");
+  CHECK(aclrtUnmapMem(numbers));
+  CHECK(aclrtReleaseMemAddress(numbers));
+  CHECK(aclrtFreePhysical(block));
+  for (int i = 0; i < 4; ++i) {
+    void* other = NULL;
+    CHECK(aclrtMalloc(&other, kBlock, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK(aclrtMemset(other, kBlock, 9, kBlock));
+  }
+  EXPECT(WriteLine(1, "freed"));
   ReadLine(0);
   return 0;
 }
@@ -147,6 +227,16 @@ int ShareWith(const std::vector<Peer>& peers) {
   CHECK(aclrtMalloc(reinterpret_cast<void**>(&memory), kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
   char memory_key[65];
   CHECK(aclrtIpcMemGetExportKey(memory, kBytes, memory_key, sizeof memory_key, 0));
+  const aclrtPhysicalMemProp prop = OnDevice();
+  aclrtDrvMemHandle block = NULL;
+  CHECK(aclrtMallocPhysical(&block, kBlock, &prop, 0));
+  int32_t* shared = NULL;
+  if (Map(block, &shared) != 0) return 1;
+  shared[kBlock / 4 - 1] = 42;
+  uint64_t number_of_block = 0;
+  CHECK(aclrtMemExportToShareableHandle(block, ACL_MEM_HANDLE_TYPE_NONE, 0, &number_of_block));
+  aclrtMemFabricHandle fabric;
+  CHECK(aclrtMemExportToShareableHandleV2(block, 0, ACL_MEM_SHARE_HANDLE_TYPE_FABRIC, &fabric));
   aclrtEvent event = NULL;
   CHECK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
   aclrtIpcEventHandle handle;
@@ -166,11 +256,20 @@ int ShareWith(const std::vector<Peer>& peers) {
     EXPECT(WriteLine(peers[i].to, memory_key));
     EXPECT(WriteLine(peers[i].to, key));
     EXPECT(WriteLine(peers[i].to, HandleText(handle)));
+    EXPECT(WriteLine(peers[i].to, std::to_string(number_of_block)));
+    EXPECT(WriteLine(peers[i].to, FabricText(fabric)));
     EXPECT(ReadLine(peers[i].from) == "refused");
   }
   CHECK(aclrtIpcMemSetImportPid(memory_key, &processes[0], processes.size()));
+  CHECK(aclrtMemSetPidToShareableHandle(number_of_block, &processes[0], 1));
+  CHECK(aclrtMemSetPidToShareableHandleV2(&fabric, ACL_MEM_SHARE_HANDLE_TYPE_FABRIC, &processes[0],
+                                          processes.size()));
   for (size_t i = 0; i < peers.size(); ++i) EXPECT(WriteLine(peers[i].to, "allowed"));
   for (size_t i = 0; i < peers.size(); ++i) EXPECT(ReadLine(peers[i].from) == "imported");
+  for (size_t i = 0; i < peers.size(); ++i) EXPECT(shared[i] == 1000 + static_cast<int32_t>(i));
+  CHECK(aclrtUnmapMem(shared));
+  CHECK(aclrtReleaseMemAddress(shared));
+  CHECK(aclrtFreePhysical(block));
   std::vector<int32_t> numbers(kBytes / 4);
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int32_t>(100 * i);
   CHECK(
@@ -200,7 +299,21 @@ int OutliveOwner(const Peer& owner) {
   const std::string key = ReadLine(owner.from);
   char* memory = NULL;
   CHECK(aclrtIpcMemImportByKey(reinterpret_cast<void**>(&memory), key.c_str(), 0));
+  const uint64_t number = std::strtoull(ReadLine(owner.from).c_str(), NULL, 10);
+  aclrtDrvMemHandle block = NULL;
+  CHECK(aclrtMemImportFromShareableHandle(number, 0, &block));
+  int32_t* numbers = NULL;
+  if (Map(block, &numbers) != 0) return 1;
+  EXPECT(WriteLine(owner.to, "imported"));
+  EXPECT(ReadLine(owner.from) == "freed");
+  for (size_t i = 0; i < kBlock / 4; ++i) EXPECT(numbers[i] == static_cast<int32_t>(i));
   Kill(owner);
+  for (size_t i = 0; i < kBlock / 4; ++i) EXPECT(numbers[i] == static_cast<int32_t>(i));
+  aclrtDrvMemHandle none = NULL;
+  EXPECT(aclrtMemImportFromShareableHandle(number, 0, &none) == ACL_ERROR_RT_SUSPECT_REMOTE_ERROR);
+  CHECK(aclrtUnmapMem(numbers));
+  CHECK(aclrtReleaseMemAddress(numbers));
+  CHECK(aclrtFreePhysical(block));
   for (size_t i = 0; i < kBytes; ++i) EXPECT(memory[i] == 7);
   void* again = NULL;
   EXPECT(aclrtIpcMemImportByKey(&again, key.c_str(), 0) == ACL_ERROR_RT_SUSPECT_REMOTE_ERROR);

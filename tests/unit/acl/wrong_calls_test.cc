@@ -46,7 +46,7 @@ class Caller {
         &Caller::Words,     &Caller::Reduce,    &Caller::Random,     &Caller::Notifies,
         &Caller::Counters,  &Caller::Events,    &Caller::Keys,       &Caller::Copies,
         &Caller::Batches,   &Caller::Registers, &Caller::Allocators, &Caller::Channels,
-        &Caller::Marks,     &Caller::Questions, &Caller::Captures};
+        &Caller::Marks,     &Caller::Questions, &Caller::Captures,   &Caller::Addresses};
     (this->*kSteps[random_() % kSteps.size()])();
   }
 
@@ -313,6 +313,52 @@ class Caller {
     aclrtCheckArchCompatibility(Maybe(text), Maybe(&number));
     aclrtGetOverflowStatus(Memory(), Size(), Any());
     aclrtCmoAsync(Memory(), Size(), Kind<aclrtCmoType>(3), Any());
+  }
+  void Addresses() {
+    constexpr size_t kBlock = size_t{2} << 20;
+    aclrtPhysicalMemProp prop = {};
+    prop.location = {Word() % 3, Kind<aclrtMemLocationType>(1)};
+    aclrtDrvMemHandle block = nullptr;
+    if (aclrtMallocPhysical(Maybe(&block), Coin() ? kBlock : Size(), Maybe(&prop), 0) ==
+        ACL_SUCCESS) {
+      Keep(block);
+    }
+    void* address = nullptr;
+    if (aclrtReserveMemAddress(Maybe(&address), Coin() ? kBlock : Size(), 0, nullptr, 0) ==
+        ACL_SUCCESS) {
+      Keep(address);
+    }
+    aclrtMapMem(Any(), Coin() ? kBlock : Size(), 0, Any(), 0);
+    if (Coin()) aclrtMemMapNoAccess(Any(), kBlock, 0, Any(), 0);
+    aclrtMemAccessDesc wish = {};
+    wish.flags = Kind<aclrtMemAccessFlags>(3);
+    wish.location = {Word() % 3, Kind<aclrtMemLocationType>(4)};
+    void* const accessed = Any();
+    aclrtMemSetAccess(accessed, kBlock, Maybe(&wish), random_() % 2);
+    uint64_t number = Number();
+    aclrtMemGetAccess(Any(), Maybe(&wish.location), Maybe(&number));
+    aclrtMemset(accessed, kBlock, 0, 64);
+    if (aclrtMemRetainAllocationHandle(Any(), Maybe(&block)) == ACL_SUCCESS) Keep(block);
+    aclrtMemGetAllocationPropertiesFromHandle(Any(), Maybe(&prop));
+    aclrtMemFabricHandle fabric = {};
+    const auto type = Kind<aclrtMemSharedHandleType>(2);
+    aclrtMemExportToShareableHandle(Any(), ACL_MEM_HANDLE_TYPE_NONE, random_() % 3, Maybe(&number));
+    aclrtMemExportToShareableHandleV2(Any(), random_() % 3, type, Maybe(&fabric));
+    if (Coin()) fabric.data[random_() % sizeof fabric.data] = static_cast<uint8_t>(random_());
+    int32_t process = static_cast<int32_t>(Number());
+    aclrtMemSetPidToShareableHandle(number, Maybe(&process), random_() % 2);
+    aclrtMemSetPidToShareableHandleV2(Maybe(&fabric), type, &process, 1);
+    if (aclrtMemImportFromShareableHandle(number, static_cast<int32_t>(random_() % 3),
+                                          Maybe(&block)) == ACL_SUCCESS) {
+      Keep(block);
+    }
+    if (aclrtMemImportFromShareableHandleV2(Maybe(&fabric), type, 0, Maybe(&block)) ==
+        ACL_SUCCESS) {
+      Keep(block);
+    }
+    if (Coin()) aclrtUnmapMem(Any());
+    if (Coin()) aclrtReleaseMemAddress(Any());
+    if (Coin()) aclrtFreePhysical(Any());
   }
   void Captures() {
     const aclrtStream stream = Any();

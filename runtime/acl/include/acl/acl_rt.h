@@ -203,15 +203,60 @@ aclError aclrtReleaseMemAddress(void* virPtr);
 aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
                              const aclrtPhysicalMemProp* prop, uint64_t flags);
 
-/* A mapped block is freed when it is unmapped. */
+/* Gives one reference back; a block without one ends, a mapped one when it is unmapped. */
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
 
-/* `size`: all of the block; `offset` and `flags`: 0. */
+/* `size`: all of the block; `offset` and `flags`: 0. A block is mapped at one place at a time, and
+ * keeps its bytes from one to the next. Its device may read and write there, after
+ * aclrtMemMapNoAccess not before aclrtMemSetAccess. */
 aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                      uint64_t flags);
+aclError aclrtMemMapNoAccess(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                             uint64_t flags);
 aclError aclrtUnmapMem(void* virPtr);
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
                                           aclrtMemGranularityOptions option, size_t* granularity);
+
+/* The block that is mapped around an address, with one reference more, which aclrtFreePhysical
+ * gives back. */
+aclError aclrtMemRetainAllocationHandle(void* virPtr, aclrtDrvMemHandle* handle);
+aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
+                                                   aclrtPhysicalMemProp* prop);
+
+/* What devices and the host may do with one or several whole mappings, side by side. All devices of
+ * a process use its pages, so each of them may do what one of them may. Copies, fills and tasks that
+ * may not are ACL_ERROR_INVALID_PARAM; the host that touches such memory ends as it would with any
+ * protected page. */
+aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessDesc* desc, size_t count);
+aclError aclrtMemGetAccess(void* virPtr, aclrtMemLocation* location, uint64_t* flag);
+
+/* Blocks over processes of one host and user. A number, or the text of a fabric handle, stands for
+ * the block; other processes import it when it was exported with
+ * ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION or they are listed (ACL_ERROR_RT_NO_PERMISSION).
+ * ACL_ERROR_INVALID_PARAM for one that has ended, ACL_ERROR_RT_SUSPECT_REMOTE_ERROR when its owner
+ * has. The bytes last as long as one process has them mapped or imported, but the owner must not map
+ * another block at the same addresses before. Collectives do not take memory of other processes. */
+aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType,
+                                         uint64_t flags, uint64_t* shareableHandle);
+aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags,
+                                           aclrtMemSharedHandleType shareType,
+                                           void* shareableHandle);
+aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId,
+                                           aclrtDrvMemHandle* handle);
+aclError aclrtMemImportFromShareableHandleV2(void* shareableHandle,
+                                             aclrtMemSharedHandleType shareType, uint64_t flags,
+                                             aclrtDrvMemHandle* handle);
+aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t* pid, size_t pidNum);
+aclError aclrtMemSetPidToShareableHandleV2(void* shareableHandle,
+                                           aclrtMemSharedHandleType shareType, int32_t* pid,
+                                           size_t pidNum);
+
+/* Addresses cannot be chosen, and there is one way to a memory. */
+aclError aclrtReserveMemAddressNoUCMemory(void** virPtr, size_t size, size_t alignment,
+                                          void* expectPtr, uint64_t flags);
+aclError aclrtMemMapSelectedLink(void* virPtrDst, size_t size, void* virPtrSrc, uint32_t linkIdx);
+aclError aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink);
+aclError aclrtMemP2PMap(void* devPtr, size_t size, int32_t dstDevId, uint64_t flags);
 
 /* ---- Host callbacks in the order of a stream --------------------------------------------- */
 
