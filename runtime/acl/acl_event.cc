@@ -12,9 +12,11 @@ using npumesh::AclContext;
 using npumesh::AclEvent;
 using npumesh::AclProcess;
 using npumesh::AclStream;
+using npumesh::AclTaskNote;
 using npumesh::ApiSpan;
 using npumesh::Event;
 using npumesh::Fail;
+using npumesh::Recording;
 using npumesh::SharedKind;
 using npumesh::SharedTicket;
 using npumesh::Stream;
@@ -25,7 +27,7 @@ constexpr uint32_t kEventFlags = ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGR
                                  ACL_EVENT_TIME_LINE | ACL_EVENT_DEVICE_USE_ONLY |
                                  ACL_EVENT_EXTERNAL | ACL_EVENT_IPC;
 
-aclError NeedEvent(const char* function, aclrtEvent handle, std::shared_ptr<AclEvent>* event) {
+aclError NeedEvent(std::string_view function, aclrtEvent handle, std::shared_ptr<AclEvent>* event) {
   if (handle == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "event is null");
   *event = AclProcess::Get().events.Find(handle);
   if (*event != nullptr) return ACL_SUCCESS;
@@ -80,6 +82,13 @@ void Raise(std::atomic<uint64_t>& word, uint64_t value) {
   while (seen < value && !word.compare_exchange_weak(seen, value)) continue;
 }
 
+// Tasks of a captured stream run in the order of their calls; a stream of a model that is built is
+// none.
+bool Captured(const AclStream& stream) {
+  const auto recording = stream.stream.recording();
+  return recording != nullptr && recording->kind() == Recording::Kind::kCaptured;
+}
+
 aclError RefuseSharedInCapture(const char* function, const AclStream& stream) {
   if (!stream.stream.records()) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, function,
@@ -130,22 +139,140 @@ npumesh::Status AwaitShared(const SharedTicket& ticket, npumesh::Deadline deadli
       });
 }
 
+// ---- Tasks of models that concern an event ----
+
+enum class EventTask { kRecord, kWait, kReset };
+
+// Whether the event belongs to the order of the model, or comes from outside and can be exchanged.
+enum class EventSide { kInside, kOutside };
+
+aclmdlRITaskParams ParamsOf(EventTask task, aclrtEvent handle, const AclEvent& event,
+                            EventSide side) {
+  aclmdlRITaskParams params{};
+  const uint32_t flag = side == EventSide::kOutside ? 1 : 0;  // ACL_EVENT_RECORD_EXTERNAL, _WAIT_
+  switch (task) {
+    case EventTask::kRecord:
+      params.type = ACL_MODEL_RI_TASK_EVENT_RECORD;
+      params.eventRecordTaskParams = {handle, event.flag, flag};
+      break;
+    case EventTask::kWait:
+      params.type = ACL_MODEL_RI_TASK_EVENT_WAIT;
+      params.eventWaitTaskParams = {handle, event.flag, flag};
+      break;
+    case EventTask::kReset:
+      params.type = ACL_MODEL_RI_TASK_EVENT_RESET;
+      params.eventResetTaskParams = {handle, event.flag, flag};
+      break;
+  }
+  return params;
+}
+
+const char* NameOf(EventTask task) {
+  switch (task) {
+    case EventTask::kRecord:
+      return "EVENT_RECORD";
+    case EventTask::kWait:
+      return "EVENT_WAIT";
+    default:
+      return "EVENT_RESET";
+  }
+}
+
+// What the task of an event from outside does in a model.
+npumesh::Task OutsideTask(EventTask task, std::shared_ptr<AclEvent> point) {
+  switch (task) {
+    case EventTask::kRecord:
+      return [point] {
+        point->event.Reach();
+        return npumesh::Status();
+      };
+    case EventTask::kWait:
+      return [point] {
+        return npumesh::AwaitInTask([&point] { return point->event.Reached(); },
+                                    {.what = "for an event from outside of its capture"});
+      };
+    default:
+      return [point] {
+        point->event.Clear();
+        return npumesh::Status();
+      };
+  }
+}
+
+aclrtEvent EventOf(EventTask task, const aclmdlRITaskParams& params) {
+  switch (task) {
+    case EventTask::kRecord:
+      return params.eventRecordTaskParams.event;
+    case EventTask::kWait:
+      return params.eventWaitTaskParams.event;
+    default:
+      return params.eventResetTaskParams.event;
+  }
+}
+
+std::shared_ptr<AclTaskNote> NoteOf(EventTask task, aclrtEvent handle, const AclEvent& event,
+                                    EventSide side) {
+  AclTaskNote::Remake remake;
+  if (side == EventSide::kOutside) {
+    remake = [task](std::string_view function, const aclmdlRITaskParams& asked,
+                    Recording::Change* change) {
+      std::shared_ptr<AclEvent> point;
+      const aclrtEvent other = EventOf(task, asked);
+      NPUMESH_ACL_TRY(NeedEvent(function, other, &point));
+      change->note = NoteOf(task, other, *point, EventSide::kOutside);
+      change->work = OutsideTask(task, std::move(point));
+      return ACL_SUCCESS;
+    };
+  }
+  return std::make_shared<AclTaskNote>(NameOf(task), ParamsOf(task, handle, event, side),
+                                       std::move(remake));
+}
+
+// The same for a stream that may take nothing down, not even from the wait for the event on.
+std::shared_ptr<AclTaskNote> NoteFor(const AclStream& stream, EventTask task, aclrtEvent handle,
+                                     const AclEvent& event) {
+  const bool joins =
+      task == EventTask::kWait && stream.stream.PlaceOf(event.event) == Stream::Place::kJoins;
+  if (!stream.stream.records() && !joins) return nullptr;
+  return NoteOf(task, handle, event, EventSide::kInside);
+}
+
+void EnqueueOutside(AclStream& stream, EventTask task, aclrtEvent handle,
+                    std::shared_ptr<AclEvent> point) {
+  auto note = NoteOf(task, handle, *point, EventSide::kOutside);
+  stream.stream.Enqueue(OutsideTask(task, std::move(point)), std::move(note));
+}
+
+// A group of tasks that can be exchanged holds none of the order of the model.
+aclError RefuseInGroup(const char* function, const AclStream& stream) {
+  size_t member = 0;
+  const auto recording = stream.stream.recording(&member);
+  if (recording == nullptr || !recording->InGroup(member)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, function,
+              "stream {} has a task group open, and an event cannot be exchanged", stream.id);
+}
+
 aclError WaitForEvent(const char* function, aclrtStream stream, aclrtEvent event,
                       std::chrono::seconds limit) {
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedBoth(function, event, stream, &point, &on));
+  NPUMESH_ACL_TRY(RefuseInGroup(function, *on));
   if (point->shared != nullptr) return WaitShared(function, *point, *on, limit);
-  if (on->stream.PlaceOf(point->event) == Stream::Place::kOutside) {
+  if (point->external && Captured(*on)) {
+    EnqueueOutside(*on, EventTask::kWait, event, std::move(point));
+    return ACL_SUCCESS;
+  }
+  if (Captured(*on) && on->stream.PlaceOf(point->event) == Stream::Place::kOutside) {
     return Fail(ACL_ERROR_RT_CAPTURE_DEPENDENCY, function,
                 "stream {} is being captured, and the event was not recorded in this capture",
                 on->id);
   }
   if (on->stream.PlaceOf(point->event) == Stream::Place::kForeign) {
     return Fail(ACL_ERROR_STREAM_CAPTURE_CONFLICT, function,
-                "stream {} is being captured, and the event belongs to another capture", on->id);
+                "the event was recorded in another capture than that of stream {}", on->id);
   }
-  on->stream.Wait(point->event, limit);
+  on->stream.Wait(point->event, limit, NoteFor(*on, EventTask::kWait, event, *point));
   return ACL_SUCCESS;
 }
 
@@ -172,7 +299,7 @@ aclError aclrtCreateEvent(aclrtEvent* event) try {
 }
 
 aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) try {
-  const bool signal = (flag & ACL_EVENT_SYNC) != 0;
+  const bool signal = (flag & (ACL_EVENT_SYNC | ACL_EVENT_EXTERNAL)) != 0;
   return MakeEvent(__func__, event, flag, signal ? Event::Kind::kSignal : Event::Kind::kPoint);
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -197,12 +324,13 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) try {
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
+  NPUMESH_ACL_TRY(RefuseInGroup(__func__, *on));
   if (point->shared != nullptr) return RecordShared(__func__, *point, *on);
-  if (point->external && on->stream.records()) {
+  if (point->external && Captured(*on)) {
     return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__,
                 "an event with ACL_EVENT_EXTERNAL cannot be recorded in a captured stream");
   }
-  on->stream.Record(point->event);
+  on->stream.Record(point->event, NoteFor(*on, EventTask::kRecord, event, *point));
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -213,8 +341,14 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) try {
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
   NPUMESH_ACL_EXPECT(point->kind == Event::Kind::kSignal,
-                     "only an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC can be reset");
-  on->stream.Reset(point->event);
+                     "only an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC or "
+                     "ACL_EVENT_EXTERNAL can be reset");
+  NPUMESH_ACL_TRY(RefuseInGroup(__func__, *on));
+  if (point->external && Captured(*on)) {
+    EnqueueOutside(*on, EventTask::kReset, event, std::move(point));
+    return ACL_SUCCESS;
+  }
+  on->stream.Reset(point->event, NoteFor(*on, EventTask::kReset, event, *point));
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -246,10 +380,7 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedOutside(__func__, event, stream, &point, &on));
-  on->stream.Enqueue([point] {
-    return npumesh::AwaitInTask([&point] { return point->event.Reached(); },
-                                {.what = "for an event from outside of its capture"});
-  });
+  EnqueueOutside(*on, EventTask::kWait, event, std::move(point));
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -261,10 +392,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedOutside(__func__, event, stream, &point, &on));
-  on->stream.Enqueue([point] {
-    point->event.Reach();
-    return npumesh::Status();
-  });
+  EnqueueOutside(*on, EventTask::kRecord, event, std::move(point));
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);

@@ -17,25 +17,16 @@
 
 using npumesh::AclProcess;
 using npumesh::AclStream;
+using npumesh::AclTaskNote;
 using npumesh::Bfloat16;
 using npumesh::Fail;
 using npumesh::Float16;
+using npumesh::Recording;
 using npumesh::Status;
+using npumesh::Task;
 using npumesh::WorkSpan;
 
 namespace {
-
-// A stream with a thread, and a word of device memory that its task will read or write.
-aclError NeedWord(const char* function, void* address, aclrtStream stream,
-                  std::shared_ptr<AclStream>* found) {
-  if (address == nullptr || reinterpret_cast<uintptr_t>(address) % sizeof(uint64_t) != 0 ||
-      !AclProcess::Get().memory.OnDevice(address, sizeof(uint64_t))) {
-    return Fail(ACL_ERROR_INVALID_PARAM, function,
-                "devAddr is {}, expected 8 bytes of device memory at a multiple of 8",
-                fmt::ptr(address));
-  }
-  return AclProcess::Get().NeedReadyStream(function, stream, found);
-}
 
 bool Holds(uint64_t seen, uint64_t value, uint32_t flag) {
   switch (flag) {
@@ -49,6 +40,70 @@ bool Holds(uint64_t seen, uint64_t value, uint32_t flag) {
       return ~(seen | value) != 0;
   }
 }
+
+// ---- Values in device memory, whose tasks clients can change in a model ----
+
+aclError CheckWord(std::string_view function, void* address) {
+  if (address != nullptr && reinterpret_cast<uintptr_t>(address) % sizeof(uint64_t) == 0 &&
+      AclProcess::Get().memory.OnDevice(address, sizeof(uint64_t))) {
+    return ACL_SUCCESS;
+  }
+  return Fail(ACL_ERROR_INVALID_PARAM, function,
+              "devAddr is {}, expected 8 bytes of device memory at a multiple of 8",
+              fmt::ptr(address));
+}
+
+Task WriteTask(const aclmdlRIValueWriteTaskParams& write) {
+  return [word = static_cast<uint64_t*>(write.devAddr), value = write.value] {
+    std::atomic_ref(*word).store(value, std::memory_order_release);
+    return Status();
+  };
+}
+
+Task WaitTask(const aclmdlRIValueWaitTaskParams& wait) {
+  const std::chrono::seconds limit(AclProcess::Get().event_wait_seconds);
+  return [word = static_cast<uint64_t*>(wait.devAddr), wait, limit] {
+    const auto ready = [&] {
+      return Holds(std::atomic_ref(*word).load(std::memory_order_acquire), wait.value, wait.flag);
+    };
+    return npumesh::AwaitInTask(ready, {.what = "for a value in device memory", .limit = limit});
+  };
+}
+
+std::shared_ptr<AclTaskNote> NoteOfWrite(const aclmdlRIValueWriteTaskParams& write) {
+  aclmdlRITaskParams params{};
+  params.type = ACL_MODEL_RI_TASK_VALUE_WRITE;
+  params.valueWriteTaskParams = write;
+  return std::make_shared<AclTaskNote>(
+      "MEM_WRITE_VALUE", params,
+      [](std::string_view function, const aclmdlRITaskParams& asked, Recording::Change* change) {
+        NPUMESH_ACL_TRY(CheckWord(function, asked.valueWriteTaskParams.devAddr));
+        change->work = WriteTask(asked.valueWriteTaskParams);
+        change->note = NoteOfWrite(asked.valueWriteTaskParams);
+        return ACL_SUCCESS;
+      });
+}
+
+std::shared_ptr<AclTaskNote> NoteOfWait(const aclmdlRIValueWaitTaskParams& wait) {
+  aclmdlRITaskParams params{};
+  params.type = ACL_MODEL_RI_TASK_VALUE_WAIT;
+  params.valueWaitTaskParams = wait;
+  return std::make_shared<AclTaskNote>(
+      "MEM_WAIT_VALUE", params,
+      [](std::string_view function, const aclmdlRITaskParams& asked,
+         Recording::Change* change) -> aclError {
+        NPUMESH_ACL_TRY(CheckWord(function, asked.valueWaitTaskParams.devAddr));
+        if (asked.valueWaitTaskParams.flag > ACL_STREAM_WAIT_VALUE_NOR) {
+          return Fail(ACL_ERROR_INVALID_PARAM, function, "flag is {}, expected 0 to 3",
+                      asked.valueWaitTaskParams.flag);
+        }
+        change->work = WaitTask(asked.valueWaitTaskParams);
+        change->note = NoteOfWait(asked.valueWaitTaskParams);
+        return ACL_SUCCESS;
+      });
+}
+
+// ---- Reductions ----
 
 template <typename T>
 struct Plain {
@@ -338,12 +393,11 @@ aclError CheckRandomTask(const char* function, const aclrtRandomNumTaskInfo& tas
 
 aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) try {
   NPUMESH_ACL_EXPECT(flag == 0, "flag is {}, expected 0", flag);
+  NPUMESH_ACL_TRY(CheckWord(__func__, devAddr));
   std::shared_ptr<AclStream> found;
-  NPUMESH_ACL_TRY(NeedWord(__func__, devAddr, stream, &found));
-  found->stream.Enqueue([word = static_cast<uint64_t*>(devAddr), value] {
-    std::atomic_ref(*word).store(value, std::memory_order_release);
-    return Status();
-  });
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(__func__, stream, &found));
+  const aclmdlRIValueWriteTaskParams write{devAddr, value};
+  found->stream.Enqueue(WriteTask(write), found->stream.records() ? NoteOfWrite(write) : nullptr);
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -351,15 +405,11 @@ aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStre
 
 aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) try {
   NPUMESH_ACL_EXPECT(flag <= ACL_STREAM_WAIT_VALUE_NOR, "flag is {}, expected 0 to 3", flag);
+  NPUMESH_ACL_TRY(CheckWord(__func__, devAddr));
   std::shared_ptr<AclStream> found;
-  NPUMESH_ACL_TRY(NeedWord(__func__, devAddr, stream, &found));
-  const std::chrono::seconds limit(AclProcess::Get().event_wait_seconds);
-  found->stream.Enqueue([word = static_cast<uint64_t*>(devAddr), value, flag, limit] {
-    const auto ready = [&] {
-      return Holds(std::atomic_ref(*word).load(std::memory_order_acquire), value, flag);
-    };
-    return npumesh::AwaitInTask(ready, {.what = "for a value in device memory", .limit = limit});
-  });
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(__func__, stream, &found));
+  const aclmdlRIValueWaitTaskParams wait{devAddr, value, flag};
+  found->stream.Enqueue(WaitTask(wait), found->stream.records() ? NoteOfWait(wait) : nullptr);
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);

@@ -13,53 +13,55 @@ aclmdlRICaptureMode& ModeOfThisThread() {
   return mode;
 }
 
-bool Forbids(const AclModel& model) {
+bool Forbids(const AclCapture& capture) {
   const aclmdlRICaptureMode mine = ModeOfThisThread();
   if (mine == ACL_MODEL_RI_CAPTURE_MODE_RELAXED) return false;
-  if (model.thread == std::this_thread::get_id()) {
-    return model.mode != ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
+  if (capture.thread == std::this_thread::get_id()) {
+    return capture.mode != ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
   }
-  return mine == ACL_MODEL_RI_CAPTURE_MODE_GLOBAL && model.mode == ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
+  return mine == ACL_MODEL_RI_CAPTURE_MODE_GLOBAL &&
+         capture.mode == ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
 }
 
 }  // namespace
 
-void Captures::Begin(const std::shared_ptr<AclModel>& model) {
-  models.Add(model);
+void Captures::Begin(AclCapture capture) {
   const std::lock_guard lock(mutex_);
-  active_.push_back(model);
+  active_.push_back(std::move(capture));
   active_count_ = static_cast<int>(active_.size());
 }
 
-void Captures::End(const std::shared_ptr<AclModel>& model) {
-  model->recording->End();
+void Captures::End(const AclCapture& capture) {
+  capture.recording->End();
   const std::lock_guard lock(mutex_);
-  std::erase(active_, model);
+  std::erase_if(active_, [&](const auto& one) { return one.recording == capture.recording; });
   active_count_ = static_cast<int>(active_.size());
 }
 
 void Captures::Clear() {
-  std::vector<std::shared_ptr<AclModel>> ending;
+  std::vector<AclCapture> ending;
   {
     const std::lock_guard lock(mutex_);
     ending = active_;
   }
-  for (const auto& model : ending) End(model);
-  models.Clear();
+  for (const AclCapture& capture : ending) End(capture);
 }
 
-std::shared_ptr<AclModel> Captures::ModelOf(const std::shared_ptr<Recording>& recording) const {
+std::optional<AclCapture> Captures::Find(const std::shared_ptr<Recording>& recording) const {
+  if (recording == nullptr) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(active_.begin(), active_.end(),
-                                  [&](const auto& model) { return model->recording == recording; });
-  return found == active_.end() ? nullptr : *found;
+  const auto found = std::find_if(active_.begin(), active_.end(), [&](const auto& capture) {
+    return capture.recording == recording;
+  });
+  if (found == active_.end()) return std::nullopt;
+  return *found;
 }
 
 aclError Captures::Permit(std::string_view function) const {
   if (active_count_ == 0) return ACL_SUCCESS;
   const std::lock_guard lock(mutex_);
   const bool forbidden = std::any_of(active_.begin(), active_.end(),
-                                     [](const auto& model) { return Forbids(*model); });
+                                     [](const auto& capture) { return Forbids(capture); });
   if (!forbidden) return ACL_SUCCESS;
   return Fail(
       ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT, function,

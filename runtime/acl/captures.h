@@ -7,40 +7,33 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "acl/acl_rt.h"
-#include "runtime/acl/handle_table.h"
 #include "runtime/acl/objects.h"
+#include "runtime/acl/run_models.h"
 
 namespace npumesh {
 
-// What an aclmdlRI stands for.
-struct AclModel {
-  AclModel(std::shared_ptr<Recording> recording, const AclStream* origin, aclmdlRICaptureMode mode)
-      : recording(std::move(recording)),
-        origin(origin),
-        mode(mode),
-        thread(std::this_thread::get_id()) {}
-
-  const std::shared_ptr<Recording> recording;
-  const AclStream* const origin;  // to be compared only
-  const aclmdlRICaptureMode mode;
-  const std::thread::id thread;  // that has begun the capture
+struct AclCapture {
+  std::shared_ptr<AclModel> model;  // that takes the tasks down
+  std::shared_ptr<Recording> recording;
+  const AclStream* origin = nullptr;  // to be compared only
+  aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
+  std::thread::id thread = std::this_thread::get_id();  // that has begun it
 };
 
 class Captures {
  public:
-  // All models, those that are being captured included.
-  HandleTable<AclModel> models;
-
-  void Begin(const std::shared_ptr<AclModel>& model);
-  void End(const std::shared_ptr<AclModel>& model);
-  // Ends every capture and drops all models.
+  void Begin(AclCapture capture);
+  // Its streams queue their tasks again.
+  void End(const AclCapture& capture);
+  // Ends every capture.
   void Clear();
-  // The model that takes down what `recording` does; null: none.
-  std::shared_ptr<AclModel> ModelOf(const std::shared_ptr<Recording>& recording) const;
+  // The capture that `recording` belongs to; nothing: none that goes on.
+  std::optional<AclCapture> Find(const std::shared_ptr<Recording>& recording) const;
   // The same as ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT, for calls that do not only queue work: a
   // capture of this thread forbids them unless it is relaxed, a global one of any thread as well.
   // What the thread has chosen with ExchangeMode loosens that.
@@ -50,7 +43,7 @@ class Captures {
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<AclModel>> active_;
+  std::vector<AclCapture> active_;
   std::atomic<int> active_count_{0};
 };
 

@@ -42,7 +42,8 @@ struct AclStream {
         context(std::move(context)),
         device(device),
         flags(options.flags),
-        priority(options.priority) {
+        priority(options.priority),
+        stream(id) {
     stream.StopOnFailure(false);
   }
 

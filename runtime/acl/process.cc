@@ -99,7 +99,8 @@ void AclProcess::EndEverything() {
   for (const DeviceUse& use : uses) {
     for (const auto& context : use.contexts) EndContext(context);
   }
-  captures.Clear();  // what they hold ends before those who are built upon devices
+  captures.Clear();
+  run_models.Clear();  // what they hold ends before those who are built upon devices
   events.Clear();
   notifies.Clear();
   shared.Clear();
@@ -472,8 +473,8 @@ aclError AclProcess::NeedRunningStream(std::string_view function, aclrtStream ha
   NPUMESH_ACL_TRY(NeedStream(function, handle, stream));
   if (!(*stream)->stream.records()) return ACL_SUCCESS;
   return Fail(ACL_ERROR_RT_STREAM_CAPTURED, function,
-              "stream {} is being captured and runs nothing; aclmdlRICaptureEnd ends that",
-              (*stream)->id);
+              "stream {} is being captured and runs nothing; {} ends that", (*stream)->id,
+              run_models.BoundTo(handle) == nullptr ? "aclmdlRICaptureEnd" : "aclmdlRIBuildEnd");
 }
 
 StreamUse::Last& StreamUse::OfThisThread() {

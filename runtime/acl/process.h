@@ -126,6 +126,7 @@ class AclProcess {
   AddressSpace addresses{memory};
   SharedMemory shared{memory};
   ReportQueues reports;
+  RunModels run_models;
   Captures captures;
   std::atomic<uint32_t> event_wait_seconds{0};  // aclrtSetOpWaitTimeout
 

@@ -138,6 +138,10 @@ void Event::Reach() const {
   state_->Reach(ticket, Status());
 }
 
+void Event::Clear() const {
+  state_->Clear();
+}
+
 bool Event::Reached() const {
   if (!Done()) return false;
   const std::lock_guard lock(state_->mutex);

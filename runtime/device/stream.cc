@@ -3,11 +3,13 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/device/running_task.h"
+#include "runtime/device/stream_program.h"
 #include "runtime/device/stream_queue.h"
 
 namespace npumesh {
 
-Stream::Stream() : queue_(std::make_shared<StreamQueue>()) {}
+Stream::Stream(int32_t number) : queue_(std::make_shared<StreamQueue>(number)) {}
 
 Stream::~Stream() {
   queue_->RunUntil(queue_->last());
@@ -22,19 +24,47 @@ void Stream::Enqueue(Task&& task) {
   queue_->PushOrRecord(std::move(task));
 }
 
-std::shared_ptr<Recording> Stream::BeginRecording() {
-  if (queue_->recording(nullptr) != nullptr) return nullptr;
-  auto recording = std::make_shared<Recording>();
-  queue_->EnterRecording(recording, recording->AddMember(queue_));
-  return recording;
+void Stream::Enqueue(Task&& task, Note note) {
+  size_t member = 0;
+  if (const auto recording = queue_->recording(&member)) {
+    recording->Add(member, std::move(task), std::move(note));
+  } else {
+    queue_->PushOrRecord(std::move(task));
+  }
 }
 
-std::shared_ptr<Recording> Stream::recording() const {
-  return queue_->recording(nullptr);
+bool Stream::BeginRecording(const std::shared_ptr<Recording>& into) {
+  if (queue_->recording(nullptr) != nullptr) return false;
+  queue_->EnterRecording(into, into->AddMember(queue_, queue_->number()));
+  return true;
+}
+
+std::shared_ptr<Recording> Stream::recording(size_t* member) const {
+  return queue_->recording(member);
 }
 
 bool Stream::records() const {
   return queue_->records();
+}
+
+void Stream::TakeDown(Control control, Note note) {
+  size_t member = 0;
+  if (const auto recording = queue_->recording(&member)) {
+    recording->AddControl(member, std::move(control), std::move(note));
+  }
+}
+
+void Stream::TakeDown(Note note) {
+  size_t member = 0;
+  const auto recording = queue_->recording(&member);
+  if (recording != nullptr && note != nullptr) recording->AddNote(member, std::move(note));
+}
+
+std::optional<RecordedPlace> Stream::RecordedEnd() const {
+  size_t member = 0;
+  const auto recording = queue_->recording(&member);
+  if (recording == nullptr) return std::nullopt;
+  return recording->EndOf(member);
 }
 
 Stream::Place Stream::PlaceOf(const Event& event) const {
@@ -42,28 +72,64 @@ Stream::Place Stream::PlaceOf(const Event& event) const {
   const auto theirs = event.state_->RecordingOf(&point);
   const auto ours = queue_->recording(nullptr);
   if (theirs == ours) return Place::kHere;
-  if (ours == nullptr) return Place::kJoins;
-  return theirs == nullptr ? Place::kOutside : Place::kForeign;
+  if (theirs == nullptr) return Place::kOutside;
+  return ours == nullptr && theirs->kind() == Recording::Kind::kCaptured ? Place::kJoins
+                                                                         : Place::kForeign;
 }
 
-// Tasks of a recording run in the order of their calls: a wait is only noted.
-bool Stream::WaitInRecording(const Event& event) {
+// Tasks of a captured recording run in the order of their calls: a wait is only noted.
+bool Stream::WaitInRecording(const Event& event, std::chrono::seconds limit, Note note) {
   RecordedPoint point;
   const auto theirs = event.state_->RecordingOf(&point);
-  if (theirs == nullptr) return recording() != nullptr;
   size_t member = 0;
   const auto ours = queue_->recording(&member);
+  if (ours != nullptr && ours->kind() == Recording::Kind::kBuilt) {
+    WaitInProgram(event, limit, std::move(note));
+    return true;
+  }
+  if (theirs == nullptr) return ours != nullptr;
   if (ours == nullptr) {
-    member = theirs->AddMember(queue_);
+    member = theirs->AddMember(queue_, queue_->number());
     queue_->EnterRecording(theirs, member);
   }
   if (ours == nullptr || ours == theirs) theirs->Join(member, point.member, point.tasks);
+  TakeDown(std::move(note));
   return true;
 }
 
-void Stream::Record(const Event& event) {
+// In a run, the wait is for the member that has recorded the event to come that far; an event from
+// outside is waited for as it is by then.
+void Stream::WaitInProgram(const Event& event, std::chrono::seconds limit, Note note) {
+  RecordedPoint point;
+  if (event.state_->RecordingOf(&point) != nullptr) {
+    const auto passes = [point](const StreamProgram& program) -> Result<Flow> {
+      const bool done = program.Progress(point.member) >= point.tasks;
+      return Flow{done ? Flow::Kind::kNext : Flow::Kind::kAgain, {}};
+    };
+    TakeDown(passes, std::move(note));
+    return;
+  }
+  const auto await = [event, limit] {
+    const auto passes = [&event] {
+      return event.state_->kind == Event::Kind::kPoint ? event.Done() : event.Reached();
+    };
+    return AwaitInTask(passes, {.what = "for an event of another stream", .limit = limit});
+  };
+  Enqueue(await, std::move(note));
+}
+
+void Stream::Record(const Event& event, Note note) {
   size_t member = 0;
   if (const auto recording = queue_->recording(&member)) {
+    if (recording->kind() == Recording::Kind::kBuilt) {
+      const auto reach = [event] {
+        event.Reach();
+        return Status();
+      };
+      recording->Add(member, reach, std::move(note));
+    } else {
+      TakeDown(std::move(note));
+    }
     event.state_->TakeDown({recording, member, recording->TasksOf(member)});
     return;
   }
@@ -73,8 +139,8 @@ void Stream::Record(const Event& event) {
   if (event.state_->Place(ticket, {queue_, index})) queue_->Hurry();
 }
 
-void Stream::Wait(const Event& event, std::chrono::seconds limit) {
-  if (WaitInRecording(event)) return;
+void Stream::Wait(const Event& event, std::chrono::seconds limit, Note note) {
+  if (WaitInRecording(event, limit, std::move(note))) return;
   StreamItem item{.kind = StreamItem::Kind::kWait, .event = event.state_, .limit = limit};
   const std::optional<uint64_t> ticket = event.state_->EnterWait(&item.recorder);
   if (!ticket) return;
@@ -82,8 +148,20 @@ void Stream::Wait(const Event& event, std::chrono::seconds limit) {
   queue_->Push(std::move(item));
 }
 
-void Stream::Reset(const Event& event) {
-  if (records()) return;
+void Stream::Reset(const Event& event, Note note) {
+  size_t member = 0;
+  if (const auto recording = queue_->recording(&member)) {
+    const auto clear = [event] {
+      event.Clear();
+      return Status();
+    };
+    if (recording->kind() == Recording::Kind::kBuilt) {
+      recording->Add(member, clear, std::move(note));
+    } else {
+      TakeDown(std::move(note));
+    }
+    return;
+  }
   queue_->Push({.kind = StreamItem::Kind::kReset, .event = event.state_});
 }
 

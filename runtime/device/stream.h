@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "runtime/base/status.h"
 #include "runtime/base/wait.h"
@@ -49,6 +50,8 @@ class Event {
   bool InRecording() const;
   // Records it here and now, without a stream: all that wait for it go on.
   void Reach() const;
+  // Here and now as if it had never been recorded. REQUIRES: Kind::kSignal.
+  void Clear() const;
   // Blocks until Done. Whether the stream failed is asked from the stream.
   void Synchronize() const;
   // Blocks until Done or the deadline; returns Done.
@@ -66,7 +69,8 @@ class Event {
 
 class Stream {
  public:
-  Stream();
+  // `number`: how recordings call it.
+  explicit Stream(int32_t number = 0);
   ~Stream();  // finishes what was enqueued
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -75,28 +79,38 @@ class Stream {
   // the system gives no thread; what is queued then waits for Synchronize.
   Status Ready();
   void Enqueue(Task&& task);
-  // While the stream records, the event marks a point of the recording and is not reached.
-  void Record(const Event& event);
+  // Here and below: a recording keeps the note, which may be null.
+  using Note = std::shared_ptr<const TaskNote>;
+  void Enqueue(Task&& task, Note note);
+  // While the stream records, the event marks a point of the recording; a captured one does not
+  // reach it.
+  void Record(const Event& event, Note note = nullptr);
   // Later tasks of this stream wait for the event's last Record so far, whatever is recorded after
   // this call; see Event::Kind without a Record. A wait that takes longer than `limit` fails the
   // stream with kTimeout; 0: without limit.
-  void Wait(const Event& event, std::chrono::seconds limit = std::chrono::seconds(0));
+  void Wait(const Event& event, std::chrono::seconds limit = std::chrono::seconds(0),
+            Note note = nullptr);
   // From here on the event is as if it had never been recorded. REQUIRES: Kind::kSignal.
-  void Reset(const Event& event);
+  void Reset(const Event& event, Note note = nullptr);
 
-  // From here on, until Recording::End, the stream's tasks are taken down, not queued. Null when
+  // From here on, until Recording::End, the stream's tasks are taken down, not queued. False when
   // the stream records already.
-  std::shared_ptr<Recording> BeginRecording();
-  // What the stream takes part in; null: nothing.
-  std::shared_ptr<Recording> recording() const;
+  bool BeginRecording(const std::shared_ptr<Recording>& into);
+  // What the stream takes part in, and as which member unless `member` is null; null: nothing.
+  std::shared_ptr<Recording> recording(size_t* member = nullptr) const;
   bool records() const;
-  // Where the last record of an event lies, seen from this stream. A stream that records may not
-  // wait for what lies outside.
+  // Takes down what is no work: where the stream goes on, or a note. REQUIRES: it records.
+  void TakeDown(Control control, Note note);
+  void TakeDown(Note note);
+  // The end of what was taken down of this stream; nothing when it does not record.
+  std::optional<RecordedPlace> RecordedEnd() const;
+  // Where the last record of an event lies, seen from this stream. A stream of a captured recording
+  // may not wait for what lies outside.
   enum class Place {
     kHere,     // in the same recording, or neither is in one
-    kJoins,    // in a recording that this stream joins when it waits
+    kJoins,    // in a captured recording that this stream joins when it waits
     kOutside,  // this stream records, the event was not recorded in a recording
-    kForeign,  // this stream and the event belong to different recordings
+    kForeign,  // in a recording that this stream neither belongs to nor can join
   };
   Place PlaceOf(const Event& event) const;
 
@@ -119,7 +133,8 @@ class Stream {
 
  private:
   // True when the wait belongs to a recording and is done with.
-  bool WaitInRecording(const Event& event);
+  bool WaitInRecording(const Event& event, std::chrono::seconds limit, Note note);
+  void WaitInProgram(const Event& event, std::chrono::seconds limit, Note note);
 
   const std::shared_ptr<StreamQueue> queue_;
 };

@@ -85,7 +85,8 @@ void StreamItems::GiveBack(StreamItem* item) {
   ++free_count_;
 }
 
-StreamQueue::StreamQueue() : log_rank_(LogRank()), doze_(kShortestDoze) {
+StreamQueue::StreamQueue(int32_t number)
+    : number_(number), log_rank_(LogRank()), doze_(kShortestDoze) {
   constexpr size_t kUsualThreads = 4;
   waiting_.reserve(kUsualThreads);
   in_census_ = std::make_unique<QueueInCensus>([this] { return Look(); });

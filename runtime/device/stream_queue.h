@@ -74,7 +74,7 @@ class StreamItems {
 
 class StreamQueue {
  public:
-  StreamQueue();
+  explicit StreamQueue(int32_t number);
   ~StreamQueue();
   StreamQueue(const StreamQueue&) = delete;
   StreamQueue& operator=(const StreamQueue&) = delete;
@@ -103,6 +103,8 @@ class StreamQueue {
   void EnterRecording(std::shared_ptr<Recording> recording, size_t member);
   void LeaveRecording();
   bool records() const { return records_.load(std::memory_order_relaxed); }
+  // How recordings call the stream.
+  int32_t number() const { return number_; }
   // Where tasks go; null: into this queue. `member`, unless null, is set to the stream's number.
   std::shared_ptr<Recording> recording(size_t* member) const;
 
@@ -135,6 +137,7 @@ class StreamQueue {
   // One doze; true when the worker shall run what is queued.
   bool Doze(Lock& lock);
 
+  const int32_t number_;
   const int log_rank_;
   mutable ShortLock mutex_;
   StreamItems items_;

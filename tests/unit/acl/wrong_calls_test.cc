@@ -46,7 +46,8 @@ class Caller {
         &Caller::Words,     &Caller::Reduce,    &Caller::Random,     &Caller::Notifies,
         &Caller::Counters,  &Caller::Events,    &Caller::Keys,       &Caller::Copies,
         &Caller::Batches,   &Caller::Registers, &Caller::Allocators, &Caller::Channels,
-        &Caller::Marks,     &Caller::Questions, &Caller::Captures,   &Caller::Addresses};
+        &Caller::Marks,     &Caller::Questions, &Caller::Captures,   &Caller::Addresses,
+        &Caller::Groups,    &Caller::Builds,    &Caller::Tasks};
     (this->*kSteps[random_() % kSteps.size()])();
   }
 
@@ -369,6 +370,76 @@ class Caller {
     if (aclmdlRICaptureEnd(stream, &model) == ACL_SUCCESS) Keep(model);
     aclmdlRIExecuteAsync(Any(), Any());
     if (Coin()) aclmdlRIDestroy(Any());
+  }
+  // Groups, updates and conditions, opened and closed as it comes.
+  void Groups() {
+    const aclrtStream stream = Any();
+    if (Coin()) aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED);
+    aclrtTaskGrp group = nullptr;
+    aclmdlRICaptureTaskGrpBegin(stream);
+    aclrtValueWrite(Memory(), Number(), 0, stream);
+    if (aclmdlRICaptureTaskGrpEnd(stream, Maybe(&group)) == ACL_SUCCESS) Keep(group);
+    if (Coin()) aclmdlRICaptureTaskUpdateBegin(Any(), Any());
+    if (Coin()) aclmdlRICaptureTaskUpdateEnd(Any());
+    aclmdlRICondHandle condition = nullptr;
+    if (aclmdlRICondHandleCreate(Any(), Word() % 4, Kind<aclmdlRICondHandleFlag>(1),
+                                 Maybe(&condition)) == ACL_SUCCESS) {
+      Keep(condition);
+    }
+    uint64_t* word = nullptr;
+    aclmdlRICondHandleGetCondPtr(Any(), Maybe(&word));
+    std::array<aclmdlRI, 4> branches = {};
+    if (aclmdlRIAddCondTask({Any(), Kind<aclmdlRICondTaskType>(2), Word() % 5, branches.data()},
+                            stream, 0) == ACL_SUCCESS) {
+      Keep(branches[0]);
+    }
+    aclmdlRICaptureToModelRIBegin(Any(), Any(), Kind<aclmdlRICaptureMode>(2));
+    aclmdlRI model = nullptr;
+    if (aclmdlRICaptureEnd(Any(), &model) == ACL_SUCCESS) Keep(model);
+  }
+  void Builds() {
+    aclmdlRI model = nullptr;
+    if (Coin() && aclmdlRIBuildBegin(&model, 0) == ACL_SUCCESS) Keep(model);
+    aclrtLabel label = nullptr;
+    if (Coin() && aclrtCreateLabel(&label) == ACL_SUCCESS) Keep(label);
+    aclrtLabelList list = nullptr;
+    std::array<aclrtLabel, 2> labels = {Any(), label};
+    if (aclrtCreateLabelList(labels.data(), Size() % 3, &list) == ACL_SUCCESS) Keep(list);
+    aclmdlRIBindStream(Any(), Any(), Coin() ? 0 : 0x7FFFFFFFU);
+    aclrtSetLabel(Any(), Any());
+    aclrtSwitchLabelByIndex(Memory(), Word() % 3, Any(), Any());
+    aclrtActiveStream(Any(), Any());
+    aclrtSwitchStream(Memory(), Kind<aclrtCondition>(5), Memory(), Kind<aclrtCompareDataType>(1),
+                      Any(), nullptr, Any());
+    if (Coin()) aclmdlRIEndTask(Any(), Any());
+    if (Coin()) aclmdlRIBuildEnd(Any(), nullptr);
+    if (Coin()) aclmdlRIUnbindStream(Any(), Any());
+    if (Coin()) aclmdlRIAbort(Any());
+    if (Coin()) aclrtDestroyLabel(Any());
+    if (Coin()) aclrtDestroyLabelList(Any());
+  }
+  void Tasks() {
+    std::array<void*, 3> some = {};
+    uint32_t count = some.size();
+    if (aclmdlRIGetStreams(Any(), some.data(), &count) == ACL_SUCCESS && count > 0) Keep(some[0]);
+    count = some.size();
+    if (aclmdlRIGetTasksByStream(Any(), some.data(), &count) == ACL_SUCCESS && count > 0) {
+      Keep(some[count - 1]);
+    }
+    aclmdlRITaskType type;
+    aclmdlRITaskParams params = {};
+    aclmdlRITaskGetType(Any(), &type);
+    aclmdlRITaskGetSeqId(Any(), Maybe(&count));
+    const aclmdlRITask task = Any();
+    aclmdlRITaskGetParams(task, &params);
+    if (Coin()) params.valueWriteTaskParams = {Memory(), Number()};
+    aclmdlRITaskSetParams(task, &params);
+    if (Coin()) aclmdlRITaskDisable(Any());
+    aclmdlRIUpdate(Any());
+    std::array<char, 4> name;
+    aclmdlRISetName(Any(), "a name");
+    aclmdlRIGetName(Any(), Word() % 5, name.data());
+    aclmdlRIDebugPrint(Any());
   }
 
   std::mt19937_64 random_;

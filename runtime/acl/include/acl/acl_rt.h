@@ -6,6 +6,7 @@
 
 #include "acl_base.h"
 #include "acl_rt_allocator.h"
+#include "acl_rt_models.h"
 #include "acl_rt_types.h"
 
 #ifdef __cplusplus
@@ -278,40 +279,6 @@ aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 
 /* Runs as a task of the stream; must not call functions of this interface on the same stream. */
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args);
-
-/* ---- Capture: the tasks of a stream, run again and again ---------------------------------- */
-
-/* Until aclmdlRICaptureEnd the stream takes its tasks down instead of running them. A stream that
- * waits for an event which was recorded in it joins, and must be waited for in the same way. Such
- * streams can be neither synchronised, queried nor destroyed (ACL_ERROR_RT_STREAM_CAPTURED), and
- * their events not be asked for (ACL_ERROR_RT_EVENT_CAPTURED). aclrtMemcpy, aclrtMemset and
- * asynchronous copies of pageable memory are ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT meanwhile: in
- * every thread (mode GLOBAL), in the calling one (THREAD_LOCAL), in none (RELAXED).
- * ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT for the default stream, ACL_ERROR_RT_STREAM_CAPTURED for one
- * that is captured. */
-aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode);
-
-/* `modelRI` may be null; it becomes null when the stream is not captured. */
-aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* status,
-                                aclmdlRI* modelRI);
-
-/* ACL_ERROR_RT_STREAM_NOT_CAPTURED; ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED for a stream that has
- * only joined; ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD unless the mode is RELAXED. The capture
- * ends also with ACL_ERROR_RT_STREAM_UNJOINED: a stream that has joined was not waited for. */
-aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI);
-
-/* Sets the thread's mode and returns the one before: what captures of this and of other threads
- * forbid it. */
-aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode);
-
-/* The tasks, those of all streams in the order of their calls, as one task of the stream (of the
- * default stream, with a time-out in milliseconds or -1). They use the addresses that they were
- * given. A task that fails ends the run, and its failure is the stream's. */
-aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout);
-aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
-
-/* What runs or is queued is finished all the same. */
-aclError aclmdlRIDestroy(aclmdlRI modelRI);
 
 /* ---- Limits of cores -------------------------------------------------------------------- */
 
