@@ -10,11 +10,14 @@
 #include "runtime/acl/errors.h"
 #include "runtime/acl/handle_table.h"
 #include "runtime/acl/process.h"
+#include "runtime/acl/tdt_checks.h"
 
 using npumesh::AclProcess;
+using npumesh::CheckQueueTimeout;
 using npumesh::DataQueue;
 using npumesh::Fail;
 using npumesh::HandleTable;
+using npumesh::NeedLive;
 
 // A tensor. Of the client: its data is the client's. Received: `own` is the data.
 struct acltdtDataItem {
@@ -62,25 +65,11 @@ TensorObjects& Objects() {
   return *objects;
 }
 
-template <typename T>
-aclError Need(const char* function, const HandleTable<T>& table, const T* handle,
-              std::shared_ptr<T>* object) {
-  *object = table.Find(handle);
-  if (*object != nullptr) return ACL_SUCCESS;
-  return Fail(ACL_ERROR_INVALID_PARAM, function, "{} is not live: null, destroyed or foreign",
-              fmt::ptr(handle));
-}
-
 // Null when it is not live; for functions that return a value.
 std::shared_ptr<Item> FindItem(const char* function, const acltdtDataItem* handle) {
   std::shared_ptr<Item> item;
-  static_cast<void>(Need(function, Objects().items, handle, &item));
+  static_cast<void>(NeedLive(function, Objects().items, handle, &item));
   return item;
-}
-
-aclError CheckTimeout(const char* function, int32_t timeout) {
-  if (timeout >= -1) return ACL_SUCCESS;
-  return Fail(ACL_ERROR_INVALID_PARAM, function, "timeout is {}, expected -1 or more", timeout);
 }
 
 aclError ReportQueue(const char* function, DataQueue<Items>::Outcome outcome,
@@ -168,7 +157,7 @@ size_t acltdtGetDimNumFromItem(const acltdtDataItem* dataItem) try {
 
 aclError acltdtGetDimsFromItem(const acltdtDataItem* dataItem, int64_t* dims, size_t dimNum) try {
   std::shared_ptr<Item> item;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().items, dataItem, &item));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().items, dataItem, &item));
   NPUMESH_ACL_EXPECT(dimNum >= item->dims.size() && (dims != nullptr || dimNum == 0),
                      "dims is {}, dimNum is {}, expected room for {}", fmt::ptr(dims), dimNum,
                      item->dims.size());
@@ -182,7 +171,7 @@ aclError acltdtGetSliceInfoFromItem(const acltdtDataItem* dataItem, size_t* slic
                                     size_t* sliceId) try {
   NPUMESH_ACL_EXPECT(sliceNum != nullptr && sliceId != nullptr, "sliceNum or sliceId is null");
   std::shared_ptr<Item> item;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().items, dataItem, &item));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().items, dataItem, &item));
   *sliceNum = 1;  // tensors travel as a whole
   *sliceId = 0;
   return ACL_SUCCESS;
@@ -218,7 +207,7 @@ acltdtDataItem* acltdtCreateDataItem(acltdtTensorType tdtType, const int64_t* di
 
 aclError acltdtDestroyDataItem(acltdtDataItem* dataItem) try {
   std::shared_ptr<Item> item;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().items, dataItem, &item));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().items, dataItem, &item));
   static_cast<void>(Objects().items.Take(dataItem));
   return ACL_SUCCESS;
 } catch (...) {
@@ -237,7 +226,7 @@ acltdtDataset* acltdtCreateDataset(void) try {
 
 aclError acltdtDestroyDataset(acltdtDataset* dataset) try {
   std::shared_ptr<acltdtDataset> found;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().datasets, dataset, &found));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().datasets, dataset, &found));
   for (const auto& item : found->received) static_cast<void>(Objects().items.Take(item.get()));
   static_cast<void>(Objects().datasets.Take(dataset));
   return ACL_SUCCESS;
@@ -247,7 +236,7 @@ aclError acltdtDestroyDataset(acltdtDataset* dataset) try {
 
 acltdtDataItem* acltdtGetDataItem(const acltdtDataset* dataset, size_t index) try {
   std::shared_ptr<acltdtDataset> found;
-  if (Need(__func__, Objects().datasets, dataset, &found) != ACL_SUCCESS) return nullptr;
+  if (NeedLive(__func__, Objects().datasets, dataset, &found) != ACL_SUCCESS) return nullptr;
   if (index < found->items.size()) return found->items[index];
   Fail(ACL_ERROR_INVALID_PARAM, __func__, "index is {}, expected less than {}", index,
        found->items.size());
@@ -259,9 +248,9 @@ acltdtDataItem* acltdtGetDataItem(const acltdtDataset* dataset, size_t index) tr
 
 aclError acltdtAddDataItem(acltdtDataset* dataset, acltdtDataItem* dataItem) try {
   std::shared_ptr<acltdtDataset> found;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().datasets, dataset, &found));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().datasets, dataset, &found));
   std::shared_ptr<Item> item;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().items, dataItem, &item));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().items, dataItem, &item));
   NPUMESH_ACL_EXPECT(found->received.empty(), "a received dataset takes no items");
   found->items.push_back(dataItem);
   return ACL_SUCCESS;
@@ -271,7 +260,7 @@ aclError acltdtAddDataItem(acltdtDataset* dataset, acltdtDataItem* dataItem) try
 
 size_t acltdtGetDatasetSize(const acltdtDataset* dataset) try {
   std::shared_ptr<acltdtDataset> found;
-  if (Need(__func__, Objects().datasets, dataset, &found) != ACL_SUCCESS) return 0;
+  if (NeedLive(__func__, Objects().datasets, dataset, &found) != ACL_SUCCESS) return 0;
   return found->items.size();
 } catch (...) {
   npumesh::FailThrown(__func__);
@@ -280,7 +269,7 @@ size_t acltdtGetDatasetSize(const acltdtDataset* dataset) try {
 
 const char* acltdtGetDatasetName(const acltdtDataset* dataset) try {
   std::shared_ptr<acltdtDataset> found;
-  if (Need(__func__, Objects().datasets, dataset, &found) != ACL_SUCCESS) return nullptr;
+  if (NeedLive(__func__, Objects().datasets, dataset, &found) != ACL_SUCCESS) return nullptr;
   return found->name.c_str();
 } catch (...) {
   npumesh::FailThrown(__func__);
@@ -312,7 +301,7 @@ acltdtChannelHandle* acltdtCreateChannelWithCapacity(uint32_t deviceId, const ch
 
 aclError acltdtStopChannel(acltdtChannelHandle* handle) try {
   std::shared_ptr<acltdtChannelHandle> channel;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().channels, handle, &channel));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().channels, handle, &channel));
   channel->queue.Stop();
   return ACL_SUCCESS;
 } catch (...) {
@@ -321,7 +310,7 @@ aclError acltdtStopChannel(acltdtChannelHandle* handle) try {
 
 aclError acltdtDestroyChannel(acltdtChannelHandle* handle) try {
   std::shared_ptr<acltdtChannelHandle> channel;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().channels, handle, &channel));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().channels, handle, &channel));
   channel->queue.Stop();
   static_cast<void>(Objects().channels.Take(handle));
   return ACL_SUCCESS;
@@ -331,7 +320,7 @@ aclError acltdtDestroyChannel(acltdtChannelHandle* handle) try {
 
 aclError acltdtCleanChannel(acltdtChannelHandle* handle) try {
   std::shared_ptr<acltdtChannelHandle> channel;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().channels, handle, &channel));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().channels, handle, &channel));
   channel->queue.Clear();
   return ACL_SUCCESS;
 } catch (...) {
@@ -340,16 +329,16 @@ aclError acltdtCleanChannel(acltdtChannelHandle* handle) try {
 
 aclError acltdtSendTensor(const acltdtChannelHandle* handle, const acltdtDataset* dataset,
                           int32_t timeout) try {
-  NPUMESH_ACL_TRY(CheckTimeout(__func__, timeout));
+  NPUMESH_ACL_TRY(CheckQueueTimeout(__func__, timeout));
   std::shared_ptr<acltdtChannelHandle> channel;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().channels, handle, &channel));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().channels, handle, &channel));
   std::shared_ptr<acltdtDataset> sent;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().datasets, dataset, &sent));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().datasets, dataset, &sent));
   NPUMESH_ACL_EXPECT(!sent->items.empty(), "the dataset has no items");
   Items copies;
   for (const acltdtDataItem* item : sent->items) {
     std::shared_ptr<Item> live;
-    NPUMESH_ACL_TRY(Need(__func__, Objects().items, item, &live));
+    NPUMESH_ACL_TRY(NeedLive(__func__, Objects().items, item, &live));
     copies.push_back(CopyOf(*live));
   }
   return ReportQueue(__func__, channel->queue.Push(std::move(copies), timeout), *channel);
@@ -359,11 +348,11 @@ aclError acltdtSendTensor(const acltdtChannelHandle* handle, const acltdtDataset
 
 aclError acltdtReceiveTensor(const acltdtChannelHandle* handle, acltdtDataset* dataset,
                              int32_t timeout) try {
-  NPUMESH_ACL_TRY(CheckTimeout(__func__, timeout));
+  NPUMESH_ACL_TRY(CheckQueueTimeout(__func__, timeout));
   std::shared_ptr<acltdtChannelHandle> channel;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().channels, handle, &channel));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().channels, handle, &channel));
   std::shared_ptr<acltdtDataset> into;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().datasets, dataset, &into));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().datasets, dataset, &into));
   NPUMESH_ACL_EXPECT(into->items.empty(), "the dataset has {} items, expected an empty one",
                      into->items.size());
   Items items;
@@ -382,7 +371,7 @@ aclError acltdtReceiveTensor(const acltdtChannelHandle* handle, acltdtDataset* d
 aclError acltdtQueryChannelSize(const acltdtChannelHandle* handle, size_t* size) try {
   NPUMESH_ACL_EXPECT(size != nullptr, "size is null");
   std::shared_ptr<acltdtChannelHandle> channel;
-  NPUMESH_ACL_TRY(Need(__func__, Objects().channels, handle, &channel));
+  NPUMESH_ACL_TRY(NeedLive(__func__, Objects().channels, handle, &channel));
   *size = channel->queue.size();
   return ACL_SUCCESS;
 } catch (...) {

@@ -1,6 +1,7 @@
 /* The headers are C. */
 #include "acl/acl.h"
 #include "acl/acl_prof.h"
+#include "acl/acl_tdt_queue.h"
 
 int HeadersAreC(void);
 int HeadersAreC(void) {

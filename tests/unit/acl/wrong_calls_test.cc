@@ -16,6 +16,7 @@
 #include "acl/acl.h"
 #include "acl/acl_prof.h"
 #include "acl/acl_tdt.h"
+#include "acl/acl_tdt_queue.h"
 #include "tests/seed_range.h"
 
 namespace npumesh {
@@ -47,7 +48,8 @@ class Caller {
         &Caller::Counters,  &Caller::Events,    &Caller::Keys,       &Caller::Copies,
         &Caller::Batches,   &Caller::Registers, &Caller::Allocators, &Caller::Channels,
         &Caller::Marks,     &Caller::Questions, &Caller::Captures,   &Caller::Addresses,
-        &Caller::Groups,    &Caller::Builds,    &Caller::Tasks};
+        &Caller::Groups,    &Caller::Builds,    &Caller::Tasks,      &Caller::Queues,
+        &Caller::Buffers};
     (this->*kSteps[random_() % kSteps.size()])();
   }
 
@@ -361,6 +363,60 @@ class Caller {
     if (Coin()) aclrtReleaseMemAddress(Any());
     if (Coin()) aclrtFreePhysical(Any());
   }
+  // The numbers of queues grow, so the last ones are live.
+  uint32_t SomeQueue() {
+    return Coin() ? last_queue_ - static_cast<uint32_t>(random_() % 3) : Word();
+  }
+  void Queues() {
+    if (Coin()) Keep(acltdtCreateQueueAttr());
+    auto* const attr = static_cast<acltdtQueueAttr*>(Any());
+    const uint32_t depth = Word();
+    const std::string name(random_() % 130, 'q');
+    const char* const text = name.c_str();
+    if (Coin()) {
+      acltdtSetQueueAttr(attr, ACL_TDT_QUEUE_NAME_PTR, Coin() ? 8 : random_() % 8, Maybe(&text));
+    } else {
+      acltdtSetQueueAttr(attr, ACL_TDT_QUEUE_DEPTH_UINT32, random_() % 9, Maybe(&depth));
+    }
+    uint32_t queue = 0;
+    if (acltdtCreateQueue(Coin() ? attr : nullptr, Maybe(&queue)) == ACL_SUCCESS)
+      last_queue_ = queue;
+    acltdtEnqueueData(SomeQueue(), device_, random_() % kBytes, nullptr, Size() % 99, 0, 0);
+    size_t bytes = 0;
+    acltdtDequeueData(SomeQueue(), device_, random_() % kBytes, Maybe(&bytes), nullptr, 0,
+                      static_cast<int32_t>(random_() % 2));
+    if (Coin()) Keep(acltdtCreateQueueRoute(SomeQueue(), SomeQueue()));
+    if (Coin()) Keep(acltdtCreateQueueRouteList());
+    if (Coin()) Keep(acltdtCreateQueueRouteQueryInfo());
+    acltdtAddQueueRoute(static_cast<acltdtQueueRouteList*>(Any()),
+                        static_cast<acltdtQueueRoute*>(Any()));
+    acltdtBindQueueRoutes(static_cast<acltdtQueueRouteList*>(Any()));
+    acltdtSetQueueRouteQueryInfo(static_cast<acltdtQueueRouteQueryInfo*>(Any()),
+                                 Kind<acltdtQueueRouteQueryInfoParamType>(2), 4, Maybe(&depth));
+    acltdtQueryQueueRoutes(static_cast<acltdtQueueRouteQueryInfo*>(Any()),
+                           static_cast<acltdtQueueRouteList*>(Any()));
+    acltdtGetQueueRoute(static_cast<acltdtQueueRouteList*>(Any()), Size(),
+                        static_cast<acltdtQueueRoute*>(Any()));
+    if (Coin()) acltdtUnbindQueueRoutes(static_cast<acltdtQueueRouteList*>(Any()));
+    if (Coin()) acltdtDestroyQueueRouteList(static_cast<acltdtQueueRouteList*>(Any()));
+    acltdtAttachQueue(SomeQueue(), 0, Maybe(&queue));
+    acltdtGrantQueue(SomeQueue(), 0, Word(), 0);
+    if (Coin()) acltdtDestroyQueue(SomeQueue());
+  }
+  void Buffers() {
+    acltdtBuf buffer = nullptr;
+    if (acltdtAllocBuf(random_() % 70, random_() % 2, Maybe(&buffer)) == ACL_SUCCESS) Keep(buffer);
+    acltdtAppendBufChain(Any(), Any());
+    acltdtSetBufDataLen(Any(), Size());
+    char user[96] = "";
+    acltdtSetBufUserData(Any(), user, Size() % 99, Size());
+    acltdtGetBufUserData(Any(), user, Size() % 99, Size());
+    if (acltdtCopyBufRef(Any(), Maybe(&buffer)) == ACL_SUCCESS) Keep(buffer);
+    if (acltdtGetBufFromChain(Any(), Word(), Maybe(&buffer)) == ACL_SUCCESS) Keep(buffer);
+    acltdtEnqueue(SomeQueue(), Any(), 0);
+    if (acltdtDequeue(SomeQueue(), Maybe(&buffer), 0) == ACL_SUCCESS) Keep(buffer);
+    if (Coin()) acltdtFreeBuf(Any());
+  }
   void Captures() {
     const aclrtStream stream = Any();
     if (aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED) != ACL_SUCCESS) return;
@@ -447,6 +503,7 @@ class Caller {
   std::vector<aclrtStream> streams_;  // all
   alignas(64) std::array<char, kBytes> elsewhere_ = {};
   void* device_ = nullptr;
+  uint32_t last_queue_ = 0;
 };
 
 // What a program of this seed leaves behind ends with its devices.

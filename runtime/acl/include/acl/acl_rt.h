@@ -225,9 +225,9 @@ aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
                                                    aclrtPhysicalMemProp* prop);
 
 /* What devices and the host may do with one or several whole mappings, side by side. All devices of
- * a process use its pages, so each of them may do what one of them may. Copies, fills and tasks that
- * may not are ACL_ERROR_INVALID_PARAM; the host that touches such memory ends as it would with any
- * protected page. */
+ * a process use its pages, so each of them may do what one of them may. Copies, fills and tasks
+ * that may not are ACL_ERROR_INVALID_PARAM; the host that touches such memory ends as it would with
+ * any protected page. */
 aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessDesc* desc, size_t count);
 aclError aclrtMemGetAccess(void* virPtr, aclrtMemLocation* location, uint64_t* flag);
 
@@ -235,8 +235,9 @@ aclError aclrtMemGetAccess(void* virPtr, aclrtMemLocation* location, uint64_t* f
  * the block; other processes import it when it was exported with
  * ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION or they are listed (ACL_ERROR_RT_NO_PERMISSION).
  * ACL_ERROR_INVALID_PARAM for one that has ended, ACL_ERROR_RT_SUSPECT_REMOTE_ERROR when its owner
- * has. The bytes last as long as one process has them mapped or imported, but the owner must not map
- * another block at the same addresses before. Collectives do not take memory of other processes. */
+ * has. The bytes last as long as one process has them mapped or imported, but the owner must not
+ * map another block at the same addresses before. Collectives do not take memory of other
+ * processes. */
 aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType,
                                          uint64_t flags, uint64_t* shareableHandle);
 aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags,
@@ -549,6 +550,21 @@ aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize);
 /* After aclrtSynchronizeDevice. */
 aclError aclrtFreeWithDevSync(void* devPtr);
 aclError aclrtFreeHostWithDevSync(void* hostPtr);
+
+/* ---- Buffers of queues ------------------------------------------------------------------ */
+
+/* The same as acltdtAllocBuf and its neighbours of acl_tdt_queue.h. */
+aclError aclrtAllocBuf(aclrtMbuf* buf, size_t size);
+aclError aclrtFreeBuf(aclrtMbuf buf);
+aclError aclrtGetBufData(const aclrtMbuf buf, void** dataPtr, size_t* size);
+aclError aclrtSetBufDataLen(aclrtMbuf buf, size_t len);
+aclError aclrtGetBufDataLen(aclrtMbuf buf, size_t* len);
+aclError aclrtSetBufUserData(aclrtMbuf buf, const void* dataPtr, size_t size, size_t offset);
+aclError aclrtGetBufUserData(const aclrtMbuf buf, void* dataPtr, size_t size, size_t offset);
+aclError aclrtCopyBufRef(const aclrtMbuf buf, aclrtMbuf* newBuf);
+aclError aclrtAppendBufChain(aclrtMbuf headBuf, aclrtMbuf buf);
+aclError aclrtGetBufChainNum(aclrtMbuf headBuf, uint32_t* num);
+aclError aclrtGetBufFromChain(aclrtMbuf headBuf, uint32_t index, aclrtMbuf* buf);
 
 /* ---- Faults of hardware ----------------------------------------------------------------- */
 
