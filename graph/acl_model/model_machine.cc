@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "graph/acl_model/given_tensors.h"
 #include "graph/acl_model/session_model.h"
 #include "graph/dump/options/config_file.h"
 
@@ -34,6 +35,11 @@ class Machine final : public ModelMachine {
     const std::lock_guard lock(mutex_);
     dump_ = std::move(dump);
     return Status();
+  }
+
+  Status WriteTensors(const std::string& folder, const std::string& name, const std::string& tag,
+                      const std::vector<GivenTensor>& tensors) override {
+    return WriteGivenTensors(folder, name, tag, tensors);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "acl/acl.h"
+#include "runtime/acl/dump_paths.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/life_callbacks.h"
 #include "runtime/acl/process.h"
@@ -27,6 +28,7 @@ aclError aclInit(const char* configPath) try {
   }
   NPUMESH_ACL_TRY(AclProcess::Get().Init());
   AclProcess::Get().set_config_path(configPath);
+  npumesh::DumpPaths::OfProcess().ReadInit(AclProcess::Get().config_path());
   return npumesh::LifeCallbacks::Get().Begin(std::move(config));
 } catch (...) {
   return npumesh::FailThrown(__func__);

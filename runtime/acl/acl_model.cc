@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "runtime/acl/api_span.h"
+#include "runtime/acl/dump_paths.h"
 #include "runtime/acl/model_objects.h"
 #include "runtime/acl/process.h"
 #include "runtime/acl/without_effect.h"
@@ -620,7 +621,10 @@ aclError aclmdlSetDump(const char* dumpCfgPath) try {
   const Result<ModelMachine*> machine = ModelMachine::Get();
   if (!machine.ok()) return FailLoading(__func__, machine.status());
   const Status set = (*machine)->SetDump(dumpCfgPath);
-  if (set.ok()) return ACL_SUCCESS;
+  if (set.ok()) {
+    npumesh::DumpPaths::OfProcess().ReadModels(dumpCfgPath);
+    return ACL_SUCCESS;
+  }
   return npumesh::FailWith(
       set.code() == Code::kNotFound ? ACL_ERROR_INVALID_FILE : ACL_ERROR_PARSE_FILE, __func__,
       set.message());
@@ -631,6 +635,7 @@ aclError aclmdlSetDump(const char* dumpCfgPath) try {
 aclError aclmdlFinalizeDump() try {
   const Result<ModelMachine*> machine = ModelMachine::Get();
   if (!machine.ok()) return FailLoading(__func__, machine.status());
+  npumesh::DumpPaths::OfProcess().ReadModels("");
   return npumesh::Report(__func__, (*machine)->SetDump(""));
 } catch (...) {
   return npumesh::FailThrown(__func__);

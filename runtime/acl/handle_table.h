@@ -12,6 +12,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace npumesh {
 
@@ -41,6 +42,15 @@ class HandleTable {
     objects_.erase(found);
     version_.fetch_add(1, std::memory_order_release);
     return object;
+  }
+
+  // Those that are live now.
+  std::vector<std::shared_ptr<T>> All() const {
+    const std::shared_lock lock(mutex_);
+    std::vector<std::shared_ptr<T>> all;
+    all.reserve(objects_.size());
+    for (const auto& [handle, object] : objects_) all.push_back(object);
+    return all;
   }
 
   // Changes whenever a handle dies: what was found before is live as long as it is the same.

@@ -59,6 +59,18 @@ struct ModelBuffer {
   aclDataType dtype = ACL_DT_UNDEFINED;  // of an output after the run
 };
 
+// A tensor of device memory that a program gives to a dump.
+struct GivenTensor {
+  enum class Role : uint8_t { kInput, kOutput, kWorkspace };
+  Role role = Role::kInput;
+  aclDataType dtype = ACL_DT_UNDEFINED;
+  aclFormat format = ACL_FORMAT_ND;
+  std::vector<int64_t> dims;
+  std::vector<int64_t> original_dims;
+  const void* data = nullptr;
+  uint64_t bytes = 0;
+};
+
 class LoadedModel {
  public:
   virtual ~LoadedModel() = default;
@@ -78,6 +90,10 @@ class ModelMachine {
   virtual Result<ModelFacts> Describe(const ModelBytes& bytes) = 0;
   // Models that are loaded from now on dump their tensors as this file says; empty: they do not.
   virtual Status SetDump(const std::string& config_path) = 0;
+  // Writes "{folder}{name}.custom.{time}", a dump file. Errors: kInvalidArgument for a shape that
+  // takes more bytes than its tensor has, those of the disk.
+  virtual Status WriteTensors(const std::string& folder, const std::string& name,
+                              const std::string& tag, const std::vector<GivenTensor>& tensors) = 0;
 
   // The one of this process; loads its library. Error (kNotFound): it is not there, or the
   // system cannot load it.

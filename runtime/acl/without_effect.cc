@@ -11,6 +11,7 @@ namespace {
 
 constexpr FunctionNote kWithoutEffect[] = {
     {"aclSetCompileopt", "no kernels are compiled; the value is kept and returned"},
+    {"aclopStartDumpArgs", "no kernels with arguments run; the path is kept for acldumpGetPath"},
     {"aclopSetCompileFlag", "no kernels are compiled"},
     {"aclopSetMaxOpQueueNum", "no compiled operators are kept"},
     {"aclopSetModelDir", "operators have no files of kernels"},
@@ -63,6 +64,8 @@ constexpr FunctionNote kRefused[] = {
     {"aclmdlSetAIPPSrcImageSize",
      "AIPP is not part of npumesh; process the image before the model"},
     {"aclmdlSetInputAIPP", "AIPP is not part of npumesh; process the image before the model"},
+    {"aclrtGetArgsFromExceptionInfo", "no kernels of cores run here"},
+    {"aclrtGetFuncHandleFromExceptionInfo", "no kernels of cores run here"},
     {"aclrtMemMapSelectedLink", "a simulated device has one way to a memory; use aclrtMapMem"},
     {"aclrtReserveMemAddressNoUCMemory",
      "addresses of a simulated device cannot be chosen; use aclrtReserveMemAddress"},

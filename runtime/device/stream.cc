@@ -11,6 +11,14 @@ namespace npumesh {
 
 Stream::Stream(int32_t number) : queue_(std::make_shared<StreamQueue>(number)) {}
 
+void Stream::Watch(Watcher watcher) {
+  StreamQueue::Watch(watcher);
+}
+
+uint64_t Stream::LastOfThread() {
+  return StreamQueue::LastOfThread();
+}
+
 Stream::~Stream() {
   queue_->RunUntil(queue_->last());
   queue_->Close();

@@ -14,6 +14,8 @@
 #ifndef NPUMESH_RUNTIME_DEVICE_STREAM_H_
 #define NPUMESH_RUNTIME_DEVICE_STREAM_H_
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -67,8 +69,23 @@ class Event {
   std::shared_ptr<EventState> state_;
 };
 
+// A task of a stream, or a wait of it, that has failed.
+struct StreamFailure {
+  int32_t stream = 0;  // its number
+  uint64_t task = 0;   // in the stream, from 1
+  pid_t thread = 0;    // that queued it
+  const Status& status;
+};
+
 class Stream {
  public:
+  // Called with each failure of any stream from now on, in the thread that ran the task, before the
+  // stream goes on; null: no more. Must not use the stream.
+  using Watcher = void (*)(const StreamFailure& failure);
+  static void Watch(Watcher watcher);
+  // The number, in its stream, of what the calling thread has queued last; 0: nothing.
+  static uint64_t LastOfThread();
+
   // `number`: how recordings call it.
   explicit Stream(int32_t number = 0);
   ~Stream();  // finishes what was enqueued

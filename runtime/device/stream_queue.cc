@@ -34,10 +34,20 @@ class LogRankScope {
   const int before_;
 };
 
+std::atomic<Stream::Watcher> watcher{nullptr};
+
+thread_local uint64_t last_of_thread = 0;
+
+void TellWatcher(const StreamFailure& failure) {
+  const auto watching = watcher.load(std::memory_order_acquire);
+  if (watching != nullptr) watching(failure);
+}
+
 // What it holds is released.
 void Empty(StreamItem& item) {
   if (item.kind == StreamItem::Kind::kTask) {
     item.task = Task();
+    item.thread = 0;
   } else {
     item = StreamItem();
   }
@@ -109,8 +119,10 @@ void StreamQueue::Close() {
 template <typename Item>
 uint64_t StreamQueue::PushItem(Item&& item) {
   Lock lock(mutex_);
-  items_.Push(std::forward<Item>(item));
+  StreamItem& pushed = items_.Push(std::forward<Item>(item));
   const uint64_t index = ++pushed_;
+  last_of_thread = index;
+  if (watcher.load(std::memory_order_relaxed) != nullptr) pushed.thread = ThisThread();
   if (!worker_started_) StartWorker();
   if (std::exchange(asleep_, false)) {
     lock.unlock();
@@ -257,10 +269,13 @@ void StreamQueue::RunFront(Lock& lock) {
   const Status failure = failure_;
   const bool dropped = stop_on_failure_ && !failure.ok();
   const uint64_t aborts = aborts_.load(std::memory_order_relaxed);  // changes under the mutex
+  const uint64_t index = done_ + 1;
+  const pid_t thread = item->thread;
   lock.unlock();
   Status status =
       WithoutExceptions("a task of a stream", [&] { return Run(*item, failure, dropped, aborts); });
   Empty(*item);  // before anybody is told that it is done
+  if (!status.ok()) TellWatcher({number_, index, thread, status});
   lock.lock();
   items_.GiveBack(item);
   if (!status.ok() && failure_.ok()) failure_ = std::move(status);
@@ -307,6 +322,14 @@ Status StreamQueue::PassEvent(const StreamItem& item, uint64_t aborts) {
     held_by_.reset();
   }
   return status;
+}
+
+void StreamQueue::Watch(Stream::Watcher watching) {
+  watcher.store(watching, std::memory_order_release);
+}
+
+uint64_t StreamQueue::LastOfThread() {
+  return last_of_thread;
 }
 
 void StreamQueue::Abort() {

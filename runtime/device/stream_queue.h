@@ -35,6 +35,7 @@ struct StreamItem {
   uint64_t ticket = 0;
   QueuePosition recorder;         // kWait: where the record stands that is waited for
   std::chrono::seconds limit{0};  // kWait
+  pid_t thread = 0;               // that queued it; 0: while there was no watcher
 
   StreamItem* next = nullptr;  // in StreamItems
 };
@@ -51,8 +52,12 @@ class StreamItems {
   StreamItems& operator=(const StreamItems&) = delete;
 
   bool empty() const { return first_ == nullptr; }
-  void Push(StreamItem&& item) { *Append() = std::move(item); }
-  void Push(Task&& task) { Append()->task = std::move(task); }
+  StreamItem& Push(StreamItem&& item) { return *Append() = std::move(item); }
+  StreamItem& Push(Task&& task) {
+    StreamItem& item = *Append();
+    item.task = std::move(task);
+    return item;
+  }
   // Takes the first one out. REQUIRES: not empty.
   StreamItem* Take();
   // Takes all that are left out; each leads to the next one.
@@ -114,6 +119,10 @@ class StreamQueue {
   Status failure() const;
   bool idle() const;
   void stop_on_failure(bool stop);
+
+  // Stream::Watch and Stream::LastOfThread.
+  static void Watch(Stream::Watcher watcher);
+  static uint64_t LastOfThread();
 
  private:
   using Lock = std::unique_lock<ShortLock>;

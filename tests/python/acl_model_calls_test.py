@@ -360,6 +360,136 @@ class Models(unittest.TestCase):
         inputs.close()
         outputs.close()
 
+    def dumped(self, config, callback=None):
+        """Runs a model that dumps as the file says."""
+        if callback is not None:
+            done(acl.mdl.dump_reg_callback(callback, 0))
+        done(acl.mdl.set_dump(config))
+        model = taken(acl.mdl.load_from_file(self.static))
+        inputs, outputs = Buffers([3 * 6 * 4]), Buffers([3 * 4 * 4])
+        done(acl.mdl.execute(model, inputs.dataset, outputs.dataset))
+        done(acl.mdl.unload(model))
+        done(acl.mdl.finalize_dump())
+        acl.mdl.dump_unreg_callback()
+        inputs.close()
+        outputs.close()
+
+    def dump_config(self, name, **more):
+        place = self.file(name)
+        os.makedirs(place, exist_ok=True)
+        config = self.file(name + ".json")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({"dump": {"dump_path": place, **more}}, file)
+        return place, config
+
+    @staticmethod
+    def without_time(name):
+        return ".".join(os.path.basename(name).split(".")[:-1])
+
+    def test_a_callback_takes_the_files_of_a_dump(self):
+        place, config = self.dump_config("told", dump_mode="all", dump_list=[])
+        told = {}
+
+        def take(chunk):
+            data = told.setdefault(chunk["file_name"], [b"", 0])
+            self.assertEqual(chunk["offset"], len(data[0]))
+            data[0] += ctypes.string_at(chunk["data_buf"], chunk["buf_len"])
+            data[1] += chunk["is_last_chunk"]
+
+        self.dumped(config, take)
+        self.assertEqual([files for _, _, files in os.walk(place) if files], [])
+        self.assertTrue(told)
+        self.assertEqual({last for _, last in told.values()}, {1})
+        self.dumped(config)
+        written = {os.path.join(folder, name) for folder, _, names in os.walk(place)
+                   for name in names if not name.startswith("manifest")}
+        self.assertEqual(sorted(map(self.without_time, told)),
+                         sorted(map(self.without_time, written)))
+        self.assertTrue(all(name.startswith(place) for name in told))
+        self.assertEqual(sorted(len(data) for data, _ in told.values()),
+                         sorted(map(os.path.getsize, written)))
+        self.assertEqual(acl.mdl.dump_reg_callback(take, 1), INVALID_PARAM)
+
+    def test_paths_of_dumps_are_those_of_the_files(self):
+        library = ctypes.CDLL(os.environ["NPUMESH_ACL_LIBRARY"])
+        library.acldumpGetPath.restype = ctypes.c_char_p
+
+        def paths():
+            return [library.acldumpGetPath(kind) for kind in range(1, 6)]
+
+        self.assertEqual(paths(), [None] * 5)
+        place, config = self.dump_config("paths", dump_mode="all", dump_list=[])
+        done(acl.mdl.set_dump(config))
+        self.assertEqual(paths(), [None, None, None, place.encode(), None])
+        done(acl.mdl.finalize_dump())
+        self.assertEqual(paths(), [None] * 5)
+        done(acl.op.start_dump_args(1, place))
+        self.assertEqual(paths(), [None, None, None, place.encode(), None])
+        done(acl.op.stop_dump_args(1))
+        self.assertEqual(acl.op.stop_dump_args(1), INVALID_PARAM)
+        self.assertEqual(acl.op.start_dump_args(2, place), INVALID_PARAM)
+        self.assertEqual(acl.op.start_dump_args(1, place + "/absent"), INVALID_PARAM)
+        self.assertEqual(library.acldumpGetPath(6), None)
+
+    def test_a_program_saves_tensors_as_an_exception_dump(self):
+        library = ctypes.CDLL(os.environ["NPUMESH_ACL_LIBRARY"])
+        path = ctypes.create_string_buffer(4096)
+        self.assertNotEqual(library.acldumpGetExceptionInfoPath(path, ctypes.c_size_t(4096)), 0)
+        place, config = self.dump_config("saved", dump_scene="aic_err_brief_dump")
+        done(acl.mdl.set_dump(config))
+        done(library.acldumpGetExceptionInfoPath(path, ctypes.c_size_t(4096)))
+        folder = path.value.decode()
+        self.assertEqual(folder, place + "/extra-info/data-dump/0/")
+        self.assertEqual(library.acldumpGetExceptionInfoPath(path, ctypes.c_size_t(len(folder))),
+                         INVALID_PARAM)
+        self.assertEqual(library.acldumpGetPath(1) != 0, True)
+
+        class Tensor(ctypes.Structure):
+            _fields_ = [("role", ctypes.c_int), ("size", ctypes.c_size_t), ("format", ctypes.c_int32),
+                        ("dtype", ctypes.c_int32), ("address", ctypes.c_void_p),
+                        ("kind", ctypes.c_int), ("placement", ctypes.c_int),
+                        ("offset", ctypes.c_uint32), ("rank", ctypes.c_uint32),
+                        ("origin_rank", ctypes.c_uint32), ("dims", ctypes.c_uint64 * 25),
+                        ("origin", ctypes.c_uint64 * 25)]
+
+        rows = np.arange(6, dtype=np.float32).reshape(2, 3)
+        memory = Buffers([24, 24])
+        memory.write(0, rows)
+        memory.write(1, rows * 2)
+
+        def tensor(index, role, dims=(2, 3)):
+            made = Tensor(role=role, size=24, format=2, dtype=0, address=memory.memory[index], kind=2,
+                          rank=len(dims), origin_rank=len(dims))
+            made.dims[:len(dims)] = made.origin[:len(dims)] = dims
+            return made
+
+        def save(name, *tensors):
+            given = (Tensor * max(len(tensors), 1))(*tensors)
+            return library.acldumpSaveExceptionInfo(name, b"stage=forward", given,
+                                                    ctypes.c_size_t(len(tensors)))
+
+        done(save(b"part/mine", tensor(1, 1), tensor(0, 0)))
+        names = os.listdir(os.path.join(folder, "part"))
+        self.assertRegex(names[0], r"^mine\.custom\.\d{17}$")
+        with open(os.path.join(folder, "part", names[0]), "rb") as file:
+            content = file.read()
+        head = 8 + int.from_bytes(content[:8], "little")
+        self.assertIn(b"stage=forward", content[8:head])
+        self.assertEqual(content[head:], rows.tobytes() + (rows * 2).tobytes())  # input, output
+
+        for wrong in (b"", b"/absolute", b"../up", b"a/../../b"):
+            self.assertEqual(save(wrong, tensor(0, 0)), INVALID_PARAM)
+        self.assertEqual(save(b"nothing"), INVALID_PARAM)
+        self.assertEqual(save(b"wide", tensor(0, 0, (2, 4))), INVALID_PARAM)
+        host = tensor(0, 0)
+        host.address = ctypes.addressof(host)
+        self.assertEqual(save(b"host", host), INVALID_PARAM)
+        deep = tensor(0, 0)
+        deep.rank = 26
+        self.assertEqual(save(b"deep", deep), INVALID_PARAM)
+        done(acl.mdl.finalize_dump())
+        memory.close()
+
     def test_wrong_calls_in_any_order_end_with_a_code(self):
         dice = random.Random(int(os.environ.get("NPUMESH_TEST_SEED", "1")))
         live = {"dataset": [], "buffer": [], "desc": [], "tensor": []}

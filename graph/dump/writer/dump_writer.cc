@@ -8,6 +8,7 @@
 #include <span>
 
 #include "graph/dump/format/format_mapping.h"
+#include "runtime/base/dump_sink.h"
 #include "runtime/base/log.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/base/thread.h"
@@ -175,6 +176,11 @@ void DumpWriter::Account(const DumpFileJob& job, const Status& written) {
 }
 
 Status DumpWriter::Write(const DumpFileJob& job, std::string& folder) {
+  const std::span payload(job.payload.data(), job.payload.size());
+  bool taken = false;
+  NPUMESH_RETURN_IF_ERROR(DumpSink::Give(job.folder + "/" + job.name,
+                                         {std::as_bytes(std::span(job.head)), payload}, &taken));
+  if (taken) return Status();
   if (job.folder != folder) {
     NPUMESH_RETURN_IF_ERROR(MakeFolders(job.folder, FileKind::kDataDump, fs_));
     folder = job.folder;
@@ -184,7 +190,6 @@ Status DumpWriter::Write(const DumpFileJob& job, std::string& folder) {
   if (stored != job.name) NPUMESH_RETURN_IF_ERROR(AddMapping(folder, stored, job.name, fs_));
   NPUMESH_ASSIGN_OR_RETURN(const auto file,
                            SecureFile::Create(folder + "/" + stored, FileKind::kDataDump, fs_));
-  const std::span payload(job.payload.data(), job.payload.size());
   if (payload.size() <= kOneWriteBytes) {
     const std::string_view bytes(reinterpret_cast<const char*>(payload.data()), payload.size());
     NPUMESH_RETURN_IF_ERROR(file->Append(job.head + std::string(bytes)));

@@ -8,6 +8,7 @@
 #include "graph/dump/writer/exception_dump.h"
 #include "graph/dump/writer/manifest.h"
 #include "graph/engine/plan/compiled_model.h"
+#include "runtime/base/dump_sink.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -282,7 +283,7 @@ DumpReport Dumper::Finish() {
   missing_.Warn();
   report_.error = writer_.Finish();
   report_.counts = writer_.counts();
-  if (!settings_.dumps_steps()) return report_;
+  if (!settings_.dumps_steps() || DumpSink::Active()) return report_;
   const Status written = WriteManifest(settings_, place_, limits_, model_name_, report_, fs_);
   if (!written.ok() && report_.error.ok()) {
     report_.error = written.WithContext("manifest of the dump");

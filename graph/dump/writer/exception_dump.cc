@@ -6,6 +6,7 @@
 #include "graph/dump/format/format_name.h"
 #include "graph/dump/statistics/operands.h"
 #include "graph/engine/plan/compiled_model.h"
+#include "runtime/base/dump_sink.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -37,6 +38,19 @@ std::string Explain(const StepView& view, const Status& error,
   return text;
 }
 
+// The path of the file.
+Result<std::string> WriteParts(const std::string& folder, const std::string& name,
+                               const DumpSink::Parts& parts, FileSystem& fs) {
+  NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kDataDump, fs));
+  const std::string stored = StorableName(folder, name);
+  if (stored != name) NPUMESH_RETURN_IF_ERROR(AddMapping(folder, stored, name, fs));
+  const std::string path = folder + "/" + stored;
+  NPUMESH_ASSIGN_OR_RETURN(const auto file, SecureFile::Create(path, FileKind::kDataDump, fs));
+  for (const auto& part : parts) NPUMESH_RETURN_IF_ERROR(file->Append(part));
+  NPUMESH_RETURN_IF_ERROR(file->Commit());
+  return path;
+}
+
 }  // namespace
 
 Result<std::string> WriteException(const DumpSettings& settings, const DumpPlace& place,
@@ -60,22 +74,17 @@ Result<std::string> WriteException(const DumpSettings& settings, const DumpPlace
   if (scratch > 0) record.spaces.push_back({scratch, static_cast<uint32_t>(operands.size())});
   record.dfx_message = Explain(view, error, operands);
 
-  const std::string folder = ExceptionFolder(settings, place);
-  NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kDataDump, fs));
-  const std::string name = NameOf(view, brief, WallTime(now));
-  const std::string stored = StorableName(folder, name);
-  if (stored != name) NPUMESH_RETURN_IF_ERROR(AddMapping(folder, stored, name, fs));
-  const std::string path = folder + "/" + stored;
-  NPUMESH_ASSIGN_OR_RETURN(const auto file, SecureFile::Create(path, FileKind::kDataDump, fs));
-  NPUMESH_RETURN_IF_ERROR(file->Append(EncodeDumpHeader(record)));
+  const std::string head = EncodeDumpHeader(record);
+  DumpSink::Parts parts = {std::as_bytes(std::span(head))};
   for (const DumpOperand& operand : operands) {
-    NPUMESH_RETURN_IF_ERROR(
-        file->Append(std::span(static_cast<const std::byte*>(operand.data), operand.tensor.size)));
+    parts.emplace_back(static_cast<const std::byte*>(operand.data), operand.tensor.size);
   }
-  NPUMESH_RETURN_IF_ERROR(
-      file->Append(std::span(static_cast<const std::byte*>(view.args.scratch), scratch)));
-  NPUMESH_RETURN_IF_ERROR(file->Commit());
-  return path;
+  parts.emplace_back(static_cast<const std::byte*>(view.args.scratch), scratch);
+  const std::string folder = ExceptionFolder(settings, place);
+  const std::string name = NameOf(view, brief, WallTime(now));
+  bool taken = false;
+  NPUMESH_RETURN_IF_ERROR(DumpSink::Give(folder + "/" + name, parts, &taken));
+  return taken ? folder + "/" + name : WriteParts(folder, name, parts, fs);
 }
 
 }  // namespace npumesh

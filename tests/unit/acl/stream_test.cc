@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <thread>
 #include <vector>
@@ -197,6 +198,78 @@ TEST_F(AclStreamTest, EndWithTheProcess) {
   EXPECT_EQ(seen.size(), 1u);
   EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
   EXPECT_EQ(aclInit(nullptr), ACL_SUCCESS);
+}
+
+// What the callbacks of failures were told.
+struct Told {
+  uint32_t task;
+  uint32_t stream;
+  uint32_t thread;
+  uint32_t device;
+  uint32_t code;
+  bool operator==(const Told&) const = default;
+};
+std::vector<Told> told_by_set;
+std::vector<Told> told_by_registered;
+
+Told Ask(const aclrtExceptionInfo* info) {
+  return {aclrtGetTaskIdFromExceptionInfo(info), aclrtGetStreamIdFromExceptionInfo(info),
+          aclrtGetThreadIdFromExceptionInfo(info), aclrtGetDeviceIdFromExceptionInfo(info),
+          aclrtGetErrorCodeFromExceptionInfo(info)};
+}
+
+TEST_F(AclStreamTest, CallbacksAreToldOfFailures) {
+  told_by_set.clear();
+  told_by_registered.clear();
+  const aclrtStream stream = NewStream();
+  int32_t id = 0;
+  ASSERT_EQ(aclrtStreamGetId(stream, &id), ACL_SUCCESS);
+  const auto set = [](aclrtExceptionInfo* info) { told_by_set.push_back(Ask(info)); };
+  const auto other = [](aclrtExceptionInfo* info) { told_by_registered.push_back(Ask(info)); };
+  ASSERT_EQ(aclrtSetExceptionInfoCallback(set), ACL_SUCCESS);
+  ASSERT_EQ(aclrtExceptionInfoCallbackRegister(other), ACL_SUCCESS);
+  EXPECT_EQ(aclrtExceptionInfoCallbackRegister(other), ACL_ERROR_INVALID_PARAM);
+  void* const memory = Allocate(64);
+  ASSERT_EQ(aclrtMemsetAsync(memory, 64, 1, 64, stream), ACL_SUCCESS);
+  uint32_t task = 0;
+  ASSERT_EQ(aclrtGetThreadLastTaskId(&task), ACL_SUCCESS);
+  EXPECT_EQ(task, 1u);
+  Inside(stream).Enqueue([] { return Error(Code::kIo, "no"); });
+  ASSERT_EQ(aclrtGetThreadLastTaskId(&task), ACL_SUCCESS);
+  EXPECT_EQ(task, 2u);
+  const aclError code = aclrtSynchronizeStream(stream);
+  EXPECT_EQ(code, ACL_ERROR_RT_INTERNAL_ERROR);
+  const std::vector<Told> expected = {{2, static_cast<uint32_t>(id),
+                                       static_cast<uint32_t>(gettid()), 0,
+                                       static_cast<uint32_t>(code)}};
+  EXPECT_EQ(told_by_set, expected);
+  EXPECT_EQ(told_by_registered, expected);
+  ASSERT_EQ(aclrtSetExceptionInfoCallback(nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtExceptionInfoCallbackUnregister(other), ACL_SUCCESS);
+  EXPECT_EQ(aclrtExceptionInfoCallbackUnregister(other), ACL_ERROR_INVALID_PARAM);
+  Inside(stream).Enqueue([] { return Error(Code::kIo, "no"); });
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_INTERNAL_ERROR);
+  EXPECT_EQ(told_by_set, expected);  // no more
+}
+
+TEST_F(AclStreamTest, AThreadWithoutTasksHasNoLastOne) {
+  std::thread([] {
+    uint32_t task = 0;
+    EXPECT_EQ(aclrtGetThreadLastTaskId(&task), ACL_ERROR_FAILURE);
+  }).join();
+  EXPECT_EQ(aclrtGetThreadLastTaskId(nullptr), ACL_ERROR_INVALID_PARAM);
+}
+
+TEST_F(AclStreamTest, NoInformationHasNoNumbers) {
+  constexpr uint32_t kNone = 0xFFFFFFFF;
+  EXPECT_EQ(Ask(nullptr), (Told{kNone, kNone, kNone, kNone, kNone}));
+  void* pointer = nullptr;
+  uint32_t bytes = 0;
+  EXPECT_EQ(aclrtGetArgsFromExceptionInfo(nullptr, &pointer, &bytes),
+            ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  EXPECT_EQ(aclrtGetFuncHandleFromExceptionInfo(nullptr, &pointer),
+            ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  EXPECT_EQ(aclrtExceptionInfoCallbackRegister(nullptr), ACL_ERROR_INVALID_PARAM);
 }
 
 }  // namespace

@@ -572,6 +572,34 @@ aclError aclrtGetBufFromChain(aclrtMbuf headBuf, uint32_t index, aclrtMbuf* buf)
  * aclGetRecentErrMsg. */
 aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo);
 
+/* ---- Tasks that fail -------------------------------------------------------------------- */
+
+/* Called for each task of a stream that fails from now on, by the thread that ran it, before the
+ * stream goes on; it must not use that stream. Set replaces the one that was set, null removes it;
+ * those that are registered come after it. */
+aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
+aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback);
+aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback);
+
+/* In a callback: the number of the task in its stream, from 1, as aclrtGetThreadLastTaskId tells it
+ * to the thread that queued it; the id of the stream (aclrtStreamGetId) and of that thread (gettid;
+ * 0 when there was no callback yet); the device, and the code that synchronising the stream
+ * returns. 0xFFFFFFFF for null. */
+uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo* info);
+uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo* info);
+uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo* info);
+uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo* info);
+uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo* info);
+
+/* Of kernels of the cores, which do not run here: ACL_ERROR_RT_FEATURE_NOT_SUPPORT. */
+aclError aclrtGetArgsFromExceptionInfo(const aclrtExceptionInfo* info, void** devArgsPtr,
+                                       uint32_t* devArgsLen);
+aclError aclrtGetFuncHandleFromExceptionInfo(const aclrtExceptionInfo* info, aclrtFuncHandle* func);
+
+/* Of what the calling thread has queued last, on whichever stream; ACL_ERROR_FAILURE before that.
+ */
+aclError aclrtGetThreadLastTaskId(uint32_t* taskId);
+
 /* ---- Errors ------------------------------------------------------------------------------ */
 
 /* The code of the calling thread's last failed call; Get clears it, Peek does not. */
