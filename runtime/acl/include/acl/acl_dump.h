@@ -24,7 +24,7 @@ typedef struct acldumpChunk {
   uint32_t isLastChunk;
   int64_t offset;
   int32_t flag;
-  uint8_t dataBuf[0];
+  __extension__ uint8_t dataBuf[0]; /* bufLen bytes */
 } acldumpChunk;
 
 typedef enum acldumpType {
