@@ -7,6 +7,7 @@ void RegisterMatmulFamily(OpRegistry& registry) {
   RegisterMatmulOps(products);
   RegisterTransposeMatmulOps(products);
   RegisterLoraOps(products);
+  RegisterGemmOps(products);
   registry.AddAll(products, PrecisionClass::kWhite);
 }
 

@@ -13,6 +13,7 @@ void RegisterMatmulFamily(OpRegistry& registry);
 void RegisterMatmulOps(OpRegistry& registry);           // MatMul, BatchMatMul, FusedMatMul ...
 void RegisterTransposeMatmulOps(OpRegistry& registry);  // TransposeBatchMatMul ...
 void RegisterLoraOps(OpRegistry& registry);             // AddLora
+void RegisterGemmOps(OpRegistry& registry);             // GEMM
 
 }  // namespace npumesh
 
