@@ -5,6 +5,7 @@
 #include "graph/io/model_file.h"
 #include "graph/io/offline_file.h"
 #include "graph/io/weight_places.h"
+#include "graph/offline/offline_compile.h"
 #include "graph/session/group_table.h"
 #include "graph/session/session_config.h"
 #include "runtime/base/log.h"
@@ -46,7 +47,24 @@ TensorType DeclaredOutput(const Graph& graph, size_t index) {
   return desc.shape ? TensorType{desc.dtype, *desc.shape} : TensorType{};
 }
 
-Result<ModelFacts> Told(const Model& model, const OfflineFacts& facts) {
+Result<GroupTable> GroupsOf(const OfflineFacts& facts, const std::string& path) {
+  if (!facts.groups.empty() || path.empty()) return facts.groups;
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return ReadGroupTable(folder.empty() ? "." : folder);
+}
+
+Status CheckRank(const OfflineFacts& facts, const World& world) {
+  if (facts.ranks == 0) return Status();
+  if (facts.ranks == world.size() && facts.rank == world.rank()) return Status();
+  return Error(Code::kMismatch,
+               "the model is that of rank {} of {}; this process is rank {} of {}; load the file "
+               "of this rank, with as many ranks as the package has",
+               facts.rank, facts.ranks, world.rank(), world.size());
+}
+
+}  // namespace
+
+Result<ModelFacts> FactsOf(const Model& model, const OfflineFacts& facts) {
   ModelFacts told;
   told.name = model.graph.name();
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<InputSpec> inputs, InputsOf(model));
@@ -80,35 +98,6 @@ Result<ModelFacts> Told(const Model& model, const OfflineFacts& facts) {
   return told;
 }
 
-// Of a graph that was never compiled.
-OfflineFacts FactsOf(const Model& model) {
-  OfflineFacts facts;
-  const NodeId sink = model.graph.NetOutput();
-  if (sink == kNoNode) return facts;
-  for (const auto& source : model.graph.node(sink).inputs) {
-    facts.output_names.push_back(
-        source ? fmt::format("{}:{}", model.graph.node(source->node).name, source->port) : "");
-  }
-  return facts;
-}
-
-Result<GroupTable> GroupsOf(const OfflineFacts& facts, const std::string& path) {
-  if (!facts.groups.empty() || path.empty()) return facts.groups;
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return ReadGroupTable(folder.empty() ? "." : folder);
-}
-
-Status CheckRank(const OfflineFacts& facts, const World& world) {
-  if (facts.ranks == 0) return Status();
-  if (facts.ranks == world.size() && facts.rank == world.rank()) return Status();
-  return Error(Code::kMismatch,
-               "the model is that of rank {} of {}; this process is rank {} of {}; load the file "
-               "of this rank, with as many ranks as the package has",
-               facts.rank, facts.ranks, world.rank(), world.size());
-}
-
-}  // namespace
-
 Result<ReadModel> ReadModelBytes(const ModelBytes& bytes) {
   ReadModel read;
   std::shared_ptr<const MappedFile> file;
@@ -123,22 +112,22 @@ Result<ReadModel> ReadModelBytes(const ModelBytes& bytes) {
     if (!facts.ok()) return facts.status().WithContext(bytes.path);
     read.facts = *std::move(facts);
   }
-  if (bytes.data == nullptr) {
-    NPUMESH_ASSIGN_OR_RETURN(read.model, LoadModel(bytes.path));
+  if (file != nullptr) {
+    NPUMESH_ASSIGN_OR_RETURN(read.model, LoadModel(*file, bytes.path));
   } else {
     NPUMESH_ASSIGN_OR_RETURN(read.model, ParseModel(std::string(content), bytes.path));
   }
   if (!offline) {
     NPUMESH_WARNING_ONCE(kNotCompiled, bytes.path);
-    read.facts = FactsOf(read.model);
+    read.facts.output_names = OutputNames(read.model.graph);
   }
-  NPUMESH_ASSIGN_OR_RETURN(read.told, Told(read.model, read.facts));
+  NPUMESH_ASSIGN_OR_RETURN(read.told, FactsOf(read.model, read.facts));
   return read;
 }
 
 Result<std::unique_ptr<LoadedModel>> SessionModel::Create(AclDevice& device, std::mutex& turn,
                                                           ReadModel read,
-                                                          const TensorDumpOptions& dump) {
+                                                          const SessionModelOptions& given) {
   NPUMESH_RETURN_IF_ERROR(CheckRank(read.facts, device.world));
   std::unique_ptr<SessionModel> model(new SessionModel(turn, std::move(read.told)));
   SessionOptions options = DefaultSessionOptions();
@@ -146,7 +135,8 @@ Result<std::unique_ptr<LoadedModel>> SessionModel::Create(AclDevice& device, std
       device.world.env().num_threads > 0
           ? device.world.env().num_threads
           : std::max<int>(1, static_cast<int>(device.world.placement().cpus.size()));
-  options.tensor_dump = dump;
+  options.tensor_dump = given.dump;
+  options.ref_data = given.ref_data;
   NPUMESH_ASSIGN_OR_RETURN(options.groups, GroupsOf(read.facts, read.model.path));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> notes, CheckWeightPlaces(read.model, {}));
   for (const std::string& note : notes) NPUMESH_WARNING("{}", note);

@@ -23,12 +23,21 @@ struct ReadModel {
 // compiled (.air) is read too; a device takes offline models only, so it is said once.
 Result<ReadModel> ReadModelBytes(const ModelBytes& bytes);
 
+// What the C interface tells of a model. Errors as InputsOf.
+Result<ModelFacts> FactsOf(const Model& model, const OfflineFacts& facts);
+
+struct SessionModelOptions {
+  TensorDumpOptions dump;
+  bool ref_data = false;  // inputs that its operators write to are written where they are
+};
+
 class SessionModel final : public LoadedModel {
  public:
   // `turn` is of the device: one model runs at a time. It must outlive the model. Errors: those of
   // Session::Create; kMismatch for a model of a rank that the device's world is not.
   static Result<std::unique_ptr<LoadedModel>> Create(AclDevice& device, std::mutex& turn,
-                                                     ReadModel read, const TensorDumpOptions& dump);
+                                                     ReadModel read,
+                                                     const SessionModelOptions& options);
 
   const ModelFacts& facts() const override { return told_; }
   Status Run(const std::vector<ModelBuffer>& inputs, std::vector<ModelBuffer>& outputs,

@@ -147,7 +147,11 @@ Result<Model> NameFile(Result<Model> model, const std::string& path) {
 
 Result<Model> LoadModel(const std::string& path) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  const std::string_view bytes(reinterpret_cast<const char*>(file->data()), file->size());
+  return LoadModel(*file, path);
+}
+
+Result<Model> LoadModel(const MappedFile& file, const std::string& path) {
+  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
   return NameFile(ParseAnyForm(bytes, path, BytesAre::kFile), path);
 }
 

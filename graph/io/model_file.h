@@ -15,6 +15,7 @@
 
 #include "graph/ir/graph.h"
 #include "runtime/base/file_system.h"
+#include "runtime/base/mapped_file.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {
@@ -22,6 +23,8 @@ namespace npumesh {
 // Loads by content, not by extension; what another tool wrote is refused by its name (kUnsupported,
 // foreign_file.h). The result is verified (Graph::Verify on every graph).
 Result<Model> LoadModel(const std::string& path);
+// The same of a file that is mapped, for callers that read more of it.
+Result<Model> LoadModel(const MappedFile& file, const std::string& path);
 
 // Parses bytes in memory; `path` is used in messages and to look for files beside it.
 Result<Model> ParseModel(std::string bytes, const std::string& path);

@@ -12,18 +12,6 @@
 namespace npumesh {
 namespace {
 
-// "node:port", as the C interface names outputs.
-std::vector<std::string> OutputNames(const Graph& graph) {
-  std::vector<std::string> names;
-  const NodeId sink = graph.NetOutput();
-  if (sink == kNoNode) return names;
-  for (const auto& source : graph.node(sink).inputs) {
-    names.push_back(source ? fmt::format("{}:{}", graph.node(source->node).name, source->port)
-                           : std::string());
-  }
-  return names;
-}
-
 bool AllKnown(const std::vector<TensorType>& types) {
   return std::all_of(types.begin(), types.end(), [](const TensorType& type) {
     return type.dtype != DataType::kUndefined && type.shape.is_static();
@@ -77,19 +65,51 @@ class Compilation {
   OfflineFacts& facts_;
 };
 
+const OpRegistry& RegistryOf(const SessionOptions& options) {
+  return options.registry != nullptr ? *options.registry : BuiltinOps();
+}
+
+OfflineGroups GroupsFor(const OfflineFacts& facts) {
+  return facts.ranks > 0 ? OfflineGroups::InWorld(facts.groups, facts.rank, facts.ranks)
+                         : OfflineGroups::BeforeWorld(facts.groups, 0, 1);
+}
+
 }  // namespace
 
+std::vector<std::string> OutputNames(const Graph& graph) {
+  std::vector<std::string> names;
+  const NodeId sink = graph.NetOutput();
+  if (sink == kNoNode) return names;
+  for (const auto& source : graph.node(sink).inputs) {
+    names.push_back(source ? fmt::format("{}:{}", graph.node(source->node).name, source->port)
+                           : std::string());
+  }
+  return names;
+}
+
+Result<std::vector<TensorType>> OutputTypesOnPaper(const SessionOptions& options, Model model,
+                                                   const OfflineFacts& facts) {
+  const OpRegistry& registry = RegistryOf(options);
+  OfflineGroups groups = GroupsFor(facts);
+  NPUMESH_RETURN_IF_ERROR(PrepareOnPaper(model, options, registry, &groups));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, model.graph.StableOrder());
+  NPUMESH_ASSIGN_OR_RETURN(const PartialTypes types,
+                           PartialTypes::Of(model, BoundGraph(model.graph, registry), order,
+                                            &groups, PartialEffort::kThorough));
+  NPUMESH_RETURN_IF_ERROR(types.Contradictions());
+  std::vector<TensorType> outputs;
+  for (const auto& source : model.graph.node(model.graph.NetOutput()).inputs) {
+    outputs.push_back(source ? types.type(*source) : TensorType());
+  }
+  return outputs;
+}
+
 Status CompileOffline(const SessionOptions& options, Model* model, OfflineFacts* facts) {
-  const OpRegistry& registry = options.registry != nullptr ? *options.registry : BuiltinOps();
-  OfflineGroups groups = facts->ranks > 0
-                             ? OfflineGroups::InWorld(facts->groups, facts->rank, facts->ranks)
-                             : OfflineGroups::BeforeWorld(facts->groups, 0, 1);
-  NPUMESH_RETURN_IF_ERROR(model->graph.Verify());
+  const OpRegistry& registry = RegistryOf(options);
+  OfflineGroups groups = GroupsFor(*facts);
   facts->output_names = OutputNames(model->graph);
   Model prepared = *model;
-  NPUMESH_RETURN_IF_ERROR(PrepareModel(prepared, options, registry));
-  NPUMESH_RETURN_IF_ERROR(ApplyPrecision(prepared, options.precision, registry, &groups));
-  NPUMESH_RETURN_IF_ERROR(CheckModel(prepared, registry));
+  NPUMESH_RETURN_IF_ERROR(PrepareOnPaper(prepared, options, registry, &groups));
   if (options.precision.wanted()) *model = prepared;
   return Compilation(options, prepared, registry, groups, *facts).Run();
 }

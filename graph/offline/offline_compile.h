@@ -16,6 +16,15 @@ namespace npumesh {
 // Session::Create and Session::Prepare.
 Status CompileOffline(const SessionOptions& options, Model* model, OfflineFacts* facts);
 
+// The types of the outputs as far as the declared inputs and the constants tell them; dtype
+// kUndefined where they do not. `facts` has rank, ranks and groups. Errors as CheckKnownTypes, for
+// static inputs, too.
+Result<std::vector<TensorType>> OutputTypesOnPaper(const SessionOptions& options, Model model,
+                                                   const OfflineFacts& facts);
+
+// "node:port" of each output, as the C interface names outputs.
+std::vector<std::string> OutputNames(const Graph& graph);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OFFLINE_OFFLINE_COMPILE_H_

@@ -115,6 +115,7 @@ std::string ToJson(const OfflineFacts& facts) {
                        {"ranks", facts.ranks},
                        {"comm_group", facts.groups},
                        {"gears", ToJsonObject(facts.gears)},
+                       {"single_operator", facts.single_operator},
                        {"output_names", facts.output_names},
                        {"outputs", std::move(outputs)},
                        {"work_bytes", facts.work_bytes},
@@ -135,6 +136,7 @@ Result<OfflineFacts> ParseOfflineFacts(std::string_view text) {
   NPUMESH_RETURN_IF_ERROR(Read(object, "rank", &facts.rank));
   NPUMESH_RETURN_IF_ERROR(Read(object, "ranks", &facts.ranks));
   NPUMESH_RETURN_IF_ERROR(Read(object, "comm_group", &facts.groups));
+  NPUMESH_RETURN_IF_ERROR(Read(object, "single_operator", &facts.single_operator));
   NPUMESH_RETURN_IF_ERROR(Read(object, "output_names", &facts.output_names));
   NPUMESH_RETURN_IF_ERROR(Read(object, "work_bytes", &facts.work_bytes));
   NPUMESH_RETURN_IF_ERROR(Read(object, "weight_bytes", &facts.weight_bytes));

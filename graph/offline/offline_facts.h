@@ -49,6 +49,7 @@ struct OfflineFacts {
   int ranks = 0;
   GroupTable groups;
   Gears gears;
+  bool single_operator = false;  // its graph is one of GraphOf (single_operator.h)
   std::vector<std::string> output_names;
   // By gear, or once without gears: the types of the outputs. Empty where only a run can tell.
   std::vector<std::vector<TensorType>> outputs;

@@ -37,4 +37,12 @@ Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistr
   return Status();
 }
 
+Status PrepareOnPaper(Model& model, const SessionOptions& options, const OpRegistry& registry,
+                      GroupProvider* groups) {
+  NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
+  NPUMESH_RETURN_IF_ERROR(PrepareModel(model, options, registry));
+  NPUMESH_RETURN_IF_ERROR(ApplyPrecision(model, options.precision, registry, groups));
+  return CheckModel(model, registry);
+}
+
 }  // namespace npumesh

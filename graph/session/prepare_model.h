@@ -15,6 +15,11 @@ namespace npumesh {
 // REQUIRES: model.graph.Verify() is OK. Local.
 Status PrepareModel(Model& model, const SessionOptions& options, const OpRegistry& registry);
 
+// All of it for a model that is not to run here: Graph::Verify, PrepareModel, ApplyPrecision,
+// CheckModel. `groups` as for ApplyPrecision. Errors as Session::Create.
+Status PrepareOnPaper(Model& model, const SessionOptions& options, const OpRegistry& registry,
+                      GroupProvider* groups);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_SESSION_PREPARE_MODEL_H_

@@ -26,13 +26,6 @@ const OpRegistry& RegistryOf(const SessionOptions& options) {
   return options.registry != nullptr ? *options.registry : BuiltinOps();
 }
 
-Status Prepare(Model& model, const SessionOptions& options, GroupProvider& groups) {
-  NPUMESH_RETURN_IF_ERROR(model.graph.Verify());
-  NPUMESH_RETURN_IF_ERROR(PrepareModel(model, options, RegistryOf(options)));
-  NPUMESH_RETURN_IF_ERROR(ApplyPrecision(model, options.precision, RegistryOf(options), &groups));
-  return CheckModel(model, RegistryOf(options));
-}
-
 // The types of a stage's inputs; nullopt where one is open.
 std::optional<std::vector<TensorType>> KnownInputs(const Stage& stage, const NamedTypes& types) {
   std::vector<TensorType> known;
@@ -63,7 +56,7 @@ Result<PlanView> PlanOnPaper(Model model, const std::vector<TensorType>& types,
                              PaperRank place) {
   const OpRegistry& registry = RegistryOf(given);
   OfflineGroups groups = OfflineGroups::BeforeWorld(given.groups, place.rank, place.world_size);
-  NPUMESH_RETURN_IF_ERROR(Prepare(model, given, groups));
+  NPUMESH_RETURN_IF_ERROR(PrepareOnPaper(model, given, registry, &groups));
   SessionOptions options = given;
   StaticParts parts(options.compile.static_ops_limit);
   const DeadNodes dead = options.compile.dead_nodes();
@@ -101,7 +94,7 @@ Result<std::vector<StageOutline>> OutlineOnPaper(Model model, const SessionOptio
                                                  PaperRank place) {
   const OpRegistry& registry = RegistryOf(options);
   OfflineGroups groups = OfflineGroups::BeforeWorld(options.groups, place.rank, place.world_size);
-  NPUMESH_RETURN_IF_ERROR(Prepare(model, options, groups));
+  NPUMESH_RETURN_IF_ERROR(PrepareOnPaper(model, options, registry, &groups));
   NPUMESH_RETURN_IF_ERROR(CheckKnownTypes(model, registry, &groups));
   NPUMESH_ASSIGN_OR_RETURN(const NamedTypes named, TypesByName(model, registry, {}, &groups));
   StagedModel staged;

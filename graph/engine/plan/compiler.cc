@@ -97,7 +97,7 @@ Status Compiler::CheckOutput(const Node& sink, size_t index) const {
   if (IsFileConstant(producer) || !Contradicts(declared, inferred)) return Status();
   const TensorType expected{declared.dtype, *declared.shape};
   return Error(Code::kInvalidArgument,
-               "graph output {} (output {} of \"{}\"): the file declares {}, inferred {}", index,
+               "graph output {} (output {} of \"{}\"): {} is declared, {} is inferred", index,
                value.port, producer.name, expected.ToString(), inferred.ToString());
 }
 

@@ -143,8 +143,8 @@ TEST_F(CompileErrorTest, DeclaredOutputs) {
   declared.dtype = DataType::kInt32;
   declared.shape = Shape({-1});
   ExpectError({IntTensor({1, 2})}, Code::kInvalidArgument,
-              "node \"NetOutput\" (NetOutput): graph output 0 (output 0 of \"n\"): the file "
-              "declares int32[-1], inferred int64[2]");
+              "node \"NetOutput\" (NetOutput): graph output 0 (output 0 of \"n\"): int32[-1] is "
+              "declared, int64[2] is inferred");
 }
 
 TEST_F(CompileErrorTest, GraphWithoutNetOutput) {
