@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "graph/acl_model/given_tensors.h"
+#include "graph/acl_model/operator_shelf.h"
 #include "graph/acl_model/session_model.h"
 #include "graph/dump/options/config_file.h"
 
@@ -16,7 +17,7 @@ class Machine final : public ModelMachine {
   Result<std::unique_ptr<LoadedModel>> Load(AclDevice& device, const ModelBytes& bytes) override {
     NPUMESH_ASSIGN_OR_RETURN(ReadModel read, ReadModelBytes(bytes));
     Result<std::unique_ptr<LoadedModel>> model =
-        SessionModel::Create(device, TurnOf(device), std::move(read), Dump());
+        SessionModel::Create(device, TurnOf(device), std::move(read), {.dump = Dump()});
     const bool named = model.ok() || model.status().message().find(bytes.path) != std::string::npos;
     return named ? std::move(model)
                  : Result<std::unique_ptr<LoadedModel>>(model.status().WithContext(bytes.path));
@@ -42,6 +43,21 @@ class Machine final : public ModelMachine {
     return WriteGivenTensors(folder, name, tag, tensors);
   }
 
+  Status AddOperator(const ModelBytes& bytes) override { return shelf_.Add(bytes); }
+  Status CompileOperator(AclDevice& device, const OperatorCall& call) override {
+    return shelf_.Compile(device, call);
+  }
+  Result<MadeOperator> MakeOperator(AclDevice& device, const OperatorCall& call) override {
+    return shelf_.Make(device, TurnOf(device), call);
+  }
+  void ForgetOperators() override { shelf_.Clear(); }
+  Result<std::vector<ModelPort>> InferOperator(const OperatorCall& call) override {
+    return npumesh::InferOperator(call);
+  }
+  Status WriteOperatorGraph(const OperatorCall& call, const std::string& path) override {
+    return npumesh::WriteOperatorGraph(call, path);
+  }
+
  private:
   // Devices of a process that ends the interface and begins it again may lie at one address; then
   // they have one turn, too.
@@ -58,6 +74,7 @@ class Machine final : public ModelMachine {
   std::mutex mutex_;
   std::map<const AclDevice*, std::mutex> turns_;
   TensorDumpOptions dump_;
+  OperatorShelf shelf_;
 };
 
 }  // namespace

@@ -26,6 +26,12 @@ inline constexpr std::string_view kManyGears = "E10036";
 inline constexpr std::string_view kGearLengths = "E10037";
 inline constexpr std::string_view kGearValue = "E10038";  // not positive
 inline constexpr std::string_view kSameGears = "E10039";
+inline constexpr std::string_view kNoOpFile = "E10024";  // of --singleop: cannot be read
+inline constexpr std::string_view kNoJson = "E10025";
+inline constexpr std::string_view kOpName = "E10026";
+inline constexpr std::string_view kTensor = "E10027";
+inline constexpr std::string_view kAttrName = "E10029";
+inline constexpr std::string_view kAttrValue = "E10030";
 inline constexpr std::string_view kOpenWithoutGears = "E10040";
 inline constexpr std::string_view kGearDims = "E10045";  // another number than open dimensions
 }  // namespace atc_code

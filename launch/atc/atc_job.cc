@@ -17,6 +17,7 @@
 #include "launch/atc/atc_edits.h"
 #include "launch/atc/atc_error.h"
 #include "launch/atc/atc_shapes.h"
+#include "launch/atc/single_operators.h"
 #include "launch/ranks/model_choice.h"
 #include "runtime/base/json.h"
 #include "runtime/base/secure_file.h"
@@ -109,7 +110,11 @@ class Job {
     NPUMESH_ASSIGN_OR_RETURN(session_.precision, PrecisionFor(options_));
     session_.registry = &registry_;
     const std::string package = PackageFolderOf();
-    NPUMESH_RETURN_IF_ERROR(package.empty() ? CompileOne() : CompilePackage(package));
+    if (!options_.singleop.empty()) {
+      NPUMESH_RETURN_IF_ERROR(CompileOperators());
+    } else {
+      NPUMESH_RETURN_IF_ERROR(package.empty() ? CompileOne() : CompilePackage(package));
+    }
     NPUMESH_RETURN_IF_ERROR(Write(package));
     for (Compiled& compiled : compiled_) result_.facts.push_back(std::move(compiled.facts));
     return std::move(result_);
@@ -149,6 +154,42 @@ class Job {
     return Status();
   }
 
+  // Their types are those of their descriptions.
+  Status CompileOperators() {
+    if (!session_.precision.mode.empty()) {
+      session_.precision.mode.clear();
+      result_.notes.emplace_back(
+          "--precision_mode is without effect: the file says the types of single operators");
+    }
+    NPUMESH_ASSIGN_OR_RETURN(std::vector<NamedOperator> operators,
+                             ReadSingleOperators(options_.singleop));
+    session_.ref_data = true;
+    for (NamedOperator& named : operators) {
+      const Status compiled = CompileOperator(named);
+      if (!compiled.ok()) return compiled.WithContext(options_.singleop);
+    }
+    return Status();
+  }
+
+  Status CompileOperator(const NamedOperator& named) {
+    Compiled compiled;
+    compiled.path = options_.output + "/" + named.file;
+    NPUMESH_ASSIGN_OR_RETURN(OperatorGraph graph, GraphOf(named.op, registry_));
+    compiled.model = std::move(graph.model);
+    compiled.facts.single_operator = true;
+    NPUMESH_RETURN_IF_ERROR(CompileOffline(session_, &compiled.model, &compiled.facts));
+    Sign(options_.singleop, &compiled);
+    compiled_.push_back(std::move(compiled));
+    return Status();
+  }
+
+  void Sign(const std::string& file, Compiled* compiled) {
+    compiled->facts.made_of = fs::path(file).filename().string();
+    compiled->facts.command = options_.command;
+    compiled->facts.version = options_.version;
+    compiled->facts.soc = options_.soc_version;
+  }
+
   Status Compile(const std::string& file, Compiled compiled) {
     NPUMESH_ASSIGN_OR_RETURN(compiled.model, ReadGraph(options_, file, registry_));
     if (compiled.model.path.empty()) compiled.model.path = file;
@@ -157,10 +198,7 @@ class Job {
     result_.notes.insert(result_.notes.end(), notes.begin(), notes.end());
     const Status done = Shape(&compiled);
     if (!done.ok()) return done.WithContext(file);
-    compiled.facts.made_of = fs::path(file).filename().string();
-    compiled.facts.command = options_.command;
-    compiled.facts.version = options_.version;
-    compiled.facts.soc = options_.soc_version;
+    Sign(file, &compiled);
     compiled_.push_back(std::move(compiled));
     return Status();
   }
@@ -180,7 +218,8 @@ class Job {
   }
 
   Status WriteAll(const std::string& package) {
-    const std::string folder = package.empty() ? FolderOf(options_.output) : options_.output;
+    const bool one = package.empty() && options_.singleop.empty();
+    const std::string folder = one ? FolderOf(options_.output) : options_.output;
     NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kData));
     for (Compiled& compiled : compiled_) {
       if (home_ == WeightHome::kBeside) {

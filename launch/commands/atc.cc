@@ -87,17 +87,22 @@ constexpr RefusedFlag kRefused[] = {
     {"insert_op_conf",
      "puts image processing (AIPP) in front of a model, which npumesh does not have; "
      "process the image before"},
-    {"singleop", "makes models of single operators; aclopExecuteV2 is not part of npumesh yet"},
 };
 
 Status CheckWords(const AtcOptions& options) {
   if (options.mode == 0) {
-    if (options.model.empty() && options.model_relation_config.empty()) {
-      return AtcError(atc_code::kRequired, "model", "is required: a file, or a package");
+    const bool graph = !options.model.empty() || !options.model_relation_config.empty();
+    if (graph && !options.singleop.empty()) {
+      return AtcError(atc_code::kExclusive, "singleop", "excludes --model");
+    }
+    if (!graph && options.singleop.empty()) {
+      return AtcError(atc_code::kRequired, "model",
+                      "is required: a file, or a package; or --singleop");
     }
     if (options.output.empty()) {
-      return AtcError(atc_code::kRequired, "output",
-                      "is required: the name of the file without .om");
+      return AtcError(atc_code::kRequired, "output", "is required: {}",
+                      options.singleop.empty() ? "the name of the file without .om"
+                                               : "the folder of the files");
     }
     return Status();
   }
@@ -155,6 +160,7 @@ Result<Answer> Compile(const AtcWords& words) {
                            {"work_bytes", result.facts[0].work_bytes},
                            {"weight_bytes", result.facts[0].weight_bytes}};
   const size_t ranks = result.facts.size();
+  if (!words.options.singleop.empty()) return answer;
   answer.next = ranks > 1
                     ? fmt::format("npumesh launch -n {} -- run {}", ranks, words.options.output)
                     : fmt::format("npumesh run {}", first);
@@ -202,6 +208,8 @@ void AddFlags(CLI::App& command, AtcOptions& options) {
        "0: weights in the file; 1: beside it in weight/");
   text("--model_relation_config", options.model_relation_config, "Of a package: its relation file");
   text("--cluster_config", options.cluster_config, "Of a package: its file of nodes and devices");
+  text("--singleop", options.singleop,
+       "In place of --model: a JSON file of operators, each a model; --output is their folder");
   text("--display_model_info", options.display_model_info, "1: say what the model needs");
   text("--om", options.om, "The model of --mode");
   text("--json", options.json, "The file that --mode writes");
@@ -240,7 +248,9 @@ void AddAtc(CLI::App& app, Action& action) {
       {"npumesh atc --framework=5 --model=model.onnx --output=model --soc_version=Ascend910B1",
        "npumesh atc --model=model.onnx --output=model --input_shape=\"x:-1,32\" "
        "--dynamic_batch_size=1,8",
-       "npumesh atc --model=mp/ --output=mp_om/", "npumesh atc --mode=6 --om=model.om"});
+       "npumesh atc --model=mp/ --output=mp_om/",
+       "npumesh atc --singleop=add.json --output=op_models --soc_version=Ascend910B1",
+       "npumesh atc --mode=6 --om=model.om"});
   AddFlags(*command, words->options);
   AddOtherFlags(*command, words->options);
   AddOpLibraryOption(*command, words->op_libraries, words->library_trust);

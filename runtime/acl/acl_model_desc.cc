@@ -6,17 +6,14 @@
 #include "runtime/acl/without_effect.h"
 
 using npumesh::AclModelEntry;
-using npumesh::Code;
 using npumesh::Fail;
 using npumesh::FindModel;
 using npumesh::FindObject;
 using npumesh::ModelBytes;
 using npumesh::ModelFacts;
-using npumesh::ModelMachine;
 using npumesh::ModelObjects;
 using npumesh::ModelPort;
 using npumesh::ModelShapes;
-using npumesh::Result;
 
 namespace {
 
@@ -42,18 +39,31 @@ std::vector<ModelPort> InputsOf(const ModelFacts& facts) {
   return inputs;
 }
 
-// Null, after an error, for a description or an index that is not there.
+// A port of a description; without one after an error, for a description or an index that is not
+// there.
 enum class Side : uint8_t { kInput, kOutput };
-std::optional<ModelPort> PortOf(const char* function, const aclmdlDesc* handle, Side side,
-                                size_t index) {
-  const auto desc = DescOf(handle, function);
-  if (desc == nullptr) return std::nullopt;
+struct FoundPort {
+  std::shared_ptr<aclmdlDesc> desc;
+  std::optional<ModelPort> port;
+
+  explicit operator bool() const { return port.has_value(); }
+  const ModelPort* operator->() const { return &*port; }
+  const ModelPort& operator*() const { return *port; }
+  const ModelFacts& facts() const { return desc->facts; }
+};
+
+FoundPort PortOf(const char* function, const aclmdlDesc* handle, Side side, size_t index) {
+  FoundPort found{DescOf(handle, function), std::nullopt};
+  if (found.desc == nullptr) return found;
   const std::vector<ModelPort> ports =
-      side == Side::kInput ? InputsOf(desc->facts) : desc->facts.outputs;
-  if (index < ports.size()) return ports[index];
-  static_cast<void>(Fail(ACL_ERROR_INVALID_PARAM, function, "index is {}, the model has {} {}",
-                         index, ports.size(), side == Side::kInput ? "inputs" : "outputs"));
-  return std::nullopt;
+      side == Side::kInput ? InputsOf(found.facts()) : found.facts().outputs;
+  if (index < ports.size()) {
+    found.port = ports[index];
+  } else {
+    static_cast<void>(Fail(ACL_ERROR_INVALID_PARAM, function, "index is {}, the model has {} {}",
+                           index, ports.size(), side == Side::kInput ? "inputs" : "outputs"));
+  }
+  return found;
 }
 
 // Where in aclmdlIODims a name does not fit, its end is kept, behind an "a" as the vendor's has it.
@@ -82,12 +92,11 @@ uint64_t LargestBytes(const ModelFacts& facts, Side side, size_t index, const Mo
 }
 
 size_t SizeOf(const char* function, const aclmdlDesc* handle, Side side, size_t index) {
-  const auto port = PortOf(function, handle, side, index);
-  const auto desc = DescOf(handle, function);
-  if (!port || desc == nullptr) return 0;
-  const bool gear = side == Side::kInput && index == desc->facts.inputs.size();
+  const FoundPort port = PortOf(function, handle, side, index);
+  if (!port) return 0;
+  const bool gear = side == Side::kInput && index == port.facts().inputs.size();
   return gear ? npumesh::BytesOfTensor(port->dtype, port->dims)
-              : LargestBytes(desc->facts, side, index, *port);
+              : LargestBytes(port.facts(), side, index, *port);
 }
 
 // The dimensions of an output in the gear with the most bytes of it.
@@ -106,11 +115,11 @@ std::vector<int64_t> LargestDims(const ModelFacts& facts, size_t index, const Mo
 
 // A name that lives as long as the description.
 const char* NameOf(const char* function, const aclmdlDesc* handle, Side side, size_t index) {
-  const auto desc = DescOf(handle, function);
-  if (!PortOf(function, handle, side, index) || desc == nullptr) return nullptr;
-  if (side == Side::kOutput) return desc->facts.outputs[index].name.c_str();
-  return index < desc->facts.inputs.size() ? desc->facts.inputs[index].name.c_str()
-                                           : ACL_DYNAMIC_TENSOR_NAME;
+  const FoundPort port = PortOf(function, handle, side, index);
+  if (!port) return nullptr;
+  if (side == Side::kOutput) return port.facts().outputs[index].name.c_str();
+  return index < port.facts().inputs.size() ? port.facts().inputs[index].name.c_str()
+                                            : ACL_DYNAMIC_TENSOR_NAME;
 }
 
 aclError IndexOf(const char* function, const aclmdlDesc* handle, Side side, const char* name,
@@ -135,17 +144,9 @@ aclError IndexOf(const char* function, const aclmdlDesc* handle, Side side, cons
 aclError DescribeInto(const char* function, aclmdlDesc* handle, const ModelBytes& bytes) {
   const auto desc = DescOf(handle, function);
   if (desc == nullptr) return ACL_ERROR_INVALID_PARAM;
-  const Result<ModelMachine*> machine = ModelMachine::Get();
-  if (!machine.ok()) return npumesh::Report(function, machine.status());
-  Result<ModelFacts> facts = (*machine)->Describe(bytes);
-  if (!facts.ok()) {
-    const bool missing = facts.status().code() == Code::kNotFound;
-    return npumesh::FailWith(
-        static_cast<aclError>(missing ? ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID
-                                      : ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED),
-        function, facts.status().message());
-  }
-  desc->facts = *std::move(facts);
+  ModelFacts facts;
+  NPUMESH_ACL_TRY(npumesh::DescribeModelBytes(function, bytes, &facts));
+  desc->facts = std::move(facts);
   desc->entry.reset();
   return ACL_SUCCESS;
 }
@@ -227,7 +228,7 @@ size_t aclmdlGetOutputSizeByIndex(aclmdlDesc* modelDesc, size_t index) try {
 
 aclError aclmdlGetInputDims(const aclmdlDesc* modelDesc, size_t index, aclmdlIODims* dims) try {
   NPUMESH_ACL_EXPECT(dims != nullptr, "dims is null");
-  const auto port = PortOf(__func__, modelDesc, Side::kInput, index);
+  const FoundPort port = PortOf(__func__, modelDesc, Side::kInput, index);
   if (!port) return ACL_ERROR_INVALID_PARAM;
   SetDims(*port, port->dims, dims);
   return ACL_SUCCESS;
@@ -244,15 +245,14 @@ aclError aclmdlGetInputDimsV2(const aclmdlDesc* modelDesc, size_t index, aclmdlI
 aclError aclmdlGetInputDimsRange(const aclmdlDesc* modelDesc, size_t index,
                                  aclmdlIODimsRange* dimsRange) try {
   NPUMESH_ACL_EXPECT(dimsRange != nullptr, "dimsRange is null");
-  const auto port = PortOf(__func__, modelDesc, Side::kInput, index);
-  const auto desc = DescOf(modelDesc, __func__);
-  if (!port || desc == nullptr) return ACL_ERROR_INVALID_PARAM;
+  const FoundPort port = PortOf(__func__, modelDesc, Side::kInput, index);
+  if (!port) return ACL_ERROR_INVALID_PARAM;
   std::memset(dimsRange, 0, sizeof *dimsRange);
   dimsRange->rangeCount = std::min<size_t>(port->dims.size(), ACL_MAX_DIM_CNT);
   for (size_t axis = 0; axis < dimsRange->rangeCount; ++axis) {
     int64_t low = port->dims[axis], high = port->dims[axis];
     if (low < 0) low = 1;  // and without an upper bound, unless gears have one
-    for (const ModelShapes& shapes : desc->facts.shapes) {
+    for (const ModelShapes& shapes : port.facts().shapes) {
       if (port->dims[axis] >= 0 || index >= shapes.inputs.size()) continue;
       const int64_t dim = shapes.inputs[index][axis];
       low = high < 0 ? dim : std::min(low, dim);
@@ -268,10 +268,9 @@ aclError aclmdlGetInputDimsRange(const aclmdlDesc* modelDesc, size_t index,
 
 aclError aclmdlGetOutputDims(const aclmdlDesc* modelDesc, size_t index, aclmdlIODims* dims) try {
   NPUMESH_ACL_EXPECT(dims != nullptr, "dims is null");
-  const auto port = PortOf(__func__, modelDesc, Side::kOutput, index);
-  const auto desc = DescOf(modelDesc, __func__);
-  if (!port || desc == nullptr) return ACL_ERROR_INVALID_PARAM;
-  SetDims(*port, LargestDims(desc->facts, index, *port), dims);
+  const FoundPort port = PortOf(__func__, modelDesc, Side::kOutput, index);
+  if (!port) return ACL_ERROR_INVALID_PARAM;
+  SetDims(*port, LargestDims(port.facts(), index, *port), dims);
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -279,11 +278,10 @@ aclError aclmdlGetOutputDims(const aclmdlDesc* modelDesc, size_t index, aclmdlIO
 
 aclError aclmdlGetCurOutputDims(const aclmdlDesc* modelDesc, size_t index, aclmdlIODims* dims) try {
   NPUMESH_ACL_EXPECT(dims != nullptr, "dims is null");
-  const auto port = PortOf(__func__, modelDesc, Side::kOutput, index);
-  const auto desc = DescOf(modelDesc, __func__);
-  if (!port || desc == nullptr) return ACL_ERROR_INVALID_PARAM;
-  const auto entry = desc->entry.lock();
-  const ModelShapes* shapes = ShapesAt(desc->facts, entry == nullptr ? 0 : entry->gear.load());
+  const FoundPort port = PortOf(__func__, modelDesc, Side::kOutput, index);
+  if (!port) return ACL_ERROR_INVALID_PARAM;
+  const auto entry = port.desc->entry.lock();
+  const ModelShapes* shapes = ShapesAt(port.facts(), entry == nullptr ? 0 : entry->gear.load());
   const bool known = shapes != nullptr && index < shapes->outputs.size();
   SetDims(*port, known ? shapes->outputs[index] : port->dims, dims);
   return ACL_SUCCESS;
@@ -306,7 +304,7 @@ const char* aclmdlGetOutputNameByIndex(const aclmdlDesc* modelDesc, size_t index
 }
 
 aclFormat aclmdlGetInputFormat(const aclmdlDesc* modelDesc, size_t index) try {
-  const auto port = PortOf(__func__, modelDesc, Side::kInput, index);
+  const FoundPort port = PortOf(__func__, modelDesc, Side::kInput, index);
   return port ? port->format : ACL_FORMAT_UNDEFINED;
 } catch (...) {
   static_cast<void>(npumesh::FailThrown(__func__));
@@ -314,7 +312,7 @@ aclFormat aclmdlGetInputFormat(const aclmdlDesc* modelDesc, size_t index) try {
 }
 
 aclFormat aclmdlGetOutputFormat(const aclmdlDesc* modelDesc, size_t index) try {
-  const auto port = PortOf(__func__, modelDesc, Side::kOutput, index);
+  const FoundPort port = PortOf(__func__, modelDesc, Side::kOutput, index);
   return port ? port->format : ACL_FORMAT_UNDEFINED;
 } catch (...) {
   static_cast<void>(npumesh::FailThrown(__func__));
@@ -322,7 +320,7 @@ aclFormat aclmdlGetOutputFormat(const aclmdlDesc* modelDesc, size_t index) try {
 }
 
 aclDataType aclmdlGetInputDataType(const aclmdlDesc* modelDesc, size_t index) try {
-  const auto port = PortOf(__func__, modelDesc, Side::kInput, index);
+  const FoundPort port = PortOf(__func__, modelDesc, Side::kInput, index);
   return port ? port->dtype : ACL_DT_UNDEFINED;
 } catch (...) {
   static_cast<void>(npumesh::FailThrown(__func__));
@@ -330,7 +328,7 @@ aclDataType aclmdlGetInputDataType(const aclmdlDesc* modelDesc, size_t index) tr
 }
 
 aclDataType aclmdlGetOutputDataType(const aclmdlDesc* modelDesc, size_t index) try {
-  const auto port = PortOf(__func__, modelDesc, Side::kOutput, index);
+  const FoundPort port = PortOf(__func__, modelDesc, Side::kOutput, index);
   return port ? port->dtype : ACL_DT_UNDEFINED;
 } catch (...) {
   static_cast<void>(npumesh::FailThrown(__func__));

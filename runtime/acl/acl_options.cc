@@ -173,17 +173,3 @@ aclError aclopSetCompileFlag(aclOpCompileFlag flag) try {
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
-
-aclError aclopSetModelDir(const char* modelDir) try {
-  NPUMESH_ACL_EXPECT(modelDir != nullptr && *modelDir != '\0', "modelDir is empty");
-  return npumesh::AcceptWithoutEffect(__func__);
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclopSetMaxOpQueueNum(uint64_t maxOpNum) try {
-  NPUMESH_ACL_EXPECT(maxOpNum > 0, "maxOpNum is 0");
-  return npumesh::AcceptWithoutEffect(__func__);
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}

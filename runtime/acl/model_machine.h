@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "runtime/acl/device_context.h"
+#include "runtime/acl/operator_call.h"
 
 namespace npumesh {
 
@@ -81,6 +82,14 @@ class LoadedModel {
                      const std::function<Result<void*>(uint64_t bytes)>& make) = 0;
 };
 
+// An operator that can run: a model whose inputs and outputs are those of the call that are neither
+// absent nor constant.
+struct MadeOperator {
+  std::unique_ptr<LoadedModel> model;
+  std::vector<size_t> inputs;  // of the call, in the order of the model
+  std::vector<size_t> outputs;
+};
+
 class ModelMachine {
  public:
   virtual ~ModelMachine() = default;
@@ -94,6 +103,21 @@ class ModelMachine {
   // takes more bytes than its tensor has, those of the disk.
   virtual Status WriteTensors(const std::string& folder, const std::string& name,
                               const std::string& tag, const std::vector<GivenTensor>& tensors) = 0;
+
+  // ---- Single operators ----
+  // From here on an operator like the one of this offline model can be made. Without a device.
+  // Errors as Load; kInvalidArgument for a model that `npumesh atc --singleop` did not make.
+  virtual Status AddOperator(const ModelBytes& bytes) = 0;
+  // The same for the operator of a call, which may have open dimensions. Errors name the operator
+  // and what of the call does not fit it.
+  virtual Status CompileOperator(AclDevice& device, const OperatorCall& call) = 0;
+  // Error (kNotFound): no such operator was added or compiled. Others as CompileOperator.
+  virtual Result<MadeOperator> MakeOperator(AclDevice& device, const OperatorCall& call) = 0;
+  virtual void ForgetOperators() = 0;
+  // The outputs of a call, with open dimensions where only a run can tell. Without a device.
+  virtual Result<std::vector<ModelPort>> InferOperator(const OperatorCall& call) = 0;
+  // Writes the graph of the call as text. Errors as InferOperator, and kIo.
+  virtual Status WriteOperatorGraph(const OperatorCall& call, const std::string& path) = 0;
 
   // The one of this process; loads its library. Error (kNotFound): it is not there, or the
   // system cannot load it.

@@ -1,4 +1,5 @@
-// What stands behind the handles of acl_base_mdl.h and acl_mdl.h, and the tables that know them.
+// What stands behind the handles of acl_base_mdl.h, acl_mdl.h and acl_op.h, and the tables that
+// know them.
 //
 // Thread-safety: the tables may be used from any thread; an object by one thread at a time.
 #ifndef NPUMESH_RUNTIME_ACL_MODEL_OBJECTS_H_
@@ -59,6 +60,17 @@ struct aclmdlExecConfigHandle {
   std::map<aclmdlExecConfigAttr, uint64_t> numbers;
 };
 
+struct aclopAttr {
+  npumesh::CallAttrs values;
+};
+
+struct aclopHandle {
+  npumesh::OperatorCall call;
+  std::shared_ptr<npumesh::MadeOperator> made;
+};
+
+struct aclGraphDumpOption {};
+
 namespace npumesh {
 
 // A model under its number.
@@ -90,6 +102,9 @@ struct ModelObjects {
   HandleTable<aclmdlConfigHandle> configs;
   HandleTable<aclmdlExecConfigHandle> exec_configs;
   HandleTable<aclmdlBundleQueryInfo> bundle_queries;
+  HandleTable<aclopAttr> op_attrs;
+  HandleTable<aclopHandle> op_handles;
+  HandleTable<aclGraphDumpOption> graph_dump_options;
 };
 
 // The models of the process.

@@ -4,58 +4,17 @@ import ctypes
 import json
 import os
 import random
-import subprocess
 import tempfile
 import threading
 import unittest
 
+from acl_client import DEVICE_TO_HOST, INVALID_PARAM, UNSUPPORTED, Buffers, atc, done, taken
 from case import numpy as np
 
 import acl
 import npumesh
 
-COMMAND = os.environ.get("NPUMESH_COMMAND", "npumesh")
-HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
-INVALID_PARAM, UNSUPPORTED, INTERNAL = 100000, 200006, 500000
-NO_FILE, NO_MODEL, TOO_SHORT, NO_BATCH, DAMAGED = 145002, 145003, 145012, 145013, 545002
-
-
-def taken(answer):
-    *values, code = answer
-    assert code == 0, (answer, acl.get_recent_err_msg())
-    return values[0] if len(values) == 1 else tuple(values)
-
-
-def done(code):
-    assert code == 0, (code, acl.get_recent_err_msg())
-
-
-class Buffers:
-    """A dataset over device memory of these sizes."""
-
-    def __init__(self, sizes):
-        self.dataset = acl.mdl.create_dataset()
-        self.sizes, self.memory, self.buffers = sizes, [], []
-        for size in sizes:
-            self.memory.append(taken(acl.rt.malloc(max(size, 1), 0)))
-            self.buffers.append(acl.create_data_buffer(self.memory[-1], size))
-            acl.mdl.add_dataset_buffer(self.dataset, self.buffers[-1])
-
-    def write(self, index, array):
-        data = array.tobytes()
-        done(acl.rt.memcpy(self.memory[index], len(data), acl.util.bytes_to_ptr(data), len(data), HOST_TO_DEVICE))
-
-    def read(self, index, dtype, shape):
-        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        data = ctypes.create_string_buffer(size)
-        done(acl.rt.memcpy(ctypes.addressof(data), size, self.memory[index], size, DEVICE_TO_HOST))
-        return np.frombuffer(data.raw, dtype).reshape(shape)
-
-    def close(self):
-        for buffer, memory in zip(self.buffers, self.memory):
-            done(acl.destroy_data_buffer(buffer))
-            done(acl.rt.free(memory))
-        done(acl.mdl.destroy_dataset(self.dataset))
+NO_FILE, NO_MODEL, NO_BATCH, DAMAGED = 145002, 145003, 145013, 545002
 
 
 @unittest.skipIf(np is None, "numpy is not installed (python3-numpy)")
@@ -88,8 +47,7 @@ class Models(unittest.TestCase):
 
     @classmethod
     def compile(cls, name, *flags):
-        subprocess.run([COMMAND, "atc", "--model", cls.graph, "--output", cls.file(name), *flags], check=True,
-                       stdout=subprocess.DEVNULL)
+        atc("--model", cls.graph, "--output", cls.file(name), *flags)
         return cls.file(name + ".om")
 
     def setUp(self):

@@ -1,98 +1,15 @@
 """pyACL with offline models of `npumesh atc`: programs as clients write them, against numpy."""
 
-import os
-import subprocess
 import tempfile
 import unittest
 
 import case
-from air_text import AirText
+from acl_client import Model, compile_add, done, taken
 from case import numpy as np
 
 import acl
 
-HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 GEARS = "ascend_mbatch_shape_data"
-
-
-def taken(answer):
-    *values, code = answer
-    assert code == 0, (answer, acl.get_recent_err_msg())
-    return values[0] if len(values) == 1 else tuple(values)
-
-
-def done(code):
-    assert code == 0, (code, acl.get_recent_err_msg())
-
-
-def add_model(shape):
-    """sum = x + w."""
-    graph = AirText("add")
-    x, w = graph.data("x", "float32", shape), graph.data("w", "float32", shape)
-    graph.output(graph.op("Add", {"x1": x, "x2": w}, "float32", shape, name="sum"))
-    return graph.text()
-
-
-def compile_model(folder, name, shape, *flags):
-    """The path of an offline model of add_model."""
-    source = os.path.join(folder, name + ".pbtxt")
-    with open(source, "wb") as file:
-        file.write(add_model(shape))
-    target = os.path.join(folder, name)
-    subprocess.run([os.environ["NPUMESH_COMMAND"], "atc", "--framework=1", f"--model={source}",
-                    f"--output={target}", "--soc_version=Ascend910B1", *flags],
-                   check=True, capture_output=True, env=case.plain_environment())
-    return target + ".om"
-
-
-class Model:
-    """A loaded model with buffers for all inputs and outputs."""
-
-    def __init__(self, model_id):
-        self.id = model_id
-        self.desc = acl.mdl.create_desc()
-        done(acl.mdl.get_desc(self.desc, model_id))
-        self.inputs = self.dataset(acl.mdl.get_num_inputs(self.desc),
-                                   acl.mdl.get_input_size_by_index)
-        self.outputs = self.dataset(acl.mdl.get_num_outputs(self.desc),
-                                    acl.mdl.get_output_size_by_index)
-
-    def dataset(self, count, size_of):
-        made = acl.mdl.create_dataset()
-        for index in range(count):
-            size = size_of(self.desc, index)
-            address = taken(acl.rt.malloc(size, acl.ACL_MEM_MALLOC_HUGE_FIRST))
-            buffer = acl.create_data_buffer(address, size)
-            self_again, code = acl.mdl.add_dataset_buffer(made, buffer)
-            assert (self_again, code) == (made, 0)
-        return made
-
-    def place(self, dataset, index):
-        buffer = acl.mdl.get_dataset_buffer(dataset, index)
-        return acl.get_data_buffer_addr(buffer), acl.get_data_buffer_size_v2(buffer)
-
-    def feed(self, *arrays):
-        for index, array in enumerate(arrays):
-            address, size = self.place(self.inputs, index)
-            data = array.tobytes()  # kept as long as its address
-            done(acl.rt.memcpy(address, size, acl.util.bytes_to_ptr(data), len(data),
-                               HOST_TO_DEVICE))
-
-    def output(self, shape):
-        array = np.empty(shape, np.float32)
-        address, _ = self.place(self.outputs, 0)
-        done(acl.rt.memcpy(acl.util.numpy_to_ptr(array), array.nbytes, address, array.nbytes,
-                           DEVICE_TO_HOST))
-        return array
-
-    def close(self):
-        for dataset in (self.inputs, self.outputs):
-            for index in range(acl.mdl.get_dataset_num_buffers(dataset)):
-                done(acl.rt.free(self.place(dataset, index)[0]))
-                done(acl.destroy_data_buffer(acl.mdl.get_dataset_buffer(dataset, index)))
-            done(acl.mdl.destroy_dataset(dataset))
-        done(acl.mdl.destroy_desc(self.desc))
-        done(acl.mdl.unload(self.id))
 
 
 class Programs(unittest.TestCase):
@@ -101,8 +18,8 @@ class Programs(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = folder.name
-        cls.fixed = compile_model(cls.folder, "fixed", (2, 3))
-        cls.batches = compile_model(cls.folder, "batches", (-1, 3), "--dynamic_batch_size=1,2,4")
+        cls.fixed = compile_add(cls.folder, "fixed", (2, 3))
+        cls.batches = compile_add(cls.folder, "batches", (-1, 3), "--dynamic_batch_size=1,2,4")
         cls.x = np.arange(6, dtype=np.float32).reshape(2, 3)
         cls.w = np.full((2, 3), 0.5, np.float32)
 

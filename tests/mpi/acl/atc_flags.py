@@ -48,7 +48,7 @@ WRONG = [
     (["--external_weight", "7"], 3, ["E10003 --external_weight"]),
     (["--insert_op_conf", "a.cfg"], 2, ["E10003 --insert_op_conf", "AIPP"]),
     (["--weight", "a"], 2, ["E10003 --weight", "Caffe"]),
-    (["--singleop", "a.json"], 2, ["E10003 --singleop"]),
+    (["--singleop", "a.json"], 3, ["E10009 --singleop excludes --model"]),
     (["--input_format", "NCWH"], 2, ["--input_format"]),
     (["--precision_mod", "x"], 2, ["unknown option --precision_mod; did you mean --precision_mode?"]),
     (["--mode", "9"], 3, ["E10003 --mode is 9"]),
@@ -126,6 +126,38 @@ def check_models(model, folder):
     assert ran.returncode == 0 and os.path.exists(at("linked.om")), ran.stderr
 
 
+def check_operators(folder):
+    """--singleop; what its file may say is in launch_commands_test."""
+    at = lambda name: os.path.join(folder, name)  # noqa: E731
+
+    def compile(*entries):
+        with open(at("ops.json"), "w", encoding="utf-8") as file:
+            json.dump(entries, file)
+        return run("atc", "--singleop", at("ops.json"), "--output", at("ops"), "--soc_version=Ascend910B1")
+
+    x = {"format": "ND", "shape": [2, 3], "type": "float16"}
+    add = {"op": "Add", "input_desc": [x, x], "output_desc": [x]}
+    ran = compile(add, {**add, "name": "again"})
+    assert ran.returncode == 0, ran.stderr
+    first = "0_Add_1_2_2_3_1_2_2_3_1_2_2_3.om"
+    assert ran.stdout.splitlines() == [
+        f"{at('ops')}/{first}, {at('ops')}/again.om: for npumesh only; it has no kernels, and no NPU takes it",
+        "ATC run success"], ran.stdout
+    assert facts_of(os.path.join(at("ops"), first))["single_operator"] is True
+    assert run("run", os.path.join(at("ops"), "again.om")).returncode == 0
+    for entries, words in (([{**add, "op": "Addd"}], 'operator "Addd" is not there'),
+                           ([add, {**add, "input_desc": [x]}], 'input "x2" is not connected'),
+                           ([{**add, "output_desc": [{**x, "shape": [3]}]}], "is declared, float16[2,3] is inferred"),
+                           ([7], "E10026"), ([], "E10025")):
+        for name in os.listdir(at("ops")):
+            os.remove(os.path.join(at("ops"), name))
+        ran = compile(*entries)
+        assert ran.returncode == 3 and words in ran.stderr and "ops.json" in ran.stderr, ran.stderr
+        assert os.listdir(at("ops")) == [], "nothing is written after an error"
+    ran = run("atc", "--singleop", at("ops.json"))
+    assert ran.returncode == 3 and "E10007 --output is required: the folder" in ran.stderr, ran.stderr
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         assert run("samples", "onnx", "--write", os.path.join(folder, "s")).returncode == 0
@@ -134,6 +166,7 @@ def main():
         assert len(models) == 1, models
         check_refusals(models[0], folder)
         check_models(models[0], folder)
+        check_operators(folder)
     print(f"{len(WRONG)} wrong flags are one line each; the others make the models that they say")
 
 

@@ -212,6 +212,9 @@ def prepare(reader, options, folder):
     shutil.copy(options.algorithm, f"{folder}/libdoubling_algorithm.so")
     with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
         file.write('{"ge_config": {"oo_level": "O3"}}\n')
+    tensor = '{"format": "ND", "shape": [16, -1], "type": "float16"}'
+    with open(f"{folder}/add.json", "w", encoding="utf-8") as file:
+        file.write(f'[{{"op": "Add", "input_desc": [{tensor}, {tensor}], "output_desc": [{tensor}]}}]\n')
     with open(f"{folder}/train.py", "w", encoding="utf-8") as file:
         file.write("import npu_bridge, sys\nprint(sys.argv)\n")
     with open(f"{folder}/dump.json", "w", encoding="utf-8") as file:

@@ -80,7 +80,7 @@ TEST_F(OptionsTest, OptionsOfCompilationAreKept) {
   EXPECT_EQ(aclSetCompileopt(static_cast<aclCompileOpt>(99), "x"), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclopSetCompileFlag(ACL_OP_COMPILE_FUZZ), ACL_SUCCESS);
   EXPECT_EQ(aclopSetCompileFlag(static_cast<aclOpCompileFlag>(7)), ACL_ERROR_INVALID_PARAM);
-  EXPECT_EQ(aclopSetModelDir("op_models"), ACL_SUCCESS);
+  EXPECT_EQ(aclopSetModelDir("no/such/op_models"), ACL_ERROR_READ_MODEL_FAILURE);
   EXPECT_EQ(aclopSetModelDir(""), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclopSetMaxOpQueueNum(100), ACL_SUCCESS);
   EXPECT_EQ(aclopSetMaxOpQueueNum(0), ACL_ERROR_INVALID_PARAM);

@@ -1,5 +1,5 @@
-/* Options of single operators that are compiled when they run. No kernels are compiled here, so
- * they have no effect (docs/acl.md). */
+/* Single operators that are compiled when they run (acl_op.h), and options of that. No kernels are
+ * compiled here, so the options have no effect (docs/acl.md). */
 #ifndef NPUMESH_ACL_ACL_OP_COMPILER_H_
 #define NPUMESH_ACL_ACL_OP_COMPILER_H_
 
@@ -38,6 +38,34 @@ typedef enum aclCompileFlag {
 } aclOpCompileFlag;
 
 typedef struct aclGraphDumpOption aclGraphDumpOption;
+
+/* Afterwards aclopExecute and its relatives find the operator. Descriptions with -1 stand for all
+ * sizes. Needs a context. `engineType` and `compileFlag` are not read; `opPath` is null. */
+ACL_FUNC_VISIBILITY aclError aclopCompile(const char* opType, int numInputs,
+                                          const aclTensorDesc* const inputDesc[], int numOutputs,
+                                          const aclTensorDesc* const outputDesc[],
+                                          const aclopAttr* attr, aclopEngineType engineType,
+                                          aclopCompileType compileFlag, const char* opPath);
+/* aclopCompile, unless it was compiled before, and aclopExecute or aclopExecuteV2. */
+ACL_FUNC_VISIBILITY aclError aclopCompileAndExecute(
+    const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
+    const aclDataBuffer* const inputs[], int numOutputs, const aclTensorDesc* const outputDesc[],
+    aclDataBuffer* const outputs[], const aclopAttr* attr, aclopEngineType engineType,
+    aclopCompileType compileFlag, const char* opPath, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError
+aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[],
+                         aclDataBuffer* inputs[], int numOutputs, aclTensorDesc* outputDesc[],
+                         aclDataBuffer* outputs[], aclopAttr* attr, aclopEngineType engineType,
+                         aclopCompileType compileFlag, const char* opPath, aclrtStream stream);
+/* Writes the graph of the operator as text into the file `graphDumpPath`, or into a folder as
+ * ge_proto_<opType>.txt. graphDumpOpt is null, or one that was created; it says nothing. */
+ACL_FUNC_VISIBILITY aclError aclGenGraphAndDumpForOp(
+    const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
+    const aclDataBuffer* const inputs[], int numOutputs, const aclTensorDesc* const outputDesc[],
+    aclDataBuffer* const outputs[], const aclopAttr* attr, aclopEngineType engineType,
+    const char* graphDumpPath, const aclGraphDumpOption* graphDumpOpt);
+ACL_FUNC_VISIBILITY aclGraphDumpOption* aclCreateGraphDumpOpt(void);
+ACL_FUNC_VISIBILITY aclError aclDestroyGraphDumpOpt(const aclGraphDumpOption* graphDumpOpt);
 
 /* Kept and returned. */
 ACL_FUNC_VISIBILITY aclError aclSetCompileopt(aclCompileOpt opt, const char* value);
