@@ -20,8 +20,10 @@ namespace {
 Status Keep(const SendRecvItem& from, const SendRecvItem& to, const DeviceMemory& memory) {
   const uint64_t bytes = BytesOf(from.dtype, from.count).value_or(kTooManyBytes);
   if (bytes == 0) return Status();
-  if (!memory.Contains(from.buffer, bytes) || !memory.Contains(to.buffer, bytes)) {
-    return Error(Code::kInvalidArgument, "a buffer of {} bytes is not in this rank's HBM", bytes);
+  for (const SendRecvItem* item : {&from, &to}) {
+    const std::string why =
+        WhyNoBuffer(memory, item->buffer, bytes, item->sends ? "send" : "receive");
+    if (!why.empty()) return Error(Code::kInvalidArgument, "{}", why);
   }
   std::memmove(to.buffer, from.buffer, bytes);
   return Status();
@@ -218,9 +220,10 @@ Half Communicator::Impl::HalfOf(const SendRecvItem& item) {
   half.request.sequence = ++LaneOf(item).messages;
   if (BitsOf(item.dtype) % 8 != 0 || BitsOf(item.dtype) == 0) {
     half.request.set_refusal(fmt::format("dtype {} cannot travel", Name(item.dtype)));
-  } else if (half.bytes != 0 && !memory.Contains(half.data, half.bytes)) {
-    half.request.set_refusal(fmt::format("its {} buffer of {} bytes is not in its HBM",
-                                         item.sends ? "send" : "receive", half.bytes));
+  } else if (const std::string why =
+                 WhyNoBuffer(memory, half.data, half.bytes, item.sends ? "send" : "receive");
+             !why.empty()) {
+    half.request.set_refusal(why);
   }
   return half;
 }

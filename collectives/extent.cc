@@ -37,8 +37,8 @@ uint64_t BytesIn(Portion portion, const Call& call, bool is_root, int size, uint
 
 Status CheckBuffer(const DeviceMemory& memory, const void* buffer, uint64_t bytes,
                    std::string_view role) {
-  if (bytes == 0 || memory.Contains(buffer, bytes)) return Status();
-  return Error(Code::kInvalidArgument, "its {} buffer of {} bytes is not in its HBM", role, bytes);
+  const std::string why = WhyNoBuffer(memory, buffer, bytes, role);
+  return why.empty() ? Status() : Error(Code::kInvalidArgument, "{}", why);
 }
 
 }  // namespace
@@ -68,6 +68,14 @@ Extent ExtentOf(const Call& call, int rank, int size) {
       BytesIn(traits.send, call, is_root, size, EndOf(call.send_bytes, call.send_at)),
       BytesIn(traits.recv, call, is_root, size, EndOf(call.recv_bytes, call.recv_at)),
   };
+}
+
+std::string WhyNoBuffer(const DeviceMemory& memory, const void* buffer, uint64_t bytes,
+                        std::string_view role) {
+  if (bytes == 0 || memory.ForCollectives(buffer, bytes)) return "";
+  const std::string why = memory.WhyNot(buffer, bytes);
+  return why.empty() ? fmt::format("its {} buffer of {} bytes is not in its HBM", role, bytes)
+                     : fmt::format("the {} bytes of its {} buffer {}", bytes, role, why);
 }
 
 Status Refuse(const Call& call, int rank, int size, const DeviceMemory& memory) {

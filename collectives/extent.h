@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/algorithms/algorithm.h"
@@ -26,6 +28,11 @@ struct Extent {
   uint64_t recv = 0;
 };
 Extent ExtentOf(const Call& call, int rank, int size);
+
+// Why the bytes cannot be one of a rank's buffers ("its send buffer of 4 bytes is not in its HBM");
+// empty when they can, and when there are none.
+std::string WhyNoBuffer(const DeviceMemory& memory, const void* buffer, uint64_t bytes,
+                        std::string_view role);
 
 // Why this rank cannot take part; OK when it can. kUnsupported: dtype or reduction;
 // kInvalidArgument: count, root, a buffer outside the HBM.

@@ -44,9 +44,10 @@ aclError CheckFill(const char* function, const void* pointer, size_t max_count, 
   if (pointer != nullptr && (memory.OnDevice(pointer, count) || memory.Pinned(pointer, count))) {
     return ACL_SUCCESS;
   }
-  return Fail(ACL_ERROR_INVALID_PARAM, function,
-              "{} bytes at {} are not all device memory, nor all in one block of aclrtMallocHost",
-              count, fmt::ptr(pointer));
+  std::string why = memory.WhyNot(pointer, count);
+  if (why.empty()) why = "are not all device memory, nor all in one block of aclrtMallocHost";
+  return Fail(ACL_ERROR_INVALID_PARAM, function, "{} bytes at {} {}", count, fmt::ptr(pointer),
+              why);
 }
 
 }  // namespace

@@ -45,6 +45,26 @@ bool SaysFromDevice(aclrtMemcpyKind kind) {
          kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
 }
 
+// One side of a copy, which may lie anywhere unless its kind says that it is on a device.
+aclError CheckSide(std::string_view function, std::string_view name, const void* pointer,
+                   size_t bytes, bool says_device) {
+  const auto& memory = AclProcess::Get().memory;
+  if (memory.OnDevice(pointer, bytes)) return ACL_SUCCESS;
+  if (const std::string why = memory.WhyNot(pointer, bytes); !why.empty()) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "{}: {} bytes at {} {}", name, bytes,
+                fmt::ptr(pointer), why);
+  }
+  if (says_device) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function,
+                "the kind says that {} is on a device, but its {} bytes at {} are not", name, bytes,
+                fmt::ptr(pointer));
+  }
+  if (!memory.BeyondHostBlock(pointer, bytes)) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM, function,
+              "{}: {} bytes at {} begin in a block of aclrtMallocHost and end beyond it", name,
+              bytes, fmt::ptr(pointer));
+}
+
 }  // namespace
 
 aclError CheckAccess(std::string_view function, const void* pointer, size_t bytes, bool writes) {
@@ -73,25 +93,10 @@ aclError CheckCopy(std::string_view function, const CopyWish& wish, Copy* copy) 
   }
   NPUMESH_ACL_TRY(CheckAccess(function, dst, count, true));
   NPUMESH_ACL_TRY(CheckAccess(function, src, count, false));
+  NPUMESH_ACL_TRY(CheckSide(function, "dst", dst, count, SaysToDevice(kind)));
+  NPUMESH_ACL_TRY(CheckSide(function, "src", src, count, SaysFromDevice(kind)));
   const bool to_device = memory.OnDevice(dst, count);
   const bool from_device = memory.OnDevice(src, count);
-  if (SaysToDevice(kind) && !to_device) {
-    return Fail(ACL_ERROR_INVALID_PARAM, function,
-                "kind {} copies to a device, but {} bytes at dst are not all device memory",
-                static_cast<int>(kind), count);
-  }
-  if (SaysFromDevice(kind) && !from_device) {
-    return Fail(ACL_ERROR_INVALID_PARAM, function,
-                "kind {} copies from a device, but {} bytes at src are not all device memory",
-                static_cast<int>(kind), count);
-  }
-  for (const void* side : {static_cast<const void*>(dst), src}) {
-    if (!memory.OnDevice(side, count) && memory.OnDevice(side, 1)) {
-      return Fail(ACL_ERROR_INVALID_PARAM, function,
-                  "{} bytes at {} begin in the memory of a device and end beyond it", count,
-                  fmt::ptr(side));
-    }
-  }
   copy->direction = DirectionOf(from_device, to_device);
   copy->pageable =
       (!to_device && !memory.Pinned(dst, count)) || (!from_device && !memory.Pinned(src, count));

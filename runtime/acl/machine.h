@@ -44,6 +44,8 @@ class Machine {
   int local_count() const { return static_cast<int>(seats_.size()); }
   AclDevice& local_device(int index) { return *seats_[static_cast<size_t>(index)].device; }
   DeviceIds ids() const;
+  // NPUMESH_GUARD.
+  bool guard() const { return seats_[0].world->env().guard; }
   // Which device of this process answers to a client's id; -1: none.
   int IndexOf(int32_t device_id) const { return ids().IndexOf(device_id); }
 

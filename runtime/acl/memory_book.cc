@@ -26,7 +26,7 @@ void MemoryBook::Attach(std::vector<DeviceMemory*> memories) {
 Result<void*> MemoryBook::Allocate(DeviceMemory& memory, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   NPUMESH_ASSIGN_OR_RETURN(void* block, memory.Allocate(bytes));
-  blocks_.emplace(block, &memory);
+  blocks_[block] = {&memory, Origin::Here()};
   return block;
 }
 
@@ -37,7 +37,7 @@ Status MemoryBook::Free(void* pointer) {
     return Error(Code::kInvalidArgument, "{} is not the start of a block of device memory",
                  fmt::ptr(pointer));
   }
-  const Status status = found->second->Free(pointer);
+  const Status status = found->second.memory->Free(pointer);
   blocks_.erase(found);
   return status;
 }
@@ -45,12 +45,32 @@ Status MemoryBook::Free(void* pointer) {
 void MemoryBook::FreeAllOf(DeviceMemory& memory) {
   const std::lock_guard lock(mutex_);
   std::erase_if(blocks_, [&memory](const auto& block) {
-    if (block.second != &memory) return false;
+    if (block.second.memory != &memory) return false;
     if (const Status status = memory.Free(block.first); !status.ok()) {
       NPUMESH_WARNING("device memory: {}", status.message());
     }
     return true;
   });
+}
+
+std::vector<Leak> MemoryBook::LeaksOf(const DeviceMemory& memory) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Leak> leaks;
+  for (const auto& [block, held] : blocks_) {
+    if (held.memory != &memory) continue;
+    const auto around = memory.BlockAround(block, 0);
+    leaks.push_back({fmt::format("{} bytes at {}", around ? around->bytes : 0, block), held.made});
+  }
+  return leaks;
+}
+
+std::vector<Leak> MemoryBook::HostLeaks() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Leak> leaks;
+  for (const auto& [block, made] : host_origins_) {
+    leaks.push_back({fmt::format("{} bytes at {}", host_blocks_.at(block), fmt::ptr(block)), made});
+  }
+  return leaks;
 }
 
 Result<MemoryBook::Pages> MemoryBook::AllocatePages(DeviceMemory& memory, uint64_t bytes) {
@@ -64,6 +84,14 @@ Result<MemoryBook::Pages> MemoryBook::AllocatePages(DeviceMemory& memory, uint64
   return Pages{block, static_cast<std::byte*>(block) + skipped};
 }
 
+std::string MemoryBook::WhyNot(const void* pointer, uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  for (const DeviceMemory* memory : memories_) {
+    if (memory->Contains(pointer, 1)) return memory->WhyNot(pointer, bytes);
+  }
+  return "";
+}
+
 PageRule MemoryBook::RuleOf(const void* pointer, uint64_t bytes) const {
   const std::lock_guard lock(mutex_);
   for (const DeviceMemory* memory : memories_) {
@@ -75,7 +103,8 @@ PageRule MemoryBook::RuleOf(const void* pointer, uint64_t bytes) const {
 bool MemoryBook::OnDevice(const void* pointer, uint64_t bytes) const {
   const std::lock_guard lock(mutex_);
   for (const DeviceMemory* memory : memories_) {
-    if (memory->Contains(pointer, bytes)) return memory->RuleOf(pointer, bytes).readable;
+    if (!memory->Contains(pointer, 1)) continue;
+    return memory->InBlock(pointer, bytes) && memory->RuleOf(pointer, bytes).readable;
   }
   return Within(foreign_, pointer, bytes);
 }
@@ -148,14 +177,21 @@ void* MemoryBook::AllocateHost(uint64_t bytes) {
   if (block == nullptr) return nullptr;
   const std::lock_guard lock(mutex_);
   host_blocks_.emplace(static_cast<std::byte*>(block), bytes);
+  if (Origin::guard()) host_origins_[static_cast<std::byte*>(block)] = Origin::Here();
   return block;
 }
 
 bool MemoryBook::FreeHost(void* pointer) {
   const std::lock_guard lock(mutex_);
   if (host_blocks_.erase(static_cast<std::byte*>(pointer)) == 0) return false;
+  host_origins_.erase(static_cast<std::byte*>(pointer));
   std::free(pointer);
   return true;
+}
+
+bool MemoryBook::BeyondHostBlock(const void* pointer, uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  return Within(host_blocks_, pointer, 1) && !Within(host_blocks_, pointer, bytes);
 }
 
 bool MemoryBook::Pinned(const void* pointer, uint64_t bytes) const {

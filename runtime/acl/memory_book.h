@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/acl/leaks.h"
 #include "runtime/base/status.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/device/shared_ticket.h"
@@ -35,15 +37,21 @@ class MemoryBook {
   };
   Result<Pages> AllocatePages(DeviceMemory& memory, uint64_t bytes);
   void FreeAllOf(DeviceMemory& memory);
+  // What clients have not freed, of one device, and of the host since there is a guard.
+  std::vector<Leak> LeaksOf(const DeviceMemory& memory) const;
+  std::vector<Leak> HostLeaks() const;
   // How other processes map bytes of one block. Errors: kInvalidArgument for bytes that are not all
   // in one block of this process's devices, kUnsupported where a device cannot be shared.
   Result<SharedBlock> Shareable(const void* pointer, uint64_t bytes) const;
   // Device memory of another process, mapped here.
   void AddForeign(const std::byte* start, uint64_t bytes);
   void RemoveForeign(const std::byte* start);
-  // True when all bytes are device memory: of this process, allocated or not, or foreign. What the
-  // process may not read (aclrtMemSetAccess) counts as none.
+  // True when all bytes are device memory that the process may read (aclrtMemSetAccess): of one
+  // block, or foreign.
   bool OnDevice(const void* pointer, uint64_t bytes) const;
+  // Why not, for messages, when they begin in memory of a device: DeviceMemory::WhyNot. Empty: they
+  // do not.
+  std::string WhyNot(const void* pointer, uint64_t bytes) const;
   // What holds for all of the bytes; a plain rule for what is no memory of this process's devices.
   PageRule RuleOf(const void* pointer, uint64_t bytes) const;
 
@@ -64,17 +72,24 @@ class MemoryBook {
   void* AllocateHost(uint64_t bytes);
   // False for what AllocateHost did not return.
   bool FreeHost(void* pointer);
+  // True when the bytes begin in a block of AllocateHost and end beyond it.
+  bool BeyondHostBlock(const void* pointer, uint64_t bytes) const;
   // True when all bytes lie in one block of AllocateHost or Register.
   bool Pinned(const void* pointer, uint64_t bytes) const;
 
  private:
   mutable std::mutex mutex_;
   std::vector<DeviceMemory*> memories_;
-  std::unordered_map<void*, DeviceMemory*> blocks_;
+  struct Held {
+    DeviceMemory* memory = nullptr;
+    Origin made;
+  };
+  std::unordered_map<void*, Held> blocks_;
   using Ranges = std::map<const std::byte*, uint64_t>;  // start -> bytes
   static bool Within(const Ranges& ranges, const void* pointer, uint64_t bytes);
 
   Ranges host_blocks_;
+  std::map<const std::byte*, Origin> host_origins_;  // with a guard
   Ranges foreign_;
   Ranges registered_;
 };

@@ -6,6 +6,20 @@
 
 namespace npumesh {
 
+namespace {
+
+// With a guard.
+void TellUnloaded(const std::map<uint32_t, std::shared_ptr<AclModelEntry>>& models) {
+  if (!Origin::guard()) return;
+  std::vector<Leak> lost;
+  for (const auto& [id, entry] : models) {
+    lost.push_back({fmt::format("model {} (\"{}\")", id, entry->model->facts().name), entry->made});
+  }
+  TellLeaks("aclFinalize", "models", lost);
+}
+
+}  // namespace
+
 ModelObjects& ModelObjects::Get() {
   static ModelObjects* const objects = new ModelObjects;
   return *objects;
@@ -26,6 +40,7 @@ uint32_t LoadedModels::Add(AclDevice& device, std::unique_ptr<LoadedModel> model
       std::map<uint32_t, std::shared_ptr<AclModelEntry>> ending;
       const std::lock_guard end_lock(mutex_);
       ending.swap(models_);
+      TellUnloaded(ending);
       ends_with_process_ = false;
     });
     ends_with_process_ = true;

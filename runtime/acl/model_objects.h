@@ -78,6 +78,7 @@ struct AclModelEntry {
   uint32_t id = 0;
   AclDevice* device = nullptr;
   std::unique_ptr<LoadedModel> model;
+  const Origin made = Origin::Here();
   std::atomic<size_t> gear{0};  // that was set last
   std::atomic<uint32_t> priority{0};
 };

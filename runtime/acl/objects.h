@@ -13,6 +13,7 @@
 #include "acl/acl_rt.h"
 #include "runtime/acl/core_limits.h"
 #include "runtime/acl/device_context.h"
+#include "runtime/acl/leaks.h"
 #include "runtime/device/shared_ticket.h"
 
 namespace npumesh {
@@ -60,6 +61,7 @@ struct AclStream {
   std::atomic<uint32_t> cache_op_info{0};
   std::atomic<uint32_t> overflow_switch{0};
   CoreLimits core_limits;
+  const Origin made = Origin::Here();
   std::mutex allocator_mutex;
   std::shared_ptr<const AclAllocator> allocator;  // guarded by it
   aclrtAllocatorDesc allocator_handle = nullptr;  // the same; as it was registered
@@ -87,6 +89,7 @@ struct AclEvent {
   const uint32_t flag;
   const Event event;
   const Event::Kind kind;  // a signal can be reset
+  const Origin made = Origin::Here();
   // Of an event with ACL_EVENT_IPC, whose records are counted there; null: of others.
   std::shared_ptr<SharedTicket> shared;
 };
@@ -98,6 +101,7 @@ struct AclContext {
   AclDevice* device = nullptr;
   int32_t device_id = 0;  // as the client called it
   bool implicit = false;
+  const Origin made = Origin::Here();
   std::atomic<aclrtFloatOverflowMode> overflow_mode{ACL_RT_OVERFLOW_MODE_SATURATION};
   std::shared_ptr<AclStream> default_stream;
 

@@ -96,9 +96,12 @@ void AclProcess::EndEverything() {
     if (machine != nullptr) ended_ids_ = machine->ids();
     start_failure_.reset();
   }
+  constexpr std::string_view kFunction = "aclFinalize";
   for (const DeviceUse& use : uses) {
+    TellLeaksOf(kFunction, use.contexts);
     for (const auto& context : use.contexts) EndContext(context);
   }
+  TellLeaksOfProcess(kFunction);
   captures.Clear();
   run_models.Clear();  // what they hold ends before those who are built upon devices
   events.Clear();
@@ -111,7 +114,9 @@ void AclProcess::EndEverything() {
   }
   if (machine == nullptr) return;
   for (int i = 0; i < machine->local_count(); ++i) {
-    addresses.Forget(machine->local_device(i).memory);
+    DeviceMemory& hbm = machine->local_device(i).memory;
+    addresses.Forget(hbm);
+    TellLeaksOf(kFunction, hbm);
   }
   memory.Attach({});
   if (const Status status = machine->Shutdown(); !status.ok()) {
@@ -133,6 +138,7 @@ Result<Machine*> AclProcess::NeedMachine() {
     return machine.status();
   }
   machine_ = *std::move(machine);
+  Origin::SetGuard(machine_->guard());
   uses_.resize(static_cast<size_t>(machine_->local_count()));
   while (core_limits_.size() < uses_.size()) core_limits_.emplace_back();
   std::vector<DeviceMemory*> memories;
@@ -315,7 +321,7 @@ aclError AclProcess::ResetDevice(std::string_view function, int32_t device_id) {
   TellStreams(ending, ACL_RT_STREAM_STATE_DESTROY_PRE);
   const std::lock_guard lock(mutex_);
   const bool used_again = machine_ == nullptr || uses_[static_cast<size_t>(index)].references > 0;
-  if (!used_again) EndDevice(index);
+  if (!used_again) EndDevice(function, index);
   return ACL_SUCCESS;
 }
 
@@ -333,17 +339,61 @@ aclError AclProcess::ResetDeviceForce(std::string_view function, int32_t device_
   }
   TellStreams(ending, ACL_RT_STREAM_STATE_DESTROY_PRE);
   const std::lock_guard lock(mutex_);
-  if (machine_ != nullptr) EndDevice(index);
+  if (machine_ != nullptr) EndDevice(function, index);
   return ACL_SUCCESS;
 }
 
-void AclProcess::EndDevice(int index) {
+void AclProcess::EndDevice(std::string_view function, int index) {
   DeviceUse use = std::exchange(uses_[static_cast<size_t>(index)], DeviceUse());
+  TellLeaksOf(function, use.contexts);
   for (const auto& context : use.contexts) EndContext(context);
   DeviceMemory& hbm = machine_->local_device(index).memory;
   addresses.Forget(hbm);
+  TellLeaksOf(function, hbm);
   memory.FreeAllOf(hbm);
   core_limits_[static_cast<size_t>(index)].Reset();
+}
+
+void AclProcess::TellLeaksOf(std::string_view function,
+                             const std::vector<std::shared_ptr<AclContext>>& contexts) {
+  if (!Origin::guard()) return;
+  std::vector<Leak> lost_contexts;
+  std::vector<Leak> lost_streams;
+  for (const auto& context : contexts) {
+    if (!context->implicit) {
+      lost_contexts.push_back(
+          {fmt::format("a context of device {}", context->device_id), context->made});
+    }
+    for (const auto& stream : context->Streams()) {
+      if (stream->is_default) continue;
+      lost_streams.push_back({fmt::format("stream {}", stream->id), stream->made});
+    }
+  }
+  TellLeaks(function, "contexts", lost_contexts);
+  TellLeaks(function, "streams", lost_streams);
+}
+
+void AclProcess::TellLeaksOf(std::string_view function, DeviceMemory& hbm) {
+  if (!Origin::guard()) return;
+  TellLeaks(function, "blocks of device memory", memory.LeaksOf(hbm));
+  for (const std::string& damage : hbm.Damage()) {
+    const std::string text = fmt::format("{}: {}", function, damage);
+    NPUMESH_ERROR("{}", text);
+    RecordRecentError(text);
+  }
+}
+
+void AclProcess::TellLeaksOfProcess(std::string_view function) {
+  if (!Origin::guard()) return;
+  std::vector<Leak> lost;
+  for (const auto& event : events.All()) lost.push_back({"an event", event->made});
+  TellLeaks(function, "events", lost);
+  lost.clear();
+  for (const auto& notify : notifies.All()) {
+    lost.push_back({fmt::format("notify {}", notify->id()), Origin()});
+  }
+  TellLeaks(function, "notifies", lost);
+  TellLeaks(function, "blocks of host memory", memory.HostLeaks());
 }
 
 aclError AclProcess::CreateContext(std::string_view function, int32_t device_id,
@@ -458,8 +508,22 @@ aclError AclProcess::NeedStream(std::string_view function, aclrtStream handle,
     return ACL_SUCCESS;
   }
   *stream = streams.Find(handle);
-  if (*stream != nullptr) return ACL_SUCCESS;
-  return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "{} is not a stream", fmt::ptr(handle));
+  if (*stream == nullptr) {
+    return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "{} is not a stream", fmt::ptr(handle));
+  }
+  return Origin::guard() ? CheckContextOf(function, **stream) : ACL_SUCCESS;
+}
+
+aclError AclProcess::CheckContextOf(std::string_view function, const AclStream& stream) {
+  const auto context = CurrentContext();
+  const auto own = stream.context.lock();
+  if (context != nullptr && context == own) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_STREAM_CONTEXT, function,
+              "stream {} is of {}, but this thread has {} (NPUMESH_GUARD)", stream.id,
+              own == nullptr ? "a context that has ended"
+                             : fmt::format("a context of device {}", own->device_id),
+              context == nullptr ? "no current context"
+                                 : fmt::format("another one of device {}", context->device_id));
 }
 
 aclError AclProcess::NeedReadyStream(std::string_view function, aclrtStream handle,

@@ -111,6 +111,8 @@ class AclProcess {
   // no thread.
   aclError NeedReadyStream(std::string_view function, aclrtStream handle,
                            std::shared_ptr<AclStream>* stream);
+  // With a guard: ACL_ERROR_RT_STREAM_CONTEXT for a stream of another context than the thread's.
+  static aclError CheckContextOf(std::string_view function, const AclStream& stream);
   // As NeedStream; ACL_ERROR_RT_STREAM_CAPTURED when the stream is being captured.
   aclError NeedRunningStream(std::string_view function, aclrtStream handle,
                              std::shared_ptr<AclStream>* stream);
@@ -147,7 +149,12 @@ class AclProcess {
   std::vector<std::shared_ptr<AclStream>> StreamsOf(int index) const;
   // Calls the client, so not under the mutex.
   void TellStreams(const std::vector<std::shared_ptr<AclStream>>& streams, aclrtStreamState state);
-  void EndDevice(int index);
+  void EndDevice(std::string_view function, int index);
+  // With a guard: what the client has not destroyed, and what was written where it must not be.
+  void TellLeaksOf(std::string_view function,
+                   const std::vector<std::shared_ptr<AclContext>>& contexts);
+  void TellLeaksOf(std::string_view function, DeviceMemory& hbm);
+  void TellLeaksOfProcess(std::string_view function);
   std::shared_ptr<AclContext> MakeContext(int index, int32_t device_id, bool implicit);
   void EndContext(const std::shared_ptr<AclContext>& context);
   void EndEverything();

@@ -36,8 +36,9 @@ Status ParseSecondsField(const EnvVariable& variable, std::string_view text, Env
   return Status();
 }
 
-Status ParseTrace(const EnvVariable& variable, std::string_view text, Env& env) {
-  NPUMESH_ASSIGN_OR_RETURN(env.trace, ParseBool(text, variable.name));
+template <bool Env::*kField>
+Status ParseFlag(const EnvVariable& variable, std::string_view text, Env& env) {
+  NPUMESH_ASSIGN_OR_RETURN(env.*kField, ParseBool(text, variable.name));
   return Status();
 }
 
@@ -120,12 +121,18 @@ constexpr std::array kEntries = {
         {"NPUMESH_TRACE", "1, true, on, yes or 0, false, off, no", "0",
          "Says in the log, whatever its level, why each algorithm or kernel was taken or refused, "
          "and why a pattern was not fused."},
-        ParseTrace,
+        ParseFlag<&Env::trace>,
         EnvFallback::kValue},
     Entry{{"NPUMESH_DEVICE_COUNT", "integer in [1, 256]", "the launcher's rank, or one device",
            "Devices of this process for programs of the C interface that drive each by a thread; "
            "without MPI, also under a launcher."},
           ParseOptionalField<&Env::device_count, 1, 256>},
+    Entry{{"NPUMESH_GUARD", "1, true, on, yes or 0, false, off, no", "0",
+           "Checks programs of the C interface where it costs time and memory: device memory that "
+           "is written behind a block or after it was freed, streams of another context, and what "
+           "is not destroyed before the end (acl.md)."},
+          ParseFlag<&Env::guard>,
+          EnvFallback::kValue},
     Entry{{"NPUMESH_RECORD", "a folder, made when it is missing", "no record",
            "Where each rank keeps the flight record that `npumesh record` reads."},
           ParseTextField<&Env::record>},

@@ -55,6 +55,8 @@ struct Env {
   // NPUMESH_DEVICE_COUNT: devices of this process, each a rank that threads drive, without MPI;
   // unset: the launcher's rank, or one device.
   std::optional<int> device_count;
+  // NPUMESH_GUARD: checks of programs of the C interface that cost time and memory.
+  bool guard{};
   // NPUMESH_RECORD: folder for the flight record of each rank; empty: none is written.
   std::string record;
   // HCCL_ALGO: picks algorithms by name; empty: the first that does not refuse.

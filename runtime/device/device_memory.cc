@@ -28,6 +28,16 @@ Result<std::vector<HbmWish>> ExchangeWishes(World& world, const HbmWish& mine) {
   return wishes;
 }
 
+// How many freed blocks messages can tell of.
+constexpr size_t kMostFreed = 64;
+
+// The guard's: bytes behind a block, what is in them, and in freed blocks, and how much is kept.
+constexpr uint64_t kFenceBytes = 64;
+constexpr int kFence = 0xA5;
+constexpr int kPoison = 0xDD;
+constexpr uint64_t kPoisonBytes = uint64_t{4} << 20;
+constexpr uint64_t kMostKeptBytes = uint64_t{256} << 20;
+
 uint64_t NextVersion() {
   static std::atomic<uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -45,41 +55,148 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(World& world, NodeSeg
   NPUMESH_ASSIGN_OR_RETURN(const auto wishes, ExchangeWishes(world, mine));
   NPUMESH_ASSIGN_OR_RETURN(const uint64_t bytes, ChooseHbmBytes(wishes, world.local_ranks()));
   NPUMESH_ASSIGN_OR_RETURN(auto segment, world.transport().Share("hbm", bytes, reach));
-  return std::unique_ptr<DeviceMemory>(new DeviceMemory(std::move(segment), world.rank()));
+  return std::unique_ptr<DeviceMemory>(
+      new DeviceMemory(std::move(segment), world.rank(), world.env().guard));
 }
 
-DeviceMemory::DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank)
+DeviceMemory::DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank, bool guard)
     : segment_(std::move(segment)),
       base_(segment_->part(rank)),
       bytes_(segment_->bytes()),
       blocks_(segment_->bytes(), kHbmAlignment),
-      version_(NextVersion()) {}
+      version_(NextVersion()),
+      guard_(guard) {}
 
 Result<void*> DeviceMemory::Allocate(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  if (const auto offset = blocks_.Allocate(bytes)) return static_cast<void*>(base_ + *offset);
+  std::optional<uint64_t> offset = Take(bytes);
+  while (!offset && GiveBackOldest()) offset = Take(bytes);
+  if (offset) return static_cast<void*>(base_ + *offset);
   return Error(Code::kOutOfMemory,
                "device memory: {} bytes asked, {} free (largest block {}) of {}; NPUMESH_HBM_SIZE "
                "changes the total",
                bytes, blocks_.free_bytes(), blocks_.largest_free_block(), blocks_.total_bytes());
 }
 
+std::optional<uint64_t> DeviceMemory::Take(uint64_t bytes) {
+  if (!guard_) return blocks_.Allocate(bytes);
+  if (bytes > bytes_) return std::nullopt;
+  const auto offset = blocks_.Allocate(bytes + kFenceBytes);
+  if (!offset) return std::nullopt;
+  asked_[*offset] = bytes;
+  std::memset(base_ + *offset + bytes, kFence, kFenceBytes);
+  return offset;
+}
+
 Status DeviceMemory::Free(void* pointer) {
   const std::lock_guard lock(mutex_);
-  if (Contains(pointer, 0) && blocks_.Free(OffsetOf(pointer))) {
-    version_.store(NextVersion(), std::memory_order_release);
+  const auto block = Contains(pointer, 0) ? Around(OffsetOf(pointer), 0) : std::nullopt;
+  if (!block || block->offset != OffsetOf(pointer)) {
+    return Error(
+        Code::kInvalidArgument,
+        "{} is not the start of a block of this rank's device memory, or was freed already",
+        fmt::ptr(pointer));
+  }
+  version_.store(NextVersion(), std::memory_order_release);
+  NoteFreed(block->offset, block->bytes);
+  if (!guard_) {
+    blocks_.Free(block->offset);
     return Status();
   }
-  return Error(Code::kInvalidArgument,
-               "{} is not the start of a block of this rank's device memory, or was freed already",
-               fmt::ptr(pointer));
+  const std::string damage = DamageBehind(block->offset, block->bytes);
+  asked_.erase(block->offset);
+  std::memset(pointer, kPoison, std::min(block->bytes, kPoisonBytes));
+  kept_.push_back({block->offset, block->bytes});
+  kept_bytes_ += block->bytes;
+  while (kept_bytes_ > std::min(bytes_ / 4, kMostKeptBytes)) GiveBackOldest();
+  return damage.empty() ? Status() : Error(Code::kCorrupt, "{}", damage);
+}
+
+bool DeviceMemory::GiveBackOldest() {
+  if (kept_.empty()) return false;
+  const Freed oldest = kept_.front();
+  kept_.pop_front();
+  kept_bytes_ -= oldest.bytes;
+  const std::byte* const begin = base_ + oldest.offset;
+  const std::byte* const end = begin + std::min(oldest.bytes, kPoisonBytes);
+  const auto written =
+      std::find_if(begin, end, [](std::byte each) { return each != std::byte{kPoison}; });
+  if (written != end) {
+    damage_.push_back(
+        fmt::format("byte {} of the block of {} bytes at {} was written after the "
+                    "block was freed",
+                    written - begin, oldest.bytes, fmt::ptr(begin)));
+  }
+  blocks_.Free(oldest.offset);
+  return true;
+}
+
+std::string DeviceMemory::DamageBehind(uint64_t offset, uint64_t bytes) const {
+  const std::byte* const begin = base_ + offset + bytes;
+  const std::byte* const end = begin + kFenceBytes;
+  const auto written =
+      std::find_if(begin, end, [](std::byte each) { return each != std::byte{kFence}; });
+  if (written == end) return "";
+  return fmt::format("byte {} behind the end of the block of {} bytes at {} was written",
+                     written - begin + 1, bytes, fmt::ptr(base_ + offset));
+}
+
+std::vector<std::string> DeviceMemory::Damage() {
+  const std::lock_guard lock(mutex_);
+  while (GiveBackOldest()) {
+  }
+  for (const auto& [offset, bytes] : asked_) {
+    if (std::string damage = DamageBehind(offset, bytes); !damage.empty()) {
+      damage_.push_back(std::move(damage));
+    }
+  }
+  return std::exchange(damage_, {});
+}
+
+void DeviceMemory::NoteFreed(uint64_t offset, uint64_t bytes) {
+  freed_.push_front({offset, bytes});
+  if (freed_.size() > kMostFreed) freed_.pop_back();
+}
+
+std::optional<BlockAllocator::Block> DeviceMemory::Around(uint64_t offset, uint64_t bytes) const {
+  auto block = blocks_.Around(offset, guard_ ? 0 : bytes);
+  if (!guard_ || !block) return block;
+  const auto asked = asked_.find(block->offset);
+  if (asked == asked_.end()) return std::nullopt;
+  const uint64_t within = offset - block->offset;
+  if (within > asked->second || bytes > asked->second - within) return std::nullopt;
+  block->bytes = asked->second;
+  return block;
 }
 
 std::optional<BlockAllocator::Block> DeviceMemory::BlockAround(const void* pointer,
                                                                uint64_t bytes) const {
   if (!Contains(pointer, bytes)) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  return blocks_.Around(OffsetOf(pointer), bytes);
+  return Around(OffsetOf(pointer), bytes);
+}
+
+std::string DeviceMemory::WhyNot(const void* pointer, uint64_t bytes) const {
+  if (!Contains(pointer, 1) || bytes == 0) return "";
+  const std::lock_guard lock(mutex_);
+  const uint64_t offset = OffsetOf(pointer);
+  if (const auto block = Around(offset, 1)) {
+    const uint64_t left = block->bytes - (offset - block->offset);
+    if (bytes > left) {
+      return fmt::format("begin {} bytes before the end of the block of {} bytes at {}", left,
+                         block->bytes, fmt::ptr(base_ + block->offset));
+    }
+    const PageRule rule = RuleOf(pointer, bytes);
+    if (!rule.readable) return "may not be used (aclrtMemSetAccess)";
+    return rule.elsewhere ? "show memory that peers do not see here (a block that processes share)"
+                          : "";
+  }
+  for (const Freed& freed : freed_) {
+    if (offset < freed.offset || offset - freed.offset >= freed.bytes) continue;
+    return fmt::format("are in a block of {} bytes at {} that was freed", freed.bytes,
+                       fmt::ptr(base_ + freed.offset));
+  }
+  return "are in device memory that is not allocated";
 }
 
 bool DeviceMemory::InBlock(const void* pointer, uint64_t bytes) const {
@@ -144,7 +261,7 @@ std::byte* DeviceMemory::PeerAddress(int world_rank, uint64_t offset) const {
 
 uint64_t DeviceMemory::used_bytes() const {
   const std::lock_guard lock(mutex_);
-  return blocks_.used_bytes();
+  return blocks_.used_bytes() - kept_bytes_;
 }
 
 uint64_t DeviceMemory::peak_bytes() const {

@@ -5,6 +5,9 @@
 // `Allocate` hands out 512-byte aligned blocks from it; a pointer inside the segment can be named
 // to a peer as an offset and read or written by it directly.
 //
+// With a guard (NPUMESH_GUARD) a block is followed by bytes that are looked at when it is freed,
+// and a freed block is filled with a pattern and kept from being used again for a while.
+//
 // Thread-safety: all members may be called from any thread.
 #ifndef NPUMESH_RUNTIME_DEVICE_DEVICE_MEMORY_H_
 #define NPUMESH_RUNTIME_DEVICE_DEVICE_MEMORY_H_
@@ -12,9 +15,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "runtime/base/status.h"
 #include "runtime/device/block_allocator.h"
@@ -38,12 +45,16 @@ class DeviceMemory {
       World& world, NodeSegment::Reach reach = NodeSegment::Reach::kRanks);
 
   // Over a segment made by the caller, of which `rank` owns a part.
-  DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank);
+  DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank, bool guard = false);
 
   // Errors: kOutOfMemory with asked, free and total bytes. `bytes` 0 yields a valid unique pointer.
   Result<void*> Allocate(uint64_t bytes);
-  // Errors: kInvalidArgument for a pointer that Allocate did not return.
+  // Errors: kInvalidArgument for a pointer that Allocate did not return; with a guard kCorrupt,
+  // which names what was written behind the block, or long ago after it was freed. The block is
+  // free all the same.
   Status Free(void* pointer);
+  // With a guard: what was written behind blocks, or after they were freed, and was not said yet.
+  std::vector<std::string> Damage();
 
   // True when [pointer, pointer + bytes) lies inside this rank's HBM.
   bool Contains(const void* pointer, uint64_t bytes) const {
@@ -65,6 +76,15 @@ class DeviceMemory {
   std::optional<BlockAllocator::Block> BlockAround(const void* pointer, uint64_t bytes) const;
   // Whether one does. The last block that a thread has asked for is found without a lock.
   bool InBlock(const void* pointer, uint64_t bytes) const;
+  // InBlock, and a collective may use the bytes: it sees this HBM's own pages, and may read them.
+  bool ForCollectives(const void* pointer, uint64_t bytes) const {
+    if (!InBlock(pointer, bytes)) return false;
+    const PageRule rule = RuleOf(pointer, bytes);
+    return rule.readable && !rule.elsewhere;
+  }
+  // Why not, for messages: "begin 8 bytes before the end of the block of 512 bytes at 0x...".
+  // Empty: there is no reason in this HBM.
+  std::string WhyNot(const void* pointer, uint64_t bytes) const;
 
   // ---- Pages that a client maps or protects. REQUIRES of these: whole pages of this HBM ----
   // Shows `pages`, a shared mapping, at `at` in place of this HBM's own: only here, not to peers.
@@ -82,14 +102,37 @@ class DeviceMemory {
   uint64_t peak_bytes() const;
 
  private:
+  // Blocks that were freed lately, the last one first.
+  struct Freed {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+  };
+
+  // REQUIRES of these: the caller holds mutex_.
+  std::optional<BlockAllocator::Block> Around(uint64_t offset, uint64_t bytes) const;
+  std::optional<uint64_t> Take(uint64_t bytes);
+  std::string DamageBehind(uint64_t offset, uint64_t bytes) const;
+  // Freed memory of the guard that is longest free goes back; what was written there is noted.
+  bool GiveBackOldest();
+  void NoteFreed(uint64_t offset, uint64_t bytes);
+
   const std::unique_ptr<NodeSegment> segment_;
   std::byte* const base_;
   const uint64_t bytes_;
   mutable std::mutex mutex_;
-  BlockAllocator blocks_;  // guarded by mutex_
+  BlockAllocator blocks_;    // guarded by mutex_
+  std::deque<Freed> freed_;  // guarded by mutex_
   PageRules rules_;
   // Another one after each end of a block; no other memory has the same.
   std::atomic<uint64_t> version_;
+
+  // With a guard, guarded by mutex_: what clients have asked for, by offset of the block, and
+  // blocks that they have freed, the oldest first, which are kept from being used again.
+  const bool guard_;
+  std::map<uint64_t, uint64_t> asked_;
+  std::deque<Freed> kept_;
+  uint64_t kept_bytes_ = 0;
+  std::vector<std::string> damage_;
 };
 
 // Memory that one rank of `local_size` may take: the system's available bytes or the cgroup's

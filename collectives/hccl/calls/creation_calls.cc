@@ -1,5 +1,6 @@
 // The functions of hccl/hccl_comm.h that make and end communicators.
 #include "collectives/hccl/calls/group_calls.h"
+#include "collectives/hccl/comm/registered_memory.h"
 #include "collectives/hccl/comm/settings.h"
 #include "collectives/hccl/comm/windows.h"
 #include "collectives/hccl/creation/creation.h"
@@ -71,6 +72,7 @@ Verdict Destroy(HcclComm handle) {
   }
   Settings::OfProcess().Call(handle, HCCL_COMM_STATE_PHASE_DESTROY_PRE);
   WindowTable::OfProcess().ForgetComm(*comm);
+  RegisteredMemory::OfProcess().ForgetComm(*comm);
   CommTable::OfProcess().Remove(handle);
   // Operators that still wait on a stream keep the communicator, which then closes after them.
   const Status closed = comm.use_count() == 1 ? comm->Close() : Status();

@@ -1,6 +1,7 @@
 // The functions of hccl/hccl_comm.h and hccl/hccl_sym_win.h about memory.
 #include "collectives/hccl/comm/argument_check.h"
 #include "collectives/hccl/comm/memory_ranges.h"
+#include "collectives/hccl/comm/registered_memory.h"
 #include "collectives/hccl/comm/windows.h"
 #include "hccl/hccl_comm.h"
 #include "hccl/hccl_sym_win.h"
@@ -43,6 +44,43 @@ HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void* virPtr) try {
   check.NotNull("comm", comm).NotNull("virPtr", virPtr).Live(comm);
   if (!check.ok()) return Answer(check.call(), check.verdict());
   return Answer(check.call(), MemoryRanges::OfProcess().Deactivate(virPtr));
+} catch (...) {
+  return AnswerThrown(__func__);
+}
+
+HcclResult HcclCommRegister(HcclComm comm, void* addr, uint64_t size, void** handle,
+                            uint32_t flag) try {
+  ArgumentCheck check("HcclCommRegister");
+  check.NotNull("comm", comm).NotNull("addr", addr).NotNull("handle", handle);
+  check.Holds(size != 0 && flag == 0, HCCL_E_PARA,
+              "EI0003: size must not be 0, and flag must be 0");
+  check.Live(comm);
+  if (!check.ok()) return Answer(check.call(), check.verdict());
+  return Answer(check.call(),
+                RegisteredMemory::OfProcess().Register(*check.comm(), addr, size, handle));
+} catch (...) {
+  return AnswerThrown(__func__);
+}
+
+HcclResult HcclCommDeregister(HcclComm comm, void* handle) try {
+  ArgumentCheck check("HcclCommDeregister");
+  check.NotNull("comm", comm).NotNull("handle", handle).Live(comm);
+  if (!check.ok()) return Answer(check.call(), check.verdict());
+  return Answer(check.call(), RegisteredMemory::OfProcess().Deregister(*check.comm(), handle));
+} catch (...) {
+  return AnswerThrown(__func__);
+}
+
+HcclResult HcclCommExchangeMem(HcclComm comm, void* windowHandle, uint32_t* peerRanks,
+                               uint32_t peerRankNum) try {
+  ArgumentCheck check("HcclCommExchangeMem");
+  check.NotNull("comm", comm).NotNull("windowHandle", windowHandle);
+  check.NotNull("peerRanks", peerRanks).Live(comm);
+  for (uint32_t i = 0; check.ok() && i < peerRankNum; ++i) {
+    check.RankInComm("peerRanks", peerRanks[i]);
+  }
+  if (!check.ok()) return Answer(check.call(), check.verdict());
+  return Answer(check.call(), RegisteredMemory::OfProcess().Check(*check.comm(), windowHandle));
 } catch (...) {
   return AnswerThrown(__func__);
 }

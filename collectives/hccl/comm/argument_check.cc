@@ -115,10 +115,10 @@ ArgumentCheck& ArgumentCheck::Differ(std::string_view left, const void* a, std::
 ArgumentCheck& ArgumentCheck::IsOutside(std::string_view name, const void* pointer,
                                         uint64_t bytes) {
   outside_hbm_ = true;
+  std::string why = comm_->device()->memory.WhyNot(pointer, bytes);
+  if (why.empty()) why = "are not in the memory of this device; take it from aclrtMalloc";
   return Holds(false, HCCL_E_PARA,
-               fmt::format("EI0003: {}: {} bytes at {} are not in the memory of this device; take "
-                           "it from aclrtMalloc",
-                           name, bytes, pointer));
+               fmt::format("EI0003: {}: {} bytes at {} {}", name, bytes, pointer, why));
 }
 
 ArgumentCheck& ArgumentCheck::Holds(bool rule, HcclResult result, std::string_view why) {

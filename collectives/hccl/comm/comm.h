@@ -41,8 +41,9 @@ class Comm {
   uint32_t rank() const { return static_cast<uint32_t>(communicator_->rank()); }
   uint32_t size() const { return static_cast<uint32_t>(communicator_->size()); }
   const std::vector<int>& world_ranks() const { return communicator_->world_ranks(); }
+  // All in one block that operators may use.
   bool in_hbm(const void* pointer, uint64_t bytes) const {
-    return device_->memory.Contains(pointer, bytes);
+    return device_->memory.ForCollectives(pointer, bytes);
   }
 
   // Runs `work`, which takes the Communicator, now. What goes wrong is kept for

@@ -37,8 +37,9 @@ uint64_t WindowTable::BytesOf(const Comm& comm) const {
 Verdict WindowTable::Register(const std::shared_ptr<Comm>& comm, void* address, uint64_t bytes,
                               HcclCommSymWindow* handle) {
   if (!comm->in_hbm(address, bytes)) {
-    return Refuse(HCCL_E_PARA, "EI0003: {} bytes at {} are not in the memory of this device", bytes,
-                  fmt::ptr(address));
+    const std::string why = comm->device()->memory.WhyNot(address, bytes);
+    return Refuse(HCCL_E_PARA, "EI0003: {} bytes at {} {}", bytes, fmt::ptr(address),
+                  why.empty() ? "are not in the memory of this device" : why);
   }
   {
     std::lock_guard lock(mutex_);

@@ -72,7 +72,7 @@ std::vector<void*> DirectPlaces(const CompiledModel& model, const std::vector<vo
     const TensorType& type = model.output_types()[i];
     const uint64_t bytes = type.bytes();
     if (!use.movable || !IsAligned(places[i], type.dtype)) continue;
-    if (use.remote && !memory.Contains(places[i], bytes)) continue;
+    if (use.remote && !memory.ForCollectives(places[i], bytes)) continue;
     const bool free = std::none_of(inputs.begin(), inputs.end(), [&](const LentRange& input) {
       return InTheWay(input, uses.inputs, use, places[i], bytes);
     });

@@ -217,7 +217,7 @@ Result<std::vector<void*>> Program::PlaceInputs(const StageRunner& stage,
     if (operand.lending == Lending::kNone) continue;
     const uint64_t bytes = operand.type.bytes();
     const bool changes = uses[i].written && operand.lending != Lending::kInPlace;
-    const bool far = uses[i].remote && !memory_.Contains(operand.data, bytes);
+    const bool far = uses[i].remote && !memory_.ForCollectives(operand.data, bytes);
     if (!changes && !far) {
       lent[i] = const_cast<void*>(operand.data);
       continue;

@@ -150,7 +150,7 @@ TEST(Messages, ThatCannotBeAreRefused) {
         {false, nullptr, 1, DataType::kFloat, 0}},
        "two items receive from rank 0"},
       {{{true, nullptr, 1, DataType::kFloat, 0}, {false, nullptr, 1, DataType::kFloat, 0}},
-       "a buffer of 4 bytes is not in this rank's HBM"},
+       "its send buffer of 4 bytes is not in its HBM"},
   };
   for (const auto& [items, says] : refused) {
     ExpectAllOk(RunRanks(1, TestEnv(), [&items = items, says = says](World& world) -> Status {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <thread>
@@ -97,6 +98,74 @@ TEST_F(HcclRanks, ArgumentsAreCheckedInTheDocumentedOrder) {
     EXPECT_EQ(all_reduce(1, kFp32, 0, me.comm, me.stream, &on_host), HCCL_E_PARA);
     EXPECT_THAT(std::string(aclGetRecentErrMsg()), HasSubstr("not in the memory of this device"));
     EXPECT_EQ(aclrtSynchronizeStream(me.stream), ACL_SUCCESS);
+  });
+}
+
+// The memory behind a block is another's.
+TEST_F(HcclRanks, OperatorsStayInTheirBlocks) {
+  OnRanks({0, 1}, [](const Rank& me) {
+    constexpr uint64_t kFloats = kCount * kRanks;  // in a block, of 512 bytes
+    const auto fp32 = HCCL_DATA_TYPE_FP32;
+    std::fill_n(me.recv, kFloats, 5.0f);
+    EXPECT_EQ(
+        HcclAllReduce(me.send, me.recv, kFloats + 128, fp32, HCCL_REDUCE_SUM, me.comm, me.stream),
+        HCCL_E_PARA);
+    EXPECT_THAT(std::string(aclGetRecentErrMsg()), HasSubstr("before the end of the block of"));
+    EXPECT_NE(aclrtSynchronizeStream(me.stream), ACL_SUCCESS);  // the peers were told
+    EXPECT_EQ(std::count(me.recv, me.recv + kFloats, 5.0f), static_cast<int64_t>(kFloats));
+  });
+  OnRanks({0}, [](const Rank& me) {
+    constexpr uint64_t kFloats = kCount * kRanks;
+    const auto fp32 = HCCL_DATA_TYPE_FP32;
+    EXPECT_EQ(HcclAllGather(me.send + 1, me.recv, kFloats + 127, fp32, me.comm, me.stream),
+              HCCL_E_PARA);
+    EXPECT_EQ(HcclBroadcast(me.recv + kFloats, 128, fp32, 0, me.comm, me.stream), HCCL_E_PARA);
+    void* freed = nullptr;
+    ASSERT_EQ(aclrtMalloc(&freed, 512, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    ASSERT_EQ(aclrtFree(freed), ACL_SUCCESS);
+    EXPECT_EQ(HcclBroadcast(freed, 1, fp32, 0, me.comm, me.stream), HCCL_E_PARA);
+    EXPECT_THAT(std::string(aclGetRecentErrMsg()), HasSubstr("that was freed"));
+    HcclCommSymWindow window = nullptr;
+    EXPECT_EQ(HcclCommSymWinRegister(me.comm, me.send, (kFloats + 128) * 4, &window, 1),
+              HCCL_E_PARA);
+  });
+}
+
+// Peers see the pages of the HBM, not what is shown in their place here.
+TEST_F(HcclRanks, OperatorsRefuseMemoryThatPeersDoNotSee) {
+  OnRanks({0, 1}, [](const Rank& me) {
+    constexpr size_t kBlock = size_t{2} << 20;
+    aclrtPhysicalMemProp prop = {};
+    prop.location = {me.rank, ACL_MEM_LOCATION_TYPE_DEVICE};
+    aclrtDrvMemHandle own = nullptr;
+    aclrtDrvMemHandle same = nullptr;
+    uint64_t number = 0;
+    void* here = nullptr;
+    void* there = nullptr;
+    ASSERT_EQ(aclrtMallocPhysical(&own, kBlock, &prop, 0), ACL_SUCCESS);
+    ASSERT_EQ(aclrtReserveMemAddress(&here, kBlock, 0, nullptr, 0), ACL_SUCCESS);
+    ASSERT_EQ(aclrtReserveMemAddress(&there, kBlock, 0, nullptr, 0), ACL_SUCCESS);
+    ASSERT_EQ(aclrtMapMem(here, kBlock, 0, own, 0), ACL_SUCCESS);
+    ASSERT_EQ(aclrtMemExportToShareableHandle(own, ACL_MEM_HANDLE_TYPE_NONE, 0, &number),
+              ACL_SUCCESS);
+    ASSERT_EQ(aclrtMemImportFromShareableHandle(number, static_cast<int32_t>(me.rank), &same),
+              ACL_SUCCESS);
+    ASSERT_EQ(aclrtMapMem(there, kBlock, 0, same, 0), ACL_SUCCESS);
+    const auto fp32 = HCCL_DATA_TYPE_FP32;
+    static_cast<float*>(there)[3] = static_cast<float>(me.rank + 1);  // the block's, at `here`
+    ASSERT_EQ(HcclAllReduce(here, me.recv, 4, fp32, HCCL_REDUCE_SUM, me.comm, me.stream),
+              HCCL_SUCCESS);
+    ASSERT_EQ(aclrtSynchronizeStream(me.stream), ACL_SUCCESS);
+    EXPECT_EQ(me.recv[3], 3.0f);
+    EXPECT_EQ(HcclAllReduce(there, me.recv, 4, fp32, HCCL_REDUCE_SUM, me.comm, me.stream),
+              HCCL_E_PARA);
+    EXPECT_THAT(std::string(aclGetRecentErrMsg()), HasSubstr("peers do not see"));
+    for (void* const address : {here, there}) {
+      EXPECT_EQ(aclrtUnmapMem(address), ACL_SUCCESS);
+      EXPECT_EQ(aclrtReleaseMemAddress(address), ACL_SUCCESS);
+    }
+    EXPECT_EQ(aclrtFreePhysical(same), ACL_SUCCESS);
+    EXPECT_EQ(aclrtFreePhysical(own), ACL_SUCCESS);
   });
 }
 
@@ -238,6 +307,27 @@ TEST_F(HcclRanks, GroupedSendsAndReceivesDoNotWaitForEachOther) {
     for (uint32_t r = 0; r < kRanks; ++r) {
       EXPECT_EQ(me.recv[r], r == me.rank ? 0.0f : static_cast<float>(r));
     }
+  });
+}
+
+TEST_F(HcclRanks, MemoryIsRegisteredWithACommunicator) {
+  OnRanks({0, 1}, [](const Rank& me) {
+    void* handle = nullptr;
+    uint32_t peer = 1 - me.rank;
+    EXPECT_EQ(HcclCommRegister(me.comm, me.send, 0, &handle, 0), HCCL_E_PARA);
+    EXPECT_EQ(HcclCommRegister(me.comm, me.send, 64, &handle, 1), HCCL_E_PARA);
+    EXPECT_EQ(HcclCommRegister(me.comm, me.send, 1000, &handle, 0), HCCL_E_PARA);
+    EXPECT_EQ(HcclCommRegister(me.comm, &handle, 8, &handle, 0), HCCL_E_PARA);
+    EXPECT_EQ(HcclCommRegister(me.comm, me.send, 64, nullptr, 0), HCCL_E_PTR);
+    ASSERT_EQ(HcclCommRegister(me.comm, me.send, 64, &handle, 0), HCCL_SUCCESS);
+    EXPECT_EQ(HcclCommExchangeMem(me.comm, handle, &peer, 1), HCCL_SUCCESS);
+    peer = 2;
+    EXPECT_EQ(HcclCommExchangeMem(me.comm, handle, &peer, 1), HCCL_E_PARA);
+    EXPECT_EQ(HcclCommExchangeMem(me.comm, handle, nullptr, 1), HCCL_E_PTR);
+    EXPECT_EQ(HcclCommDeregister(me.comm, handle), HCCL_SUCCESS);
+    EXPECT_EQ(HcclCommDeregister(me.comm, handle), HCCL_E_NOT_FOUND);
+    EXPECT_EQ(HcclCommExchangeMem(me.comm, handle, &peer, 0), HCCL_E_NOT_FOUND);
+    EXPECT_EQ(HcclCommDeregister(me.comm, nullptr), HCCL_E_PTR);
   });
 }
 

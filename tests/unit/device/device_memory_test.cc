@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -107,6 +110,45 @@ TEST_F(DeviceMemoryTest, ThreadsShareIt) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(memory_.used_bytes(), 0u);
+}
+
+// Which bytes are a client's, against a list of what it has asked for.
+TEST(DeviceMemoryBlocks, AreThoseThatAreInUse) {
+  for (const bool guard : {false, true}) {
+    for (uint32_t seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE(fmt::format("guard {} seed {}", guard, seed));
+      std::mt19937 random(seed);
+      DeviceMemory memory(std::make_unique<FakeSegment>(), 1, guard);
+      std::map<std::byte*, uint64_t> blocks;
+      for (int step = 0; step < 300; ++step) {
+        const uint64_t bytes = 1 + random() % 5000;
+        if (random() % 2 == 0) {
+          const auto made = memory.Allocate(bytes);
+          if (made.ok()) {
+            const uint64_t whole = (bytes + kHbmAlignment - 1) / kHbmAlignment * kHbmAlignment;
+            blocks[static_cast<std::byte*>(*made)] = guard ? bytes : whole;
+          }
+        } else if (!blocks.empty()) {
+          const auto some = std::next(blocks.begin(), random() % blocks.size());
+          ASSERT_TRUE(memory.Free(some->first).ok());
+          blocks.erase(some);
+        }
+        auto* const start = static_cast<std::byte*>(memory.PeerAddress(1, random() % kBytes));
+        const uint64_t wanted = random() % 3000;
+        const bool inside = std::any_of(blocks.begin(), blocks.end(), [&](const auto& block) {
+          return start >= block.first && start + wanted <= block.first + block.second;
+        });
+        if (memory.Contains(start, wanted)) {
+          ASSERT_EQ(memory.InBlock(start, wanted), inside);
+          ASSERT_EQ(memory.InBlock(start, wanted), inside);  // as remembered
+          if (wanted > 0) {
+            ASSERT_EQ(memory.WhyNot(start, wanted).empty(), inside);
+          }
+        }
+      }
+      EXPECT_TRUE(memory.Damage().empty());
+    }
+  }
 }
 
 }  // namespace

@@ -104,6 +104,15 @@ HcclResult HcclGroupStart();
 HcclResult HcclGroupEnd();
 HcclResult HcclGroupStatusGet(bool* isGroupEnabled);
 
+// --- Registered memory: all memory of a device can be used by operators, so this only checks.
+
+// `flag`: 0. E_PARA for memory that is not all in one block of the device.
+HcclResult HcclCommRegister(HcclComm comm, void* addr, uint64_t size, void** handle, uint32_t flag);
+// E_NOT_FOUND, of both, for a handle that is not one of `comm`.
+HcclResult HcclCommDeregister(HcclComm comm, void* handle);
+HcclResult HcclCommExchangeMem(HcclComm comm, void* windowHandle, uint32_t* peerRanks,
+                               uint32_t peerRankNum);
+
 // --- Symmetric windows; see also hccl_sym_win.h.
 
 HcclResult HcclCommSymWinRegister(HcclComm comm, void* addr, uint64_t size,
