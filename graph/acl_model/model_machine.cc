@@ -14,10 +14,12 @@ namespace {
 
 class Machine final : public ModelMachine {
  public:
-  Result<std::unique_ptr<LoadedModel>> Load(AclDevice& device, const ModelBytes& bytes) override {
+  Result<std::unique_ptr<LoadedModel>> Load(AclDevice& device, const ModelBytes& bytes,
+                                            const ModelAreas& areas) override {
     NPUMESH_ASSIGN_OR_RETURN(ReadModel read, ReadModelBytes(bytes));
     Result<std::unique_ptr<LoadedModel>> model =
-        SessionModel::Create(device, TurnOf(device), std::move(read), {.dump = Dump()});
+        SessionModel::Create(device, TurnOf(device), std::move(read),
+                             {.dump = Dump(), .ref_data = false, .areas = areas});
     const bool named = model.ok() || model.status().message().find(bytes.path) != std::string::npos;
     return named ? std::move(model)
                  : Result<std::unique_ptr<LoadedModel>>(model.status().WithContext(bytes.path));
@@ -27,6 +29,8 @@ class Machine final : public ModelMachine {
     NPUMESH_ASSIGN_OR_RETURN(const ReadModel read, ReadModelBytes(bytes));
     return read.told;
   }
+
+  Result<size_t> CountModels(const ModelBytes& bytes) override { return CountModelsIn(bytes); }
 
   Status SetDump(const std::string& config_path) override {
     TensorDumpOptions dump;

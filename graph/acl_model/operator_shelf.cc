@@ -138,7 +138,8 @@ class OperatorModel final : public LoadedModel {
     const std::lock_guard lock(mutex_);
     if (session_ != nullptr) return Status();
     NPUMESH_ASSIGN_OR_RETURN(
-        session_, SessionModel::Create(device_, turn_, read_, {.dump = {}, .ref_data = true}));
+        session_,
+        SessionModel::Create(device_, turn_, read_, {.dump = {}, .ref_data = true, .areas = {}}));
     read_ = ReadModel();
     return Status();
   }

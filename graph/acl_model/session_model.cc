@@ -98,13 +98,45 @@ Result<ModelFacts> FactsOf(const Model& model, const OfflineFacts& facts) {
   return told;
 }
 
+namespace {
+
+// The bytes of a file, which `file` holds from here on, or those in memory.
+Result<std::string_view> ContentOf(const ModelBytes& bytes,
+                                   std::shared_ptr<const MappedFile>* file) {
+  if (bytes.data != nullptr) {
+    return std::string_view(static_cast<const char*>(bytes.data), bytes.size);
+  }
+  NPUMESH_ASSIGN_OR_RETURN(*file, MappedFile::Open(bytes.path));
+  return std::string_view(reinterpret_cast<const char*>((*file)->data()),
+                          static_cast<size_t>((*file)->size()));
+}
+
+}  // namespace
+
+Result<size_t> CountModelsIn(const ModelBytes& bytes) {
+  std::shared_ptr<const MappedFile> file;
+  NPUMESH_ASSIGN_OR_RETURN(const std::string_view content, ContentOf(bytes, &file));
+  if (!IsOfflineBundle(content)) return size_t{1};
+  const Result<std::vector<std::string_view>> models = ReadBundle(content);
+  if (!models.ok()) return models.status().WithContext(bytes.path);
+  return models->size();
+}
+
 Result<ReadModel> ReadModelBytes(const ModelBytes& bytes) {
   ReadModel read;
   std::shared_ptr<const MappedFile> file;
-  std::string_view content(static_cast<const char*>(bytes.data), bytes.size);
-  if (bytes.data == nullptr) {
-    NPUMESH_ASSIGN_OR_RETURN(file, MappedFile::Open(bytes.path));
-    content = {reinterpret_cast<const char*>(file->data()), file->size()};
+  NPUMESH_ASSIGN_OR_RETURN(const std::string_view all, ContentOf(bytes, &file));
+  std::string_view content = all;
+  const bool bundle = IsOfflineBundle(all);
+  if (bundle) {
+    const Result<std::vector<std::string_view>> models = ReadBundle(all);
+    if (!models.ok()) return models.status().WithContext(bytes.path);
+    if (!bytes.index) {
+      return Error(Code::kUnsupported,
+                   "{}: a bundle of {} models; aclmdlBundleLoadFromFile loads it", bytes.path,
+                   models->size());
+    }
+    if (*bytes.index < models->size()) content = (*models)[*bytes.index];
   }
   const bool offline = IsOfflineFile(content);
   if (offline) {
@@ -112,10 +144,12 @@ Result<ReadModel> ReadModelBytes(const ModelBytes& bytes) {
     if (!facts.ok()) return facts.status().WithContext(bytes.path);
     read.facts = *std::move(facts);
   }
-  if (file != nullptr) {
-    NPUMESH_ASSIGN_OR_RETURN(read.model, LoadModel(*file, bytes.path));
-  } else {
+  if (file == nullptr) {
     NPUMESH_ASSIGN_OR_RETURN(read.model, ParseModel(std::string(content), bytes.path));
+  } else if (bundle) {
+    NPUMESH_ASSIGN_OR_RETURN(read.model, LoadFromBundle(all, *bytes.index, bytes.path));
+  } else {
+    NPUMESH_ASSIGN_OR_RETURN(read.model, LoadModel(*file, bytes.path));
   }
   if (!offline) {
     NPUMESH_WARNING_ONCE(kNotCompiled, bytes.path);
@@ -137,6 +171,8 @@ Result<std::unique_ptr<LoadedModel>> SessionModel::Create(AclDevice& device, std
           : std::max<int>(1, static_cast<int>(device.world.placement().cpus.size()));
   options.tensor_dump = given.dump;
   options.ref_data = given.ref_data;
+  options.memory = {given.areas.work, given.areas.work_bytes, given.areas.weights,
+                    given.areas.weight_bytes};
   NPUMESH_ASSIGN_OR_RETURN(options.groups, GroupsOf(read.facts, read.model.path));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> notes, CheckWeightPlaces(read.model, {}));
   for (const std::string& note : notes) NPUMESH_WARNING("{}", note);

@@ -22,6 +22,9 @@ struct ReadModel {
 // Errors: those of MappedFile::Open, LoadModel and ReadOfflineFacts. A graph that was never
 // compiled (.air) is read too; a device takes offline models only, so it is said once.
 Result<ReadModel> ReadModelBytes(const ModelBytes& bytes);
+// The number of models in a bundle; 1 for any other file, whose content is not read. Errors as
+// above.
+Result<size_t> CountModelsIn(const ModelBytes& bytes);
 
 // What the C interface tells of a model. Errors as InputsOf.
 Result<ModelFacts> FactsOf(const Model& model, const OfflineFacts& facts);
@@ -29,6 +32,7 @@ Result<ModelFacts> FactsOf(const Model& model, const OfflineFacts& facts);
 struct SessionModelOptions {
   TensorDumpOptions dump;
   bool ref_data = false;  // inputs that its operators write to are written where they are
+  ModelAreas areas;
 };
 
 class SessionModel final : public LoadedModel {

@@ -146,8 +146,12 @@ bool StagedFolder::Visible() const {
   return TypeAt(work_.path) == S_IFDIR;
 }
 
+std::string StagedFolder::PathOf(const std::string& name) const {
+  return JoinPath(work_.fresh(), name);
+}
+
 Result<std::unique_ptr<SecureFile>> StagedFolder::Start(const std::string& name) {
-  const std::string path = JoinPath(work_.fresh(), name);
+  const std::string path = PathOf(name);
   NPUMESH_RETURN_IF_ERROR(MakeFolders(FolderOf(path), FileKind::kData, fs_));
   return SecureFile::Create(path, FileKind::kData, fs_);
 }
@@ -160,7 +164,7 @@ Status StagedFolder::Write(const std::string& name, std::string_view content) {
 
 Status StagedFolder::Protect(const std::string& name) {
   std::error_code error;
-  stdfs::permissions(JoinPath(work_.fresh(), name), stdfs::perms::owner_read, error);
+  stdfs::permissions(PathOf(name), stdfs::perms::owner_read, error);
   if (!error) return Status();
   return Error(Code::kIo, "{}: permission 0400: {}", name, error.message());
 }

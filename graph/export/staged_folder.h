@@ -52,6 +52,8 @@ class StagedFolder {
   // Starts `name`, which may lie in a separate folder. REQUIRES: Visible().
   Result<std::unique_ptr<SecureFile>> Start(const std::string& name);
   Status Write(const std::string& name, std::string_view content);
+  // Where Start writes `name`, for writers that open files themselves. REQUIRES: Visible().
+  std::string PathOf(const std::string& name) const;
   // Gives a file that was written permission 0400.
   Status Protect(const std::string& name);
 

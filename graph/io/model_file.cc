@@ -128,6 +128,11 @@ Result<Model> ParseOffline(std::string_view bytes, const std::string& path, Byte
 Result<Model> ParseAnyForm(std::string_view bytes, const std::string& path, BytesAre where) {
   if (bytes.empty()) return Error(Code::kCorrupt, "not a model: the file is empty");
   if (IsOfflineFile(bytes)) return ParseOffline(bytes, path, where);
+  if (IsOfflineBundle(bytes)) {
+    return Error(Code::kUnsupported,
+                 "a bundle of offline models; aclmdlBundleLoadFromFile loads it, and the models "
+                 "that it was made of run alone");
+  }
   NPUMESH_RETURN_IF_ERROR(RefuseForeignFile(bytes));
   // A map that is half read when memory ends cannot be destroyed on the heap (libprotobuf 3.21).
   google::protobuf::Arena arena;
@@ -153,6 +158,10 @@ Result<Model> LoadModel(const std::string& path) {
 Result<Model> LoadModel(const MappedFile& file, const std::string& path) {
   const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
   return NameFile(ParseAnyForm(bytes, path, BytesAre::kFile), path);
+}
+
+Result<Model> ParseOfflineFile(std::string_view bytes, const std::string& path) {
+  return NameFile(ParseOffline(bytes, path, BytesAre::kFile), path);
 }
 
 Result<Model> ParseModel(std::string bytes, const std::string& path) {

@@ -26,6 +26,9 @@ Result<Model> LoadModel(const std::string& path);
 // The same of a file that is mapped, for callers that read more of it.
 Result<Model> LoadModel(const MappedFile& file, const std::string& path);
 
+// The same of a part of a file that is an offline model; weights in it count from its begin.
+Result<Model> ParseOfflineFile(std::string_view bytes, const std::string& path);
+
 // Parses bytes in memory; `path` is used in messages and to look for files beside it.
 Result<Model> ParseModel(std::string bytes, const std::string& path);
 

@@ -12,6 +12,7 @@
 #include "graph/io/offline_header.h"
 #include "graph/io/weights.h"
 #include "graph/ir/node_kind.h"
+#include "runtime/base/mapped_file.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr std::string_view kMaker = "npumesh offline model 1";
 constexpr std::string_view kMakerWithoutVersion = "npumesh offline model ";
+constexpr std::string_view kBundleMaker = "npumesh bundle of models 1";
 constexpr size_t kPartitions = 3;  // description, graph, weights
 constexpr size_t kBeforeParts =
     kOfflineHeaderBytes + kTableHead + kPartitions * sizeof(OfflinePartition);
@@ -172,12 +174,16 @@ Status ForEachPiece(const WeightShelf& shelf,
   return Status();
 }
 
-std::string TableOf(const std::array<OfflinePartition, kPartitions>& partitions) {
+std::string TableText(std::span<const OfflinePartition> partitions) {
   std::string table(kTableHead, '\0');
-  const uint32_t count = kPartitions;
+  const auto count = static_cast<uint32_t>(partitions.size());
   std::memcpy(table.data(), &count, sizeof count);
-  table.append(reinterpret_cast<const char*>(partitions.data()), sizeof partitions);
+  table.append(reinterpret_cast<const char*>(partitions.data()), partitions.size_bytes());
   return table;
+}
+
+std::string_view BytesIn(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.data()), static_cast<size_t>(file.size())};
 }
 
 OfflineHeader NewHeader(const Model& model, uint64_t length) {
@@ -280,6 +286,16 @@ Status TakeInside(std::string_view bytes, Graph& graph) {
   return Status();
 }
 
+// Of weights in the file of a model that lies `by` bytes further on in another file.
+void MoveWeights(int64_t by, Graph& graph) {
+  for (const Node& seen : graph.nodes()) {
+    if (seen.removed || !IsFileConstant(seen)) continue;
+    if (seen.StringAttr("location", "") != kInThisFile) continue;
+    const int64_t offset = seen.IntAttr("offset", 0);
+    graph.node(seen.id).attrs["offset"] = AttrValue::Int(offset + by);
+  }
+}
+
 }  // namespace
 
 bool IsOfflineFile(std::string_view bytes) {
@@ -338,7 +354,7 @@ Status SaveOffline(Model model, std::string_view description, WeightHome home,
     return Status();
   }));
   std::memcpy(header.checksum, sum.Text().data(), 16);
-  std::string front = TableOf(partitions);
+  std::string front = TableText(partitions);
   front.append(description).append(graph);
   front.resize(weights_at - kOfflineHeaderBytes);
   std::memcpy(header.checksum + 16, ChecksumOfRest(header, front).data(), 16);
@@ -368,6 +384,96 @@ Status TakeWeightsInside(std::string_view bytes, Model* model) {
   NPUMESH_RETURN_IF_ERROR(TakeInside(bytes, model->graph));
   for (Graph& graph : model->subgraphs) NPUMESH_RETURN_IF_ERROR(TakeInside(bytes, graph));
   return Status();
+}
+
+// ---- Bundles ----
+
+bool IsOfflineBundle(std::string_view bytes) {
+  if (bytes.size() < sizeof(OfflineHeader)) return false;
+  const OfflineHeader header = HeaderOf(bytes);
+  return header.magic == kOfflineMagic && TextOf(header.maker, sizeof header.maker) == kBundleMaker;
+}
+
+Status SaveBundle(const std::vector<std::string>& files, const std::string& path, FileSystem& fs) {
+  std::vector<std::shared_ptr<const MappedFile>> models;
+  std::vector<OfflinePartition> partitions;
+  const uint64_t table = kTableHead + files.size() * sizeof(OfflinePartition);
+  uint64_t at = RoundUp(kOfflineHeaderBytes + table, kWeightsAlignment);
+  for (const std::string& file : files) {
+    NPUMESH_ASSIGN_OR_RETURN(models.emplace_back(), MappedFile::Open(file));
+    const std::string_view bytes = BytesIn(*models.back());
+    if (!IsOfflineFile(bytes)) {
+      return Error(Code::kInvalidArgument, "{}: it is no offline model; `npumesh atc` makes one",
+                   file);
+    }
+    const Status whole = ReadOfflineParts(bytes).status();
+    if (!whole.ok()) return whole.WithContext(file);
+    partitions.push_back({kModelPartition, 0, at - kOfflineHeaderBytes - table, bytes.size()});
+    at = RoundUp(at + bytes.size(), kWeightsAlignment);
+  }
+  OfflineHeader header;
+  header.models = static_cast<uint32_t>(files.size());
+  header.long_length = at - kOfflineHeaderBytes;
+  header.length = header.long_length > UINT32_MAX ? 0 : static_cast<uint32_t>(header.long_length);
+  Put(kBundleMaker, header.maker, sizeof header.maker);
+  const std::string front = TableText(partitions);
+  std::memcpy(header.checksum + 16, ChecksumOfRest(header, front).data(), 16);
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<SecureFile> out,
+                           SecureFile::Create(path, FileKind::kData, fs));
+  NPUMESH_RETURN_IF_ERROR(out->Append(std::as_bytes(std::span(&header, 1))));
+  NPUMESH_RETURN_IF_ERROR(out->Append(front));
+  uint64_t written = kOfflineHeaderBytes + front.size();
+  for (const auto& model : models) {
+    NPUMESH_RETURN_IF_ERROR(
+        out->Append(std::string(RoundUp(written, kWeightsAlignment) - written, '\0')));
+    NPUMESH_RETURN_IF_ERROR(out->Append(BytesIn(*model)));
+    written = RoundUp(written, kWeightsAlignment) + model->size();
+  }
+  NPUMESH_RETURN_IF_ERROR(out->Append(std::string(at - written, '\0')));
+  return out->Commit();
+}
+
+Result<std::vector<std::string_view>> ReadBundle(std::string_view bytes) {
+  const OfflineHeader header = HeaderOf(bytes);
+  const uint64_t length = bytes.size() - kOfflineHeaderBytes;
+  if (header.long_length != length) {
+    return Damaged("the length of the bundle after its header", std::to_string(header.long_length),
+                   std::to_string(length));
+  }
+  const std::string_view body = bytes.substr(kOfflineHeaderBytes);
+  const uint64_t table = kTableHead + uint64_t{header.models} * sizeof(OfflinePartition);
+  if (header.models == 0 || table > body.size()) {
+    return Damaged("the table of the bundle", fmt::format("{} bytes", table),
+                   std::to_string(body.size()));
+  }
+  const std::string_view stored(header.checksum + 16, 16);
+  const std::string seen = ChecksumOfRest(header, body.substr(0, table));
+  if (stored != seen) return Damaged("the checksum of the bundle", stored, seen);
+  std::vector<std::string_view> models;
+  for (uint32_t i = 0; i < header.models; ++i) {
+    OfflinePartition at;
+    std::memcpy(&at, body.data() + kTableHead + i * sizeof at, sizeof at);
+    const uint64_t room = body.size() - table;
+    if (at.kind != kModelPartition || at.offset > room || at.bytes > room - at.offset) {
+      return Damaged(fmt::format("entry {} of the bundle", i), fmt::format("{} bytes", room),
+                     fmt::format("{} at {}", at.bytes, at.offset));
+    }
+    models.push_back(body.substr(table + at.offset, at.bytes));
+  }
+  return models;
+}
+
+Result<Model> LoadFromBundle(std::string_view bytes, size_t index, const std::string& path) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string_view> models, ReadBundle(bytes));
+  if (index >= models.size()) {
+    return Error(Code::kInvalidArgument, "index is {}, the bundle has {} models", index,
+                 models.size());
+  }
+  NPUMESH_ASSIGN_OR_RETURN(Model model, ParseOfflineFile(models[index], path));
+  const int64_t begin = models[index].data() - bytes.data();
+  MoveWeights(begin, model.graph);
+  for (Graph& graph : model.subgraphs) MoveWeights(begin, graph);
+  return model;
 }
 
 }  // namespace npumesh

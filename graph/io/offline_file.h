@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/ir/graph.h"
 #include "runtime/base/file_system.h"
@@ -59,6 +60,26 @@ Result<std::string> ReadDescription(std::string_view bytes);
 // that they could be read from. `bytes` are the whole file. Errors: kCorrupt for a range outside of
 // it.
 Status TakeWeightsInside(std::string_view bytes, Model* model);
+
+// ---- Bundles ----
+
+// Several offline models in one file: the same outer form, with a partition for each model, which
+// is a whole .om at a multiple of 4096.
+
+bool IsOfflineBundle(std::string_view bytes);
+
+// Writes the files, which are offline models, as one that appears whole or not at all. Errors:
+// kInvalidArgument for a file that is no offline model, kCorrupt for a damaged one; kIo.
+Status SaveBundle(const std::vector<std::string>& files, const std::string& path,
+                  FileSystem& fs = RealFileSystem());
+
+// The models in a bundle, without a look at their content. Error (kCorrupt): what of the file is
+// damaged.
+Result<std::vector<std::string_view>> ReadBundle(std::string_view bytes);
+
+// Model number `index` of a bundle that is mapped, with weights that stay in it. Errors: as
+// ReadBundle and LoadModel; kInvalidArgument for another number.
+Result<Model> LoadFromBundle(std::string_view bytes, size_t index, const std::string& path);
 
 }  // namespace npumesh
 

@@ -46,6 +46,7 @@ inline constexpr uint32_t kTaskPartition = 2;
 inline constexpr uint32_t kKernelPartition = 3;
 inline constexpr uint32_t kHostKernelPartition = 4;
 inline constexpr uint32_t kDescriptionPartition = 8;
+inline constexpr uint32_t kModelPartition = 9;  // of a bundle: a whole .om
 
 // After a count of 4 bytes and 4 of padding. Offsets count from the end of the table.
 struct OfflinePartition {

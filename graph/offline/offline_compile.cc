@@ -53,8 +53,10 @@ class Compilation {
         const std::unique_ptr<CompiledModel> plan,
         CompiledModel::Compile(model_, registry_, inputs, {}, &groups_, options_.compile));
     facts_.outputs.push_back(plan->output_types());
-    facts_.work_bytes = std::max(facts_.work_bytes, plan->arena_bytes() + plan->scratch_bytes());
-    facts_.weight_bytes = std::max(facts_.weight_bytes, plan->constant_bytes());
+    arena_ = std::max(arena_, plan->arena_block_bytes());
+    scratch_ = std::max(scratch_, plan->scratch_block_bytes());
+    facts_.work_bytes = arena_ + scratch_;
+    facts_.weight_bytes = std::max(facts_.weight_bytes, plan->constant_block_bytes());
     return Status();
   }
 
@@ -63,6 +65,7 @@ class Compilation {
   const OpRegistry& registry_;
   GroupProvider& groups_;
   OfflineFacts& facts_;
+  uint64_t arena_ = 0, scratch_ = 0;  // of the largest plans
 };
 
 const OpRegistry& RegistryOf(const SessionOptions& options) {

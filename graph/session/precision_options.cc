@@ -234,8 +234,10 @@ Status ApplyPrecision(Model& model, const PrecisionOptions& options, const OpReg
     for (Graph& graph : model.subgraphs) ChooseImplementation(graph, registry, options);
   }
   if (options.mode.empty()) return Status();
-  NPUMESH_ASSIGN_OR_RETURN(const PrecisionRule rule,
+  NPUMESH_ASSIGN_OR_RETURN(PrecisionRule rule,
                            PrecisionRule::Of(options.mode, ClassesOf(options.lists, registry)));
+  rule.Keep({options.kept_types.begin(), options.kept_types.end()},
+            {options.kept_nodes.begin(), options.kept_nodes.end()});
   if (rule.mixed()) TellUnknownTypes(options.lists, registry);
   return ChooseInModel(model, rule, registry, groups);
 }

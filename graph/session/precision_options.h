@@ -18,7 +18,9 @@ struct PrecisionOptions {
   std::string implementation;  // op_select_implmode; empty: what is precise
   std::vector<std::string>
       implementation_types;  // optypelist_for_implmode; empty: all that have two
-  bool inference = false;    // graph_run_mode 0: parameters are frozen
+  // Operator types and names of nodes whose types stay, whatever the mode (atc --keep_dtype).
+  std::vector<std::string> kept_types, kept_nodes;
+  bool inference = false;  // graph_run_mode 0: parameters are frozen
   bool wanted() const { return !mode.empty() || !implementation.empty() || inference; }
 };
 

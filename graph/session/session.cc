@@ -195,6 +195,7 @@ Status Session::MakeProgram() {
   PlanSettings settings{registry_, groups_.get(), Observed()};
   settings.max_plans = options_.max_plans;
   settings.loops = &loops_;
+  settings.memory = options_.memory;
   if (frozen_.taken()) settings.given_weights = frozen_.PutInto(model_);
   NPUMESH_ASSIGN_OR_RETURN(program_,
                            Program::Create(model_, model_, settings, memory_, program_stats_));

@@ -68,6 +68,8 @@ struct SessionOptions {
   std::vector<int> parameters;
   // Takes the parameters as constants from the first run on (frozen_inputs.h).
   bool freeze_parameters = false;
+  // Where the largest plan and the constants lie, as far as they fit.
+  GivenMemory memory;
   // In which types operators compute, and how (precision_options.h).
   PrecisionOptions precision;
 };

@@ -194,16 +194,16 @@ Result<std::string> PrecisionWord(const AtcOptions& options) {
                   options.precision_mode_v2);
 }
 
-// Lines "OpType::Type": operators that keep their types.
-Status ReadKept(const std::string& path, MixList* lists) {
-  constexpr std::string_view kFlag = "keep_dtype", kType = "OpType::";
+// Lines "OpType::Type", and names of nodes.
+Status ReadKept(const std::string& path, PrecisionOptions* precision) {
+  constexpr std::string_view kType = "OpType::";
   NPUMESH_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, 1 << 20));
-  for (const std::string& line : Parts(text, "\n,")) {
-    if (!line.starts_with(kType)) {
-      return AtcError(atc_code::kValue, kFlag,
-                      "has the node \"{}\"; npumesh keeps types by operator: OpType::Conv2D", line);
+  for (const std::string& line : Parts(text, "\n,\r")) {
+    if (line.starts_with(kType)) {
+      precision->kept_types.push_back(line.substr(kType.size()));
+    } else {
+      precision->kept_nodes.push_back(line);
     }
-    lists->black.add.push_back(line.substr(kType.size()));
   }
   return Status();
 }
@@ -220,6 +220,17 @@ Status ApplyEdits(const AtcOptions& options, Model* model) {
   return GiveOutputTypes(options.output_type, graph);
 }
 
+Status CheckKept(const PrecisionOptions& precision, const Model& model) {
+  for (const std::string& name : precision.kept_nodes) {
+    if (model.graph.Find(name) != kNoNode) continue;
+    return AtcError(atc_code::kNoNode, "keep_dtype",
+                    "has the node \"{}\", which the graph has not; OpType::Conv2D keeps all "
+                    "operators of a type",
+                    name);
+  }
+  return Status();
+}
+
 Result<PrecisionOptions> PrecisionFor(const AtcOptions& options) {
   SystemOptions system;
   NPUMESH_ASSIGN_OR_RETURN(const std::string mode, PrecisionWord(options));
@@ -232,7 +243,7 @@ Result<PrecisionOptions> PrecisionFor(const AtcOptions& options) {
   NPUMESH_RETURN_IF_ERROR(Validate(system).WithContext(std::string(atc_code::kValue)));
   NPUMESH_ASSIGN_OR_RETURN(PrecisionOptions precision, PrecisionOf(system));
   if (!options.keep_dtype.empty()) {
-    NPUMESH_RETURN_IF_ERROR(ReadKept(options.keep_dtype, &precision.lists));
+    NPUMESH_RETURN_IF_ERROR(ReadKept(options.keep_dtype, &precision));
   }
   return precision;
 }

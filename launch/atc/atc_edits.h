@@ -16,6 +16,8 @@ Status ApplyEdits(const AtcOptions& options, Model* model);
 // --optypelist_for_implmode. Without them the types of the graph stay, where the vendor's atc takes
 // force_fp16. Errors as above.
 Result<PrecisionOptions> PrecisionFor(const AtcOptions& options);
+// An error when --keep_dtype names a node that the graph does not have.
+Status CheckKept(const PrecisionOptions& precision, const Model& model);
 
 }  // namespace npumesh
 

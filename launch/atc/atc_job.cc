@@ -2,9 +2,13 @@
 
 #include <fmt/ranges.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
+#include "graph/export/staged_folder.h"
 #include "graph/io/model_file.h"
 #include "graph/io/offline_file.h"
 #include "graph/io/weight_places.h"
@@ -21,6 +25,7 @@
 #include "launch/ranks/model_choice.h"
 #include "runtime/base/json.h"
 #include "runtime/base/secure_file.h"
+#include "runtime/base/strings.h"
 
 namespace npumesh {
 namespace {
@@ -204,54 +209,86 @@ class Job {
   }
 
   Status Shape(Compiled* compiled) {
+    NPUMESH_RETURN_IF_ERROR(CheckKept(session_.precision, compiled->model));
     NPUMESH_ASSIGN_OR_RETURN(compiled->facts.gears, ApplyShapes(options_, &compiled->model));
     NPUMESH_RETURN_IF_ERROR(ApplyEdits(options_, &compiled->model));
     return CompileOffline(session_, &compiled->model, &compiled->facts);
   }
 
   Status Write(const std::string& package) {
-    const Status written = WriteAll(package);
+    if (!package.empty()) return WritePackage(package);
+    const Status written = WriteFiles();
     if (written.ok()) return written;
     std::error_code ignored;
     for (const std::string& file : result_.written) fs::remove(file, ignored);
     return written;
   }
 
-  Status WriteAll(const std::string& package) {
-    const bool one = package.empty() && options_.singleop.empty();
-    const std::string folder = one ? FolderOf(options_.output) : options_.output;
-    NPUMESH_RETURN_IF_ERROR(MakeFolders(folder, FileKind::kData));
+  Status WriteFiles() {
+    const bool one = options_.singleop.empty();
+    NPUMESH_RETURN_IF_ERROR(
+        MakeFolders(one ? FolderOf(options_.output) : options_.output, FileKind::kData));
     for (Compiled& compiled : compiled_) {
-      if (home_ == WeightHome::kBeside) {
-        NPUMESH_RETURN_IF_ERROR(
-            PutWeightsBeside(folder, fs::path(compiled.path).stem().string(), &compiled.model));
-      }
-      NPUMESH_RETURN_IF_ERROR(
-          SaveOffline(std::move(compiled.model), ToJson(compiled.facts), home_, compiled.path));
+      NPUMESH_RETURN_IF_ERROR(Save(&compiled, compiled.path));
       result_.written.push_back(compiled.path);
     }
-    if (package.empty()) return Status();
-    NPUMESH_RETURN_IF_ERROR(WriteConfig(options_.model_relation_config.empty()
-                                            ? package + "/" + std::string(kRelationFile)
-                                            : options_.model_relation_config,
-                                        kRelationFile));
-    return WriteConfig(options_.cluster_config.empty() ? package + "/" + std::string(kNumaFile)
-                                                       : options_.cluster_config,
-                       kNumaFile);
+    return Status();
+  }
+
+  // Weights beside it go into the same folder.
+  Status Save(Compiled* compiled, const std::string& path) const {
+    if (home_ == WeightHome::kBeside) {
+      NPUMESH_RETURN_IF_ERROR(
+          PutWeightsBeside(FolderOf(path), fs::path(path).stem().string(), &compiled->model));
+    }
+    return SaveOffline(std::move(compiled->model), ToJson(compiled->facts), home_, path);
+  }
+
+  // All files appear together or not at all.
+  Status WritePackage(const std::string& package) {
+    NPUMESH_RETURN_IF_ERROR(MakeFolders(options_.output, FileKind::kData));
+    const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+    StagedFolder folder(options_.output, StagedFolder::PlaceFor(options_.output),
+                        fmt::format("atc.{}.{}", getpid(), now), RealFileSystem());
+    std::vector<std::string> names;
+    for (const Compiled& compiled : compiled_) {
+      names.push_back(fs::path(compiled.path).filename().string());
+    }
+    NPUMESH_RETURN_IF_ERROR(folder.CheckTargets(names));
+    NPUMESH_RETURN_IF_ERROR(folder.Open());
+    for (size_t i = 0; i < names.size(); ++i) {
+      const std::string path = folder.PathOf(names[i]);
+      NPUMESH_RETURN_IF_ERROR(MakeFolders(FolderOf(path), FileKind::kData));
+      NPUMESH_RETURN_IF_ERROR(Save(&compiled_[i], path));
+    }
+    NPUMESH_RETURN_IF_ERROR(
+        WriteConfig(ConfigFile(options_.model_relation_config, package, kRelationFile),
+                    kRelationFile, &folder, &names));
+    NPUMESH_RETURN_IF_ERROR(WriteConfig(ConfigFile(options_.cluster_config, package, kNumaFile),
+                                        kNumaFile, &folder, &names));
+    NPUMESH_RETURN_IF_ERROR(folder.Publish());
+    folder.Keep();
+    for (const std::string& name : names) {
+      result_.written.push_back(options_.output + "/" + name);
+    }
+    return Status();
+  }
+
+  static std::string ConfigFile(const std::string& given, const std::string& package,
+                                std::string_view name) {
+    return given.empty() ? package + "/" + std::string(name) : given;
   }
 
   // A file of the package, with the names of offline models in place of those of graphs.
-  Status WriteConfig(const std::string& from, std::string_view name) {
+  static Status WriteConfig(const std::string& from, std::string_view name, StagedFolder* folder,
+                            std::vector<std::string>* names) {
     Result<std::string> text = ReadFile(from);
     if (!text.ok()) return text.status().code() == Code::kNotFound ? Status() : text.status();
     json config = json::parse(*text, nullptr, /*allow_exceptions=*/false);
     if (config.is_discarded()) return Error(Code::kCorrupt, "{}: it is no JSON", from);
     NameOfflineModels(config);
-    const std::string to = options_.output + "/" + std::string(name);
-    NPUMESH_RETURN_IF_ERROR(WriteFile(
-        to, config.dump(4, ' ', false, json::error_handler_t::replace), FileKind::kConfig));
-    result_.written.push_back(to);
-    return Status();
+    names->emplace_back(name);
+    return folder->Write(names->back(), config.dump(4, ' ', false, json::error_handler_t::replace));
   }
 
   static void NameOfflineModels(json& value) {
@@ -282,6 +319,27 @@ std::string TypesText(const std::vector<TensorType>& types) {
 
 Result<AtcResult> RunAtc(const AtcOptions& options, const OpRegistry& registry) {
   return Job(options, registry).Run();
+}
+
+std::vector<std::string> BundledModels(const AtcOptions& options) {
+  std::vector<std::string> files;
+  for (const std::string_view file : Split(options.model, ";")) {
+    if (!file.ends_with(".om")) return {};
+    files.emplace_back(file);
+  }
+  return files.size() > 1 ? files : std::vector<std::string>();
+}
+
+Result<AtcResult> BundleModels(const AtcOptions& options) {
+  const std::vector<std::string> files = BundledModels(options);
+  AtcResult result;
+  for (const std::string& file : files) {
+    NPUMESH_ASSIGN_OR_RETURN(result.facts.emplace_back(), ReadOfflineFacts(file));
+  }
+  NPUMESH_RETURN_IF_ERROR(MakeFolders(FolderOf(options.output), FileKind::kData));
+  result.written = {options.output + ".om"};
+  NPUMESH_RETURN_IF_ERROR(SaveBundle(files, result.written[0]));
+  return result;
 }
 
 Status WriteModelJson(const AtcOptions& options) {

@@ -23,6 +23,11 @@ struct AtcResult {
 // those of LoadAnyModel, CompileOffline and SaveOffline, with the file.
 Result<AtcResult> RunAtc(const AtcOptions& options, const OpRegistry& registry);
 
+// The offline models that `--model` names, "a.om;b.om"; empty: it names something else.
+std::vector<std::string> BundledModels(const AtcOptions& options);
+// Puts them into one bundle, `output`.om. Errors as SaveBundle.
+Result<AtcResult> BundleModels(const AtcOptions& options);
+
 // Writes the model of `options.om` as JSON: the vendor's messages, with its names of fields, but
 // for bytes of weights. Errors as LoadModel; kIo.
 Status WriteModelJson(const AtcOptions& options);

@@ -141,7 +141,9 @@ Result<Answer> TellModelAsJson(const AtcOptions& options) {
 Result<Answer> Compile(const AtcWords& words) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(words.op_libraries, words.library_trust));
-  NPUMESH_ASSIGN_OR_RETURN(const AtcResult result, RunAtc(words.options, *registry));
+  const bool bundles = !BundledModels(words.options).empty();
+  NPUMESH_ASSIGN_OR_RETURN(const AtcResult result, bundles ? BundleModels(words.options)
+                                                           : RunAtc(words.options, *registry));
   Answer answer;
   const std::string& first = result.written[0];
   answer.text = fmt::format("{}: for npumesh only; it has no kernels, and no NPU takes it\n",
@@ -160,7 +162,7 @@ Result<Answer> Compile(const AtcWords& words) {
                            {"work_bytes", result.facts[0].work_bytes},
                            {"weight_bytes", result.facts[0].weight_bytes}};
   const size_t ranks = result.facts.size();
-  if (!words.options.singleop.empty()) return answer;
+  if (bundles || !words.options.singleop.empty()) return answer;
   answer.next = ranks > 1
                     ? fmt::format("npumesh launch -n {} -- run {}", ranks, words.options.output)
                     : fmt::format("npumesh run {}", first);
@@ -201,7 +203,7 @@ void AddFlags(CLI::App& command, AtcOptions& options) {
        "fp16, origin, mixed_float16, mixed_bfloat16");
   text("--modify_mixlist", options.modify_mixlist, "A JSON file, as session.modify_mixlist");
   text("--keep_dtype", options.keep_dtype,
-       "A file of operators that keep their types: OpType::Conv2D");
+       "A file of what keeps its types, by line: a node, or OpType::Conv2D");
   text("--op_select_implmode", options.op_select_implmode, "high_precision or high_performance");
   text("--optypelist_for_implmode", options.optypelist_for_implmode, "The operators it is for");
   text("--external_weight", options.external_weight,

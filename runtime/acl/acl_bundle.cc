@@ -1,4 +1,4 @@
-// Bundles of models, each of which has one: a part of acl_mdl.h.
+// Bundles of models: a part of acl_mdl.h. A file of one model is a bundle of one.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -21,6 +21,7 @@ namespace {
 
 struct Bundle {
   ModelBytes bytes;
+  size_t count = 1;              // of models in it
   std::vector<uint32_t> models;  // that are loaded
 };
 
@@ -74,14 +75,26 @@ class Bundles {
   std::map<uint32_t, Bundle> bundles_;
 };
 
+// What each model says of itself.
+aclError DescribeBundle(const char* function, ModelBytes bytes,
+                        std::vector<npumesh::ModelFacts>* models) {
+  size_t count = 0;
+  NPUMESH_ACL_TRY(npumesh::CountModelBytes(function, bytes, &count));
+  for (size_t index = 0; index < count; ++index) {
+    bytes.index = index;
+    NPUMESH_ACL_TRY(npumesh::DescribeModelBytes(function, bytes, &models->emplace_back()));
+  }
+  return ACL_SUCCESS;
+}
+
 aclError MakeBundle(const char* function, ModelBytes bytes, uint32_t* id) {
   if (id == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "bundleId is null");
   const bool given = bytes.data != nullptr ? bytes.size > 0 : !bytes.path.empty();
   if (!given)
     return Fail(ACL_ERROR_INVALID_PARAM, function, "expected a file, or bytes and their size");
-  npumesh::ModelFacts facts;
-  NPUMESH_ACL_TRY(npumesh::DescribeModelBytes(function, bytes, &facts));
-  *id = Bundles::Get().Add({std::move(bytes), {}});
+  std::vector<npumesh::ModelFacts> models;
+  NPUMESH_ACL_TRY(DescribeBundle(function, bytes, &models));
+  *id = Bundles::Get().Add({std::move(bytes), models.size(), {}});
   return ACL_SUCCESS;
 }
 
@@ -97,22 +110,37 @@ aclError LoadOf(const char* function, uint32_t bundle_id, size_t index, uint32_t
                 const ModelAreas& areas = {}) {
   Bundle bundle;
   NPUMESH_ACL_TRY(Bundles::Get().Find(function, bundle_id, &bundle));
-  if (model == nullptr || index != 0) {
-    return Fail(ACL_ERROR_INVALID_PARAM, function, "index is {} of 1 model{}", index,
-                model == nullptr ? ", and modelId is null" : "");
+  if (model == nullptr || index >= bundle.count) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "index is {} of {} models{}", index,
+                bundle.count, model == nullptr ? ", and modelId is null" : "");
   }
+  bundle.bytes.index = index;
   NPUMESH_ACL_TRY(LoadModelBytes(function, bundle.bytes, model, areas));
   Bundles::Get().NoteLoaded(bundle_id, *model);
   return ACL_SUCCESS;
 }
 
-// A bundle with its model.
+aclError Unload(const char* function, uint32_t id) {
+  Bundle bundle;
+  NPUMESH_ACL_TRY(Bundles::Get().Find(function, id, &bundle));
+  for (const uint32_t model : bundle.models) static_cast<void>(LoadedModels::Get().Take(model));
+  Bundles::Get().Remove(id);
+  return ACL_SUCCESS;
+}
+
+// A bundle with all its models.
 aclError LoadWhole(const char* function, ModelBytes bytes, uint32_t* id) {
   NPUMESH_ACL_TRY(MakeBundle(function, std::move(bytes), id));
-  uint32_t model = 0;
-  const aclError loaded = LoadOf(function, *id, 0, &model);
-  if (loaded != ACL_SUCCESS) Bundles::Get().Remove(*id);
-  return loaded;
+  Bundle bundle;
+  NPUMESH_ACL_TRY(Bundles::Get().Find(function, *id, &bundle));
+  for (size_t index = 0; index < bundle.count; ++index) {
+    uint32_t model = 0;
+    const aclError loaded = LoadOf(function, *id, index, &model);
+    if (loaded == ACL_SUCCESS) continue;
+    static_cast<void>(Unload(function, *id));
+    return loaded;
+  }
+  return ACL_SUCCESS;
 }
 
 std::shared_ptr<aclmdlBundleQueryInfo> QueryOf(const char* function,
@@ -125,7 +153,7 @@ aclError NeedAnswered(const char* function, const aclmdlBundleQueryInfo* handle,
                       std::shared_ptr<aclmdlBundleQueryInfo>* query) {
   *query = QueryOf(function, handle);
   if (*query == nullptr) return ACL_ERROR_INVALID_PARAM;
-  if ((*query)->known) return ACL_SUCCESS;
+  if (!(*query)->models.empty()) return ACL_SUCCESS;
   return Fail(ACL_ERROR_INVALID_PARAM, function,
               "the query has read no bundle; aclmdlBundleQueryInfoFromFile does");
 }
@@ -136,8 +164,9 @@ aclError AskBytes(const char* function, const ModelBytes& bytes, aclmdlBundleQue
   if (bytes.data == nullptr && bytes.path.empty()) {
     return Fail(ACL_ERROR_INVALID_PARAM, function, "fileName is empty");
   }
-  NPUMESH_ACL_TRY(npumesh::DescribeModelBytes(function, bytes, &query->facts));
-  query->known = true;
+  std::vector<npumesh::ModelFacts> models;
+  NPUMESH_ACL_TRY(DescribeBundle(function, bytes, &models));
+  query->models = std::move(models);
   return ACL_SUCCESS;
 }
 
@@ -174,11 +203,7 @@ aclError aclmdlBundleInitFromMem(const void* model, size_t modelSize, void*, siz
 
 aclError aclmdlBundleUnload(uint32_t bundleId) try {
   const ApiSpan span(__func__);
-  Bundle bundle;
-  NPUMESH_ACL_TRY(Bundles::Get().Find(__func__, bundleId, &bundle));
-  for (const uint32_t model : bundle.models) static_cast<void>(LoadedModels::Get().Take(model));
-  Bundles::Get().Remove(bundleId);
-  return ACL_SUCCESS;
+  return Unload(__func__, bundleId);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
@@ -187,7 +212,7 @@ aclError aclmdlBundleGetModelNum(uint32_t bundleId, size_t* modelNum) try {
   NPUMESH_ACL_EXPECT(modelNum != nullptr, "modelNum is null");
   Bundle bundle;
   NPUMESH_ACL_TRY(Bundles::Get().Find(__func__, bundleId, &bundle));
-  *modelNum = 1;
+  *modelNum = bundle.count;
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -285,7 +310,7 @@ aclError aclmdlBundleGetQueryModelNum(const aclmdlBundleQueryInfo* queryInfo,
   NPUMESH_ACL_EXPECT(modelNum != nullptr, "modelNum is null");
   std::shared_ptr<aclmdlBundleQueryInfo> query;
   NPUMESH_ACL_TRY(NeedAnswered(__func__, queryInfo, &query));
-  *modelNum = 1;
+  *modelNum = query->models.size();
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -306,11 +331,12 @@ aclError aclmdlBundleGetSize(const aclmdlBundleQueryInfo* queryInfo, size_t inde
                              size_t* constWeightSize) try {
   NPUMESH_ACL_EXPECT(workSize != nullptr && constWeightSize != nullptr,
                      "a pointer for the result is null");
-  NPUMESH_ACL_EXPECT(index == 0, "index is {} of 1 model", index);
   std::shared_ptr<aclmdlBundleQueryInfo> query;
   NPUMESH_ACL_TRY(NeedAnswered(__func__, queryInfo, &query));
-  *workSize = query->facts.work_bytes;
-  *constWeightSize = query->facts.weight_bytes;
+  NPUMESH_ACL_EXPECT(index < query->models.size(), "index is {} of {} models", index,
+                     query->models.size());
+  *workSize = query->models[index].work_bytes;
+  *constWeightSize = query->models[index].weight_bytes;
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);

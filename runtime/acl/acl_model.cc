@@ -88,8 +88,21 @@ aclError CheckMemory(const char* function, const void* data, size_t size, ModelB
   return ACL_SUCCESS;
 }
 
+aclError CheckArea(const char* function, const char* what, const void* place, size_t bytes) {
+  if (place == nullptr) return ACL_SUCCESS;
+  if (!AclProcess::Get().memory.OnDevice(place, bytes)) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "{}: {} bytes at {} are not all device memory",
+                what, bytes, fmt::ptr(place));
+  }
+  if (reinterpret_cast<uintptr_t>(place) % npumesh::kHbmAlignment == 0) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_INVALID_PARAM, function, "{} is {}, expected a multiple of {}", what,
+              fmt::ptr(place), npumesh::kHbmAlignment);
+}
+
 aclError CheckAreas(const char* function, const ModelBytes& bytes, const ModelAreas& areas) {
   if (areas.work == nullptr && areas.weights == nullptr) return ACL_SUCCESS;
+  NPUMESH_ACL_TRY(CheckArea(function, "workPtr", areas.work, areas.work_bytes));
+  NPUMESH_ACL_TRY(CheckArea(function, "weightPtr", areas.weights, areas.weight_bytes));
   ModelFacts facts;
   NPUMESH_ACL_TRY(DescribeModelBytes(function, bytes, &facts));
   if (areas.work != nullptr && areas.work_bytes < facts.work_bytes) {
@@ -321,9 +334,19 @@ aclError LoadModelBytes(const char* function, const ModelBytes& bytes, uint32_t*
   const Result<ModelMachine*> machine = ModelMachine::Get();
   if (!machine.ok()) return FailLoading(function, machine.status());
   TakeDumpOfInit(**machine);
-  Result<std::unique_ptr<npumesh::LoadedModel>> model = (*machine)->Load(*context->device, bytes);
+  Result<std::unique_ptr<npumesh::LoadedModel>> model =
+      (*machine)->Load(*context->device, bytes, areas);
   if (!model.ok()) return FailLoading(function, model.status());
   *id = LoadedModels::Get().Add(*context->device, *std::move(model));
+  return ACL_SUCCESS;
+}
+
+aclError CountModelBytes(const char* function, const ModelBytes& bytes, size_t* count) {
+  const Result<ModelMachine*> machine = ModelMachine::Get();
+  if (!machine.ok()) return FailLoading(function, machine.status());
+  const Result<size_t> counted = (*machine)->CountModels(bytes);
+  if (!counted.ok()) return FailLoading(function, counted.status());
+  *count = *counted;
   return ACL_SUCCESS;
 }
 

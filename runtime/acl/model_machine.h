@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,16 @@ struct ModelBytes {
   std::string path;            // for messages when it is in memory
   const void* data = nullptr;  // null: the file
   size_t size = 0;
+  std::optional<size_t> index = std::nullopt;  // which model of a bundle; none: it is no bundle
+};
+
+// The caller's device memory for a model, which stays until it is unloaded; null: the model makes
+// its own.
+struct ModelAreas {
+  void* work = nullptr;
+  size_t work_bytes = 0;
+  void* weights = nullptr;
+  size_t weight_bytes = 0;
 };
 
 struct ModelPort {
@@ -93,10 +104,14 @@ struct MadeOperator {
 class ModelMachine {
  public:
   virtual ~ModelMachine() = default;
-  // Not collective.
-  virtual Result<std::unique_ptr<LoadedModel>> Load(AclDevice& device, const ModelBytes& bytes) = 0;
+  // Not collective. What does not fit into `areas`, such as the plan of open dimensions, lies in
+  // memory of the model.
+  virtual Result<std::unique_ptr<LoadedModel>> Load(AclDevice& device, const ModelBytes& bytes,
+                                                    const ModelAreas& areas) = 0;
   // Without a device.
   virtual Result<ModelFacts> Describe(const ModelBytes& bytes) = 0;
+  // How many models a file holds: 1, but for a bundle.
+  virtual Result<size_t> CountModels(const ModelBytes& bytes) = 0;
   // Models that are loaded from now on dump their tensors as this file says; empty: they do not.
   virtual Status SetDump(const std::string& config_path) = 0;
   // Writes "{folder}{name}.custom.{time}", a dump file. Errors: kInvalidArgument for a shape that

@@ -52,8 +52,7 @@ struct aclmdlConfigHandle {
 };
 
 struct aclmdlBundleQueryInfo {
-  npumesh::ModelFacts facts;
-  bool known = false;  // a file or bytes were read
+  std::vector<npumesh::ModelFacts> models;  // empty before a file or bytes were read
 };
 
 struct aclmdlExecConfigHandle {
@@ -129,19 +128,13 @@ class LoadedModels {
 // The model with this number; ACL_ERROR_GE_EXEC_MODEL_ID_INVALID when there is not one.
 aclError FindModel(const char* function, uint32_t id, std::shared_ptr<AclModelEntry>* entry);
 
-// The caller's memory for a model; null: the model makes its own.
-struct ModelAreas {
-  const void* work = nullptr;
-  size_t work_bytes = 0;
-  const void* weights = nullptr;
-  size_t weight_bytes = 0;
-};
-
 // aclmdlLoad* and their relatives, whatever the model comes from; in acl_model.cc. An area that is
-// too small is an error before anything is loaded.
+// too small, or no device memory, is an error before anything is loaded.
 aclError LoadModelBytes(const char* function, const ModelBytes& bytes, uint32_t* id,
                         const ModelAreas& areas = {});
 aclError DescribeModelBytes(const char* function, const ModelBytes& bytes, ModelFacts* facts);
+// The number of models in a bundle, else 1.
+aclError CountModelBytes(const char* function, const ModelBytes& bytes, size_t* count);
 
 // The live object behind `handle`; otherwise null, after ACL_ERROR_INVALID_PARAM was recorded.
 template <typename T>

@@ -14,6 +14,7 @@ from case import numpy as np
 import acl
 import npumesh
 
+os.environ.setdefault("NPUMESH_NUM_THREADS", "1")  # what a model needs is that of one thread
 NO_FILE, NO_MODEL, NO_BATCH, DAMAGED = 145002, 145003, 145013, 545002
 
 
@@ -253,6 +254,124 @@ class Models(unittest.TestCase):
         self.assertEqual(library.aclmdlBundleGetSize(*ask), 0)
         self.assertEqual((work.value, weights.value), taken(acl.mdl.query_size(self.static)))
         self.assertEqual(library.aclmdlBundleDestroyQueryInfo(query), 0)
+
+    def test_a_bundle_of_several_models(self):
+        library = ctypes.CDLL(os.environ["NPUMESH_ACL_LIBRARY"])
+        atc("--model", f"{self.static};{self.batches};{self.dims}", "--output", self.file("bundle"))
+        path = self.file("bundle.om")
+        with open(path, "rb") as file:
+            content = file.read()
+        x = self.draw(3)
+        for way in ("file", "memory"):
+            bundle, model, count = ctypes.c_uint32(), ctypes.c_uint32(), ctypes.c_size_t()
+            if way == "file":
+                self.assertEqual(library.aclmdlBundleLoadFromFile(path.encode(), ctypes.byref(bundle)), 0)
+            else:
+                self.assertEqual(library.aclmdlBundleLoadFromMem(content, ctypes.c_size_t(len(content)),
+                                                                 ctypes.byref(bundle)), 0)
+            self.assertEqual(library.aclmdlBundleGetModelNum(bundle, ctypes.byref(count)), 0)
+            self.assertEqual(count.value, 3)
+            models = []
+            for index in range(3):
+                self.assertEqual(library.aclmdlBundleGetModelId(bundle, ctypes.c_size_t(index), ctypes.byref(model)), 0)
+                models.append(model.value)
+            self.assertEqual(library.aclmdlBundleGetModelId(bundle, ctypes.c_size_t(3), ctypes.byref(model)),
+                             INVALID_PARAM)
+            self.assertEqual([acl.mdl.get_num_inputs(self.described(each)) for each in models], [1, 2, 2])
+            inputs, outputs = Buffers([3 * 6 * 4]), Buffers([3 * 4 * 4])
+            inputs.write(0, x)
+            done(acl.mdl.execute(models[0], inputs.dataset, outputs.dataset))
+            np.testing.assert_allclose(outputs.read(0, np.float32, (3, 4)), self.expected(x), rtol=1e-5, atol=1e-6)
+            inputs.close()
+            outputs.close()
+            self.assertEqual(library.aclmdlBundleUnload(bundle), 0)
+            self.assertEqual([acl.mdl.unload(each) for each in models], [NO_MODEL] * 3)
+        bundle = ctypes.c_uint32()
+        self.assertEqual(library.aclmdlBundleInitFromFile(path.encode(), None, ctypes.c_size_t(0),
+                                                          ctypes.byref(bundle)), 0)
+        self.assertEqual(library.aclmdlBundleLoadModel(bundle, ctypes.c_size_t(2), ctypes.byref(model)), 0)
+        self.assertEqual(acl.mdl.get_num_inputs(self.described(model.value)), 2)
+        self.assertEqual(library.aclmdlBundleLoadModel(bundle, ctypes.c_size_t(3), ctypes.byref(model)), INVALID_PARAM)
+        self.assertIn("index is 3 of 3 models", acl.get_recent_err_msg())
+        self.assertEqual(library.aclmdlBundleUnload(bundle), 0)
+        library.aclmdlBundleCreateQueryInfo.restype = ctypes.c_void_p
+        query = ctypes.c_void_p(library.aclmdlBundleCreateQueryInfo())
+        self.assertEqual(library.aclmdlBundleQueryInfoFromFile(path.encode(), query), 0)
+        self.assertEqual(library.aclmdlBundleGetQueryModelNum(query, ctypes.byref(count)), 0)
+        self.assertEqual(count.value, 3)
+        work, weights = ctypes.c_size_t(), ctypes.c_size_t()
+        for index, single in enumerate((self.static, self.batches, self.dims)):
+            self.assertEqual(library.aclmdlBundleGetSize(query, ctypes.c_size_t(index), ctypes.byref(work),
+                                                         ctypes.byref(weights)), 0)
+            self.assertEqual((work.value, weights.value), taken(acl.mdl.query_size(single)))
+        self.assertEqual(library.aclmdlBundleGetSize(query, ctypes.c_size_t(3), ctypes.byref(work),
+                                                     ctypes.byref(weights)), INVALID_PARAM)
+        self.assertEqual(library.aclmdlBundleDestroyQueryInfo(query), 0)
+        self.assertEqual(acl.mdl.load_from_file(path)[-1], UNSUPPORTED)
+        self.assertIn("a bundle of 3 models; aclmdlBundleLoadFromFile", acl.get_recent_err_msg())
+        for cut in (255, 300, len(content) - 1):
+            self.assertNotEqual(library.aclmdlBundleLoadFromMem(content[:cut], ctypes.c_size_t(cut),
+                                                                ctypes.byref(bundle)), 0)
+        for at in (5, 156, 262, 270):
+            damaged = bytearray(content)
+            damaged[at] ^= 1
+            self.assertNotEqual(library.aclmdlBundleLoadFromMem(bytes(damaged), ctypes.c_size_t(len(damaged)),
+                                                                ctypes.byref(bundle)), 0, at)
+
+    def test_memory_of_the_program_is_where_a_model_lies(self):
+        """Weights and activations lie in it, and nothing else is allocated but what `execute` copies."""
+        used = lambda: self.total - taken(acl.rt.get_mem_info(1))[0]  # noqa: E731
+        self.total = taken(acl.rt.get_mem_info(1))[1]
+        work, weights = taken(acl.mdl.query_size(self.static))
+        self.assertEqual((work % 512, weights % 512, work > 0, weights >= 6 * 4 * 4), (0, 0, True, True))
+        places = [taken(acl.rt.malloc(size, 0)) for size in (work, weights)]
+        for place, size in zip(places, (work, weights)):
+            done(acl.rt.memset(place, size, 0xa5, size))
+        inputs, outputs = Buffers([3 * 6 * 4]), Buffers([3 * 4 * 4])
+        before = used()
+        model = taken(acl.mdl.load_from_file_with_mem(self.static, places[0], work, places[1], weights))
+        x = self.draw(3)
+        inputs.write(0, x)
+        done(acl.mdl.execute(model, inputs.dataset, outputs.dataset))
+        np.testing.assert_allclose(outputs.read(0, np.float32, (3, 4)), self.expected(x), rtol=1e-5, atol=1e-6)
+        self.assertEqual(used(), before)
+        held = ctypes.string_at(places[1], weights)
+        self.assertIn(self.bias.tobytes(), held)
+        self.assertNotEqual(ctypes.string_at(places[0], work), b"\xa5" * work)
+        done(acl.mdl.unload(model))
+        own = taken(acl.mdl.load_from_file(self.static))
+        done(acl.mdl.execute(own, inputs.dataset, outputs.dataset))
+        self.assertGreater(used(), before)
+        done(acl.mdl.unload(own))
+        host = ctypes.create_string_buffer(work)
+        for place, word in ((ctypes.addressof(host), "are not all device memory"), (places[0] + 8, "workPtr")):
+            answer = acl.mdl.load_from_file_with_mem(self.static, place, work, 0, 0)
+            self.assertEqual(answer[-1], INVALID_PARAM)
+            self.assertIn(word, acl.get_recent_err_msg())
+        inputs.close()
+        outputs.close()
+        for place in places:
+            done(acl.rt.free(place))
+
+    def test_gears_in_memory_of_the_program(self):
+        work, weights = taken(acl.mdl.query_size(self.batches))
+        places = [taken(acl.rt.malloc(size, 0)) for size in (work, weights)]
+        model = taken(acl.mdl.load_from_file_with_mem(self.batches, places[0], work, places[1], weights))
+        desc = self.described(model)
+        inputs = Buffers([acl.mdl.get_input_size_by_index(desc, i) for i in range(2)])
+        outputs = Buffers([acl.mdl.get_output_size_by_index(desc, 0)])
+        for batch in (1, 5, 2, 5):
+            x = self.draw(batch)
+            inputs.write(0, x)
+            done(acl.mdl.set_dynamic_batch_size(model, inputs.dataset, 1, batch))
+            done(acl.mdl.execute(model, inputs.dataset, outputs.dataset))
+            np.testing.assert_allclose(outputs.read(0, np.float32, (batch, 4)), self.expected(x), rtol=1e-5, atol=1e-6)
+        done(acl.mdl.destroy_desc(desc))
+        done(acl.mdl.unload(model))
+        inputs.close()
+        outputs.close()
+        for place in places:
+            done(acl.rt.free(place))
 
     def test_buffers_that_do_not_fit_are_named(self):
         model = taken(acl.mdl.load_from_file(self.static))

@@ -13,6 +13,14 @@
 #include "graph/passes/rewrite/subgraphs.h"
 
 namespace npumesh {
+namespace {
+
+uint64_t Block(uint64_t bytes) {
+  return std::max<uint64_t>(bytes + kHbmAlignment - 1, kHbmAlignment) / kHbmAlignment *
+         kHbmAlignment;
+}
+
+}  // namespace
 
 std::unique_ptr<CompiledModel> CompiledModel::OfStep(const Model& source, Step step) {
   std::unique_ptr<CompiledModel> model(new CompiledModel);
@@ -27,16 +35,25 @@ uint64_t CompiledModel::constant_bytes() const {
   return bytes;
 }
 
-uint64_t CompiledModel::device_bytes() const {
-  const auto block = [](uint64_t bytes) {
-    return std::max<uint64_t>(bytes + kHbmAlignment - 1, kHbmAlignment) / kHbmAlignment *
-           kHbmAlignment;
-  };
-  uint64_t bytes = block(arena_bytes_) + block(scratch_bytes_);
-  for (const TensorType& input : input_types_) bytes += block(input.bytes());
+uint64_t CompiledModel::arena_block_bytes() const {
+  return Block(arena_bytes_);
+}
+
+uint64_t CompiledModel::scratch_block_bytes() const {
+  return Block(scratch_bytes_);
+}
+
+uint64_t CompiledModel::constant_block_bytes() const {
+  uint64_t bytes = 0;
   for (size_t i = 0; i < constants_.size(); ++i) {
-    if (constant_is_read_[i]) bytes += block(constants_[i].bytes());
+    if (constant_is_read_[i]) bytes += Block(constants_[i].bytes());
   }
+  return bytes;
+}
+
+uint64_t CompiledModel::device_bytes() const {
+  uint64_t bytes = arena_block_bytes() + scratch_block_bytes() + constant_block_bytes();
+  for (const TensorType& input : input_types_) bytes += Block(input.bytes());
   return bytes;
 }
 

@@ -58,6 +58,11 @@ class CompiledModel {
   uint64_t arena_bytes() const { return arena_bytes_; }      // activations, with reuse
   uint64_t scratch_bytes() const { return scratch_bytes_; }  // largest of all kernels
   uint64_t constant_bytes() const;
+  // Device memory of arena and scratch, and of the constants that are read, in blocks as
+  // DeviceMemory hands them out.
+  uint64_t arena_block_bytes() const;
+  uint64_t scratch_block_bytes() const;
+  uint64_t constant_block_bytes() const;
   // All device memory that a separate executor takes: arena, scratch, inputs and constants that are
   // read, in blocks as DeviceMemory hands them out. Nothing more is allocated while it runs.
   uint64_t device_bytes() const;

@@ -1,5 +1,6 @@
 #include "graph/engine/run/device_pool.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/base/log.h"
@@ -17,21 +18,34 @@ void FreeOrComplain(DeviceMemory& memory, void* address) {
   }
 }
 
+void CopyTo(std::byte* to, const Tensor& tensor) {
+  tensor.Stream(kPieceBytes, [&](uint64_t offset, uint64_t bytes) {
+    std::memcpy(to + offset, tensor.data() + offset, bytes);
+  });
+}
+
+uint64_t WholeBlocks(uint64_t bytes) {
+  return (std::max<uint64_t>(bytes, 1) + kHbmAlignment - 1) / kHbmAlignment * kHbmAlignment;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const DeviceConstant>> DeviceConstant::Upload(const Tensor& tensor,
                                                                      DeviceMemory& memory,
                                                                      uint64_t margin) {
   NPUMESH_ASSIGN_OR_RETURN(void* const block, memory.Allocate(tensor.bytes() + 2 * margin));
-  auto* const to = static_cast<std::byte*>(block) + margin;
-  tensor.Stream(kPieceBytes, [&](uint64_t offset, uint64_t bytes) {
-    std::memcpy(to + offset, tensor.data() + offset, bytes);
-  });
+  CopyTo(static_cast<std::byte*>(block) + margin, tensor);
   return std::shared_ptr<const DeviceConstant>(new DeviceConstant(tensor, block, margin, memory));
 }
 
+std::shared_ptr<const DeviceConstant> DeviceConstant::UploadTo(void* place, const Tensor& tensor,
+                                                               DeviceMemory& memory) {
+  CopyTo(static_cast<std::byte*>(place), tensor);
+  return std::shared_ptr<const DeviceConstant>(new DeviceConstant(tensor, place, memory));
+}
+
 DeviceConstant::~DeviceConstant() {
-  FreeOrComplain(memory_, block_);
+  if (block_ != nullptr) FreeOrComplain(memory_, block_);
 }
 
 DevicePool::DevicePool(DeviceMemory& memory, uint64_t margin) : memory_(memory), margin_(margin) {}
@@ -45,8 +59,15 @@ DevicePool::~DevicePool() {
 Result<std::shared_ptr<const DeviceConstant>> DevicePool::Constant(const Tensor& tensor) {
   auto& known = constants_[{tensor.data(), tensor.bytes()}];
   if (std::shared_ptr<const DeviceConstant> constant = known.lock()) return constant;
-  NPUMESH_ASSIGN_OR_RETURN(std::shared_ptr<const DeviceConstant> constant,
-                           DeviceConstant::Upload(tensor, memory_, margin_));
+  const uint64_t whole = WholeBlocks(tensor.bytes());
+  std::shared_ptr<const DeviceConstant> constant;
+  if (given_.weights != nullptr && whole <= given_.weight_bytes - weights_taken_) {
+    constant = DeviceConstant::UploadTo(static_cast<std::byte*>(given_.weights) + weights_taken_,
+                                        tensor, memory_);
+    weights_taken_ += whole;
+  } else {
+    NPUMESH_ASSIGN_OR_RETURN(constant, DeviceConstant::Upload(tensor, memory_, margin_));
+  }
   known = constant;
   if (uploaded_) uploaded_(tensor);
   return constant;
@@ -74,19 +95,44 @@ Stream& DevicePool::communication_stream() {
   return *communication_stream_;
 }
 
+Status DevicePool::ReserveArena(uint64_t bytes) {
+  return ReserveInGiven(arena_, scratch_, /*at_end=*/false, bytes);
+}
+
+Status DevicePool::ReserveScratch(uint64_t bytes) {
+  return ReserveInGiven(scratch_, arena_, /*at_end=*/true, bytes);
+}
+
+void* DevicePool::PlaceInGiven(uint64_t bytes, const Area& other, bool at_end) const {
+  const uint64_t all = given_.work_bytes / kHbmAlignment * kHbmAlignment;
+  const uint64_t taken = other.given ? other.bytes : 0;
+  if (given_.work == nullptr || bytes > all || taken > all - bytes) return nullptr;
+  return static_cast<std::byte*>(given_.work) + (at_end ? all - bytes : 0);
+}
+
+Status DevicePool::ReserveInGiven(Area& area, const Area& other, bool at_end, uint64_t bytes) {
+  if (area.address != nullptr && area.bytes >= bytes) return Status();
+  const uint64_t whole = WholeBlocks(bytes);
+  void* const place = PlaceInGiven(whole, other, at_end);
+  if (place == nullptr) return Reserve(area, bytes);
+  Release(area);
+  area = {place, whole, /*given=*/true};
+  ++generation_;
+  return Status();
+}
+
 Status DevicePool::Reserve(Area& area, uint64_t bytes) {
   if (area.address != nullptr && area.bytes >= bytes) return Status();
   Release(area);
   NPUMESH_ASSIGN_OR_RETURN(void* const block, memory_.Allocate(bytes + 2 * margin_));
-  area.address = static_cast<std::byte*>(block) + margin_;
-  area.bytes = bytes;
+  area = {static_cast<std::byte*>(block) + margin_, bytes, /*given=*/false};
   ++generation_;
   return Status();
 }
 
 void DevicePool::Release(Area& area) {
   if (area.address == nullptr) return;
-  FreeOrComplain(memory_, static_cast<std::byte*>(area.address) - margin_);
+  if (!area.given) FreeOrComplain(memory_, static_cast<std::byte*>(area.address) - margin_);
   area = Area();
   ++generation_;
 }

@@ -29,6 +29,9 @@ class DeviceConstant {
   static Result<std::shared_ptr<const DeviceConstant>> Upload(const Tensor& tensor,
                                                               DeviceMemory& memory,
                                                               uint64_t margin = 0);
+  // Copies it to `place`, which is the caller's and large enough.
+  static std::shared_ptr<const DeviceConstant> UploadTo(void* place, const Tensor& tensor,
+                                                        DeviceMemory& memory);
   ~DeviceConstant();
   DeviceConstant(const DeviceConstant&) = delete;
   DeviceConstant& operator=(const DeviceConstant&) = delete;
@@ -41,10 +44,21 @@ class DeviceConstant {
         block_(block),
         address_(static_cast<std::byte*>(block) + margin),
         memory_(memory) {}
+  DeviceConstant(const Tensor& tensor, void* place, DeviceMemory& memory)
+      : tensor_(tensor), block_(nullptr), address_(place), memory_(memory) {}
   Tensor tensor_;  // holds the host bytes, whose address is the key in the pool
-  void* block_;    // as it was allocated
+  void* block_;    // as it was allocated; null: the memory is the caller's
   void* address_;
   DeviceMemory& memory_;
+};
+
+// Device memory of the caller for a session: areas of plans, and constants. Null: none. Addresses
+// are multiples of kHbmAlignment, and the memory outlives the session.
+struct GivenMemory {
+  void* work = nullptr;
+  uint64_t work_bytes = 0;
+  void* weights = nullptr;
+  uint64_t weight_bytes = 0;
 };
 
 class DevicePool {
@@ -54,6 +68,10 @@ class DevicePool {
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
+
+  // From here on the arena, the scratch area and constants lie in this memory as long as they fit;
+  // what does not fit is allocated. REQUIRES: nothing is reserved, and there is no margin.
+  void UseMemory(const GivenMemory& given) { given_ = given; }
 
   // Called with each constant that was uploaded.
   void set_uploaded(std::function<void(const Tensor&)> uploaded) {
@@ -68,8 +86,8 @@ class DevicePool {
 
   // Make an area at least this large. An area that has to grow moves and loses its content; then
   // `generation` changes. Errors: kOutOfMemory.
-  Status ReserveArena(uint64_t bytes) { return Reserve(arena_, bytes); }
-  Status ReserveScratch(uint64_t bytes) { return Reserve(scratch_, bytes); }
+  Status ReserveArena(uint64_t bytes);
+  Status ReserveScratch(uint64_t bytes);
   Status ReserveInput(int position, uint64_t bytes) { return Reserve(inputs_[position], bytes); }
 
   std::byte* arena() const { return static_cast<std::byte*>(arena_.address); }
@@ -92,13 +110,20 @@ class DevicePool {
   struct Area {
     void* address = nullptr;  // after its margin
     uint64_t bytes = 0;       // without margins
+    bool given = false;       // lies in the caller's memory
   };
+  // Where `bytes` of the caller's memory for work are left beside `other`; null: nowhere. Two areas
+  // begin at its two ends.
+  void* PlaceInGiven(uint64_t bytes, const Area& other, bool at_end) const;
+  Status ReserveInGiven(Area& area, const Area& other, bool at_end, uint64_t bytes);
   Status Reserve(Area& area, uint64_t bytes);
   void Release(Area& area);
 
   DeviceMemory& memory_;
   const uint64_t margin_;
   std::function<void(const Tensor&)> uploaded_;  // may be null
+  GivenMemory given_;
+  uint64_t weights_taken_ = 0;  // of given_.weights, from its begin
   Area arena_;
   Area scratch_;
   std::map<int, Area> inputs_;  // by position

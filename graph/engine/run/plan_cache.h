@@ -37,6 +37,8 @@ struct PlanSettings {
   size_t max_plans = 32;
   // Told of the turns of loops; may be null. Not owned.
   LoopWatch* loops = nullptr;
+  // Of the main graph; subgraphs have memory of the session.
+  GivenMemory memory;
 };
 
 // Sums over all plans and runs of a program and its subgraphs.

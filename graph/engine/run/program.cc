@@ -83,6 +83,7 @@ Program::Program(const Model& model, const Model& library, const PlanSettings& s
       stats_(stats),
       pool_(memory, settings.compile.margin) {
   settings_.compile.weights = &weights_;
+  if (&model == &library && settings.compile.margin == 0) pool_.UseMemory(settings.memory);
   // Names in a subgraph are others.
   for (const auto& [name, value] : settings.given_weights) {
     if (&model == &library) weights_.Give(name, value);

@@ -128,8 +128,8 @@ class Chooser {
 
   bool MayChange(NodeId id) const {
     return bound_.bound(id) && !KeepsTypes(*bound_.op(id)) && !bound_.op(id)->shape_query &&
-           !bound_.HasEffect(id) && !decides_shapes_[static_cast<size_t>(id)] &&
-           !SharesOverwritten(id);
+           !rule_.Keeps(bound_.node(id)) && !bound_.HasEffect(id) &&
+           !decides_shapes_[static_cast<size_t>(id)] && !SharesOverwritten(id);
   }
 
   // The node with what is known of its inputs; nullopt: a type is unknown.

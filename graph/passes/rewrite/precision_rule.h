@@ -7,8 +7,10 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "graph/ops/core/operator.h"
 #include "runtime/base/status.h"
@@ -33,6 +35,15 @@ class PrecisionRule {
   // Mixed precision: the class decides, and grey operators follow those before them.
   bool mixed() const;
 
+  // Nodes of these types or with these names stay as they are, whatever the mode.
+  void Keep(std::set<std::string, std::less<>> types, std::set<std::string, std::less<>> nodes) {
+    kept_types_ = std::move(types);
+    kept_nodes_ = std::move(nodes);
+  }
+  bool Keeps(const Node& node) const {
+    return kept_types_.contains(node.type) || kept_nodes_.contains(node.name);
+  }
+
   // The class that counts for this operator. kKept never changes.
   PrecisionClass ClassOf(const Operator& op) const;
 
@@ -47,6 +58,7 @@ class PrecisionRule {
 
   const Row* row_ = nullptr;
   std::map<std::string, PrecisionClass, std::less<>> classes_;
+  std::set<std::string, std::less<>> kept_types_, kept_nodes_;
 };
 
 // What an operator of class grey, white, black or kept is called in messages.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The flags of `npumesh atc`: what they make of a model, and one line with the vendor's code for what is wrong.
 
-    atc_flags.py NPUMESH EXECUTE_OM
+    atc_flags.py NPUMESH EXECUTE_OM LIBRARY
 
 The model is npumesh's sample "onnx": x is float32[-1,16].
 """
@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-NPUMESH, EXECUTE_OM = sys.argv[1:3]
+NPUMESH, EXECUTE_OM, LIBRARY = sys.argv[1:4]
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 # Flags, exit code, words of the one line.
 WRONG = [
@@ -107,6 +108,7 @@ def check_models(model, folder):
     assert "float16[4,16]" in shown, shown
     made(model, at("precise"), "--precision_mode_v2=fp16", "--input_shape", "x:4,16")
     assert "Cast" in run("graph", at("precise.om")).stdout
+    check_kept_types(model, folder)
     made(model, at("beside"), "--external_weight=1", "--input_shape", "x:4,16")
     seen = [run("run", file, "--seed", "3").stdout.splitlines()[1] for file in (at("static.om"), at("beside.om"))]
     assert seen[0] == seen[1] and "output 0" in seen[0], seen
@@ -119,11 +121,51 @@ def check_models(model, folder):
     for dim in facts_of(at("static.om"))["outputs"][0][0]["dims"]:
         elements *= dim
     assert ran.returncode == 0 and f": {elements} numbers, the first is " in ran.stdout, ran.stdout + ran.stderr
+    example = os.path.join(SOURCE, "examples", "execute_om.py")
+    environment = {**os.environ, "PYTHONPATH": os.path.join(SOURCE, "python"), "NPUMESH_ACL_LIBRARY": LIBRARY}
+    in_python = subprocess.run([sys.executable, example, at("static.om")], capture_output=True, text=True,
+                               env=environment)
+    assert in_python.returncode == 0 and in_python.stdout == ran.stdout, in_python.stdout + in_python.stderr
+    in_python = subprocess.run([sys.executable, example, at("absent.om")], capture_output=True, text=True,
+                               env=environment)
+    assert in_python.returncode == 1 and "absent.om" in in_python.stderr, in_python.stderr
     # By the name that scripts call.
     os.symlink(NPUMESH, at("atc"))
     ran = subprocess.run([at("atc"), "--framework=5", f"--model={model}", f"--output={at('linked')}"],
                          capture_output=True, text=True)
     assert ran.returncode == 0 and os.path.exists(at("linked.om")), ran.stderr
+
+
+def check_kept_types(model, folder):
+    """--keep_dtype: all nodes by name, or all of their types, leave nothing to cast; one leaves less than none."""
+    at = lambda name: os.path.join(folder, name)  # noqa: E731
+
+    def casts(name, lines):
+        with open(at("keep.txt"), "w", encoding="utf-8") as file:
+            file.write("".join(line + "\n" for line in lines))
+        made(model, at(name), "--precision_mode=force_fp16", "--input_shape", "x:4,16", "--keep_dtype", at("keep.txt"))
+        assert run("atc", "--mode=1", "--om", at(name + ".om"), "--json", at("kept.json")).returncode == 0
+        with open(at("kept.json"), encoding="utf-8") as file:
+            ops = json.load(file)["graph"][0]["op"]
+        return [op for op in ops if op["type"] == "Cast"], ops
+
+    made(model, at("none"), "--input_shape", "x:4,16")
+    assert run("atc", "--mode=1", "--om", at("none.om"), "--json", at("kept.json")).returncode == 0
+    with open(at("kept.json"), encoding="utf-8") as file:
+        nodes = [op for op in json.load(file)["graph"][0]["op"] if op["type"] not in ("Data", "Const", "NetOutput")]
+    lowered, _ = casts("lowered", [])
+    assert lowered, "force_fp16 casts something"
+    assert casts("by_name", [op["name"] for op in nodes])[0] == []
+    assert casts("by_type", [f"OpType::{op['type']}" for op in nodes])[0] == []
+    one = next(op for op in nodes if "MatMul" in op["type"])
+    _, ops = casts("one", [one["name"]])
+    fed = next(op for op in ops if op["name"] == one["name"])["input"]
+    assert not any("/cast_" in name and name.startswith(one["name"]) for name in fed), fed
+    with open(at("keep.txt"), "w", encoding="utf-8") as file:
+        file.write("no_such_node\n")
+    ran = run("atc", "--model", model, "--output", at("kept"), "--precision_mode=force_fp16", "--keep_dtype",
+              at("keep.txt"))
+    assert ran.returncode == 3 and 'E10016 --keep_dtype has the node "no_such_node"' in ran.stderr, ran.stderr
 
 
 def check_operators(folder):

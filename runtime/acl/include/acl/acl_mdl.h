@@ -238,9 +238,10 @@ typedef struct aclmdlExeOMDesc {
 ACL_FUNC_VISIBILITY aclError aclmdlLoadFromFile(const char* modelPath, uint32_t* modelId);
 ACL_FUNC_VISIBILITY aclError aclmdlLoadFromMem(const void* model, size_t modelSize,
                                                uint32_t* modelId);
-/* The same with memory of the program for activations and weights; it has to be as large as
- * aclmdlQuerySize says, and to live as long as the model. npumesh keeps its plans in memory of the
- * device beside it and does not touch it. */
+/* The same with memory of the program for activations and weights: device memory, as large as
+ * aclmdlQuerySize says, at a multiple of 512, which lives as long as the model; null: memory of the
+ * model. What does not fit, such as the plans of open dimensions or what kernels on more than one
+ * thread need (NPUMESH_NUM_THREADS), lies beside it. */
 ACL_FUNC_VISIBILITY aclError aclmdlLoadFromFileWithMem(const char* modelPath, uint32_t* modelId,
                                                        void* workPtr, size_t workSize,
                                                        void* weightPtr, size_t weightSize);
@@ -273,8 +274,8 @@ ACL_FUNC_VISIBILITY aclError aclmdlSetExternalWeightAddress(aclmdlConfigHandle* 
                                                             const char* weightFileName,
                                                             void* devPtr, size_t size);
 
-/* Bytes of device memory for activations and for weights, as the compilation has found them; 0 for
- * a model whose inputs have open dimensions. */
+/* Bytes of device memory for activations and for weights, as the compilation has found them for
+ * kernels on one thread; 0 for a model whose inputs have open dimensions. */
 ACL_FUNC_VISIBILITY aclError aclmdlQuerySize(const char* fileName, size_t* workSize,
                                              size_t* weightSize);
 ACL_FUNC_VISIBILITY aclError aclmdlQuerySizeFromMem(const void* model, size_t modelSize,
@@ -288,8 +289,8 @@ ACL_FUNC_VISIBILITY aclError aclmdlSetAttribute(uint32_t modelId, aclmdlAttr att
 ACL_FUNC_VISIBILITY aclError aclmdlGetAttribute(uint32_t modelId, aclmdlAttr attr,
                                                 aclmdlAttrValue_t* attrValue);
 
-/* ---- Bundles: files of several models. npumesh writes files of one, and each is a bundle of one.
- * Index 0 is that one; another is ACL_ERROR_INVALID_PARAM. Weights that models of a bundle share:
+/* ---- Bundles: files of several models (`npumesh atc --model="a.om;b.om"`). A file of one model is
+ * a bundle of one. An index that is not there is ACL_ERROR_INVALID_PARAM. Weights that models of a bundle share:
  * 0 bytes. ---- */
 
 ACL_FUNC_VISIBILITY aclError aclmdlBundleLoadFromFile(const char* modelPath, uint32_t* bundleId);
