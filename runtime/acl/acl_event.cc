@@ -1,4 +1,5 @@
 // Events: a part of acl_rt.h.
+#include <algorithm>
 #include <chrono>
 
 #include "acl/acl_rt.h"
@@ -499,6 +500,28 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) try {
   const auto since_start =
       std::chrono::duration_cast<std::chrono::microseconds>(time->time_since_epoch());
   *timestamp = static_cast<uint64_t>(since_start.count());
+  return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) try {
+  NPUMESH_ACL_EXPECT(event != nullptr && eventId != nullptr, "event or eventId is null");
+  const auto found = AclProcess::Get().events.Find(event);
+  if (found == nullptr) {
+    return Fail(ACL_ERROR_RT_INVALID_HANDLE, __func__, "{} is not an event", fmt::ptr(event));
+  }
+  *eventId = found->id;
+  return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtGetEventAvailNum(uint32_t* eventCount) try {
+  constexpr size_t kMost = 65536;  // of a card; here the memory of the host is the limit
+  NPUMESH_ACL_EXPECT(eventCount != nullptr, "eventCount is null");
+  const size_t live = AclProcess::Get().events.All().size();
+  *eventCount = static_cast<uint32_t>(kMost - std::min(kMost, live));
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);

@@ -77,6 +77,21 @@ aclError aclrtGetFloatOverflowStatus(void* outputAddr, uint64_t outputSize,
   return npumesh::FailThrown(__func__);
 }
 
+aclError aclrtNpuGetFloatOverFlowStatus(void* outputAddr, uint64_t outputSize, uint32_t checkMode,
+                                        aclrtStream stream) try {
+  NPUMESH_ACL_EXPECT(checkMode == 0, "checkMode is {}, expected 0", checkMode);
+  return QueueOverflowStatus(__func__, outputAddr, outputSize, stream);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtNpuClearFloatOverFlowStatus(uint32_t checkMode, aclrtStream stream) try {
+  NPUMESH_ACL_EXPECT(checkMode == 0, "checkMode is {}, expected 0", checkMode);
+  return CheckOverflowStream(__func__, stream);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
 aclError aclrtResetFloatOverflowStatus(aclrtStream stream) try {
   return CheckOverflowStream(__func__, stream);
 } catch (...) {

@@ -1,6 +1,8 @@
 // Streams and host callbacks: parts of acl_rt.h.
 #include <chrono>
 
+#include <atomic>
+
 #include "acl/acl_rt.h"
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
@@ -18,6 +20,9 @@ using npumesh::ReportQueues;
 using npumesh::WorkSpan;
 
 namespace {
+
+// What was set last; 0: without limit.
+std::atomic<uint64_t> operator_timeout_us{0};
 
 // A stream that the client has made, not the default one of a context.
 aclError NeedOwnStream(const char* function, aclrtStream handle,
@@ -168,13 +173,15 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout) try {
   return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSetOpExecuteTimeOut(uint32_t) try {
+aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) try {
+  operator_timeout_us = uint64_t{timeout} * 1000000;
   return npumesh::AcceptWithoutEffect(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
-aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t) try {
+aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout) try {
+  operator_timeout_us = uint64_t{timeout} * 1000;
   return npumesh::AcceptWithoutEffect(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
@@ -183,7 +190,24 @@ aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t) try {
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actualTimeout) try {
   NPUMESH_ACL_EXPECT(actualTimeout != nullptr, "actualTimeout is null");
   *actualTimeout = timeout;
+  operator_timeout_us = timeout;
   return npumesh::AcceptWithoutEffect(__func__);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtGetOpExecuteTimeout(uint32_t* const timeoutMs) try {
+  NPUMESH_ACL_EXPECT(timeoutMs != nullptr, "timeoutMs is null");
+  *timeoutMs = static_cast<uint32_t>(operator_timeout_us / 1000);
+  return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtGetOpTimeOutInterval(uint64_t* interval) try {
+  NPUMESH_ACL_EXPECT(interval != nullptr, "interval is null");
+  *interval = 1;
+  return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }

@@ -17,6 +17,7 @@
 #include "acl/acl_mdl.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/handle_table.h"
+#include "runtime/acl/leaks.h"
 #include "runtime/acl/model_machine.h"
 
 struct aclDataBuffer {

@@ -90,8 +90,15 @@ struct AclEvent {
   const Event event;
   const Event::Kind kind;  // a signal can be reset
   const Origin made = Origin::Here();
+  const uint32_t id = NextId();  // of this process
   // Of an event with ACL_EVENT_IPC, whose records are counted there; null: of others.
   std::shared_ptr<SharedTicket> shared;
+
+ private:
+  static uint32_t NextId() {
+    static std::atomic<uint32_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
 };
 
 // A device as one or several threads use it. The implicit context of a device is made by its first

@@ -234,6 +234,15 @@ aclError AclProcess::UsageOf(std::string_view function, int32_t device_id, Devic
   return ACL_SUCCESS;
 }
 
+aclError AclProcess::FindStreams(std::string_view function, int32_t device_id,
+                                 std::vector<std::shared_ptr<AclStream>>* streams) {
+  const std::lock_guard lock(mutex_);
+  int index = 0;
+  NPUMESH_ACL_TRY(FindDevice(function, device_id, &index));
+  *streams = StreamsOf(index);
+  return ACL_SUCCESS;
+}
+
 aclError AclProcess::FindMemory(std::string_view function, int32_t device_id,
                                 DeviceMemory** memory) {
   const std::lock_guard lock(mutex_);

@@ -70,6 +70,9 @@ class AclProcess {
   aclError CheckNodeDevice(std::string_view function, int32_t device_id);
   // Of a device of this process. Errors of CheckDevice.
   aclError UsageOf(std::string_view function, int32_t device_id, DeviceUsage* usage);
+  // All streams of a device of this process. Errors of CheckDevice.
+  aclError FindStreams(std::string_view function, int32_t device_id,
+                       std::vector<std::shared_ptr<AclStream>>* streams);
   aclError FindMemory(std::string_view function, int32_t device_id, DeviceMemory** memory);
   aclError FindCoreLimits(std::string_view function, int32_t device_id, CoreLimits** limits);
   // REQUIRES: the index of a device in the machine.

@@ -5,7 +5,7 @@
 // `Allocate` hands out 512-byte aligned blocks from it; a pointer inside the segment can be named
 // to a peer as an offset and read or written by it directly.
 //
-// With a guard (NPUMESH_GUARD) a block is followed by bytes that are looked at when it is freed,
+// With a guard (NPUMESH_GUARD) a block is followed by bytes that are checked when it is freed,
 // and a freed block is filled with a pattern and kept from being used again for a while.
 //
 // Thread-safety: all members may be called from any thread.

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "acl/acl.h"
+#include "acl/acl_dump.h"
 #include "acl/acl_prof.h"
+#include "acl/acl_rt_memory_soma.h"
 #include "acl/acl_tdt.h"
 #include "acl/acl_tdt_queue.h"
 #include "tests/seed_range.h"
@@ -49,7 +51,7 @@ class Caller {
         &Caller::Batches,   &Caller::Registers, &Caller::Allocators, &Caller::Channels,
         &Caller::Marks,     &Caller::Questions, &Caller::Captures,   &Caller::Addresses,
         &Caller::Groups,    &Caller::Builds,    &Caller::Tasks,      &Caller::Queues,
-        &Caller::Buffers};
+        &Caller::Buffers,   &Caller::Pools,     &Caller::LateCopies};
     (this->*kSteps[random_() % kSteps.size()])();
   }
 
@@ -416,6 +418,49 @@ class Caller {
     acltdtEnqueue(SomeQueue(), Any(), 0);
     if (acltdtDequeue(SomeQueue(), Maybe(&buffer), 0) == ACL_SUCCESS) Keep(buffer);
     if (Coin()) acltdtFreeBuf(Any());
+  }
+  void Pools() {
+    aclrtMemPoolProps props = {};
+    props.location = {Word() % 3, Kind<aclrtMemLocationType>(1)};
+    props.maxSize = Coin() ? 0 : Size();
+    aclrtMemPool pool = nullptr;
+    if (aclrtMemPoolCreate(Maybe(&pool), Maybe(&props)) == ACL_SUCCESS) Keep(pool);
+    void* block = nullptr;
+    if (aclrtMemPoolMallocAsync(Maybe(&block), Size() % 5000, Any(), Any()) == ACL_SUCCESS) {
+      Keep(block);
+    }
+    uint64_t value = Number();
+    aclrtMemPoolSetAttr(Any(), Kind<aclrtMemPoolAttr>(9), Maybe(&value));
+    aclrtMemPoolGetAttr(Any(), Kind<aclrtMemPoolAttr>(9), Maybe(&value));
+    aclrtMemPoolTrimTo(Any(), Size());
+    if (Coin()) aclrtMemPoolFreeAsync(Any(), Any());
+    if (Coin()) aclrtMemPoolDestroy(Any());
+  }
+  void LateCopies() {
+    constexpr auto kKind = ACL_MEMCPY_DEVICE_TO_DEVICE;
+    size_t bytes = 0;
+    aclrtGetMemcpyDescSize(Kind<aclrtMemcpyKind>(6), Maybe(&bytes));
+    aclrtSetMemcpyDesc(Memory(), kKind, Memory(), Memory(), Size(), Coin() ? nullptr : device_);
+    aclrtMemcpyAsyncWithDesc(Memory(), Coin() ? kKind : Kind<aclrtMemcpyKind>(6), Any());
+    aclrtMemcpyAsyncWithOffset(static_cast<void**>(Memory()), Size(), Size(),
+                               static_cast<const void**>(Memory()), Size(), Size(), kKind, Any());
+    uint32_t number = 0;
+    aclrtGetThreadLastTaskId(Maybe(&number));
+    aclrtGetEventId(Any(), Maybe(&number));
+    void* addresses[] = {Memory(), Any()};
+    aclrtCheckMemType(Maybe(&addresses[0]), Word() % 3, Word(), Maybe(&number), Word() % 2);
+    aclrtCmoSetDesc(Memory(), Memory(), Size());
+    if (random_() % 8 == 0) aclrtDeviceTaskAbort(static_cast<int32_t>(random_() % 3), Word());
+    const auto type = Kind<acldumpType>(6);
+    acldumpGetPath(type);
+    aclopStartDumpArgs(Word() % 2, Coin() ? "/tmp" : nullptr);
+    aclopStopDumpArgs(Word() % 2);
+    char path[64] = "";
+    acldumpGetExceptionInfoPath(Maybe(path), Size() % sizeof path);
+    acldumpTensorInfo tensor = {};
+    tensor.tensorAddr = static_cast<int64_t*>(Memory());
+    tensor.tensorSize = Size();
+    acldumpSaveExceptionInfo(Coin() ? "name" : nullptr, "tag", Maybe(&tensor), random_() % 2);
   }
   void Captures() {
     const aclrtStream stream = Any();

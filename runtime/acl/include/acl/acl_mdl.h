@@ -511,6 +511,9 @@ ACL_FUNC_VISIBILITY aclError aclmdlSetAIPPByInputIndex(uint32_t modelId, aclmdlD
                                                        size_t index,
                                                        const aclmdlAIPP* aippParmsSet);
 
+/* A simulated device has no faults after which tasks of collectives are to be recovered. */
+ACL_FUNC_VISIBILITY aclError aclRecoverAllHcclTasks(int32_t deviceId);
+
 #ifdef __cplusplus
 }
 #endif

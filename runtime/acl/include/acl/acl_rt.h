@@ -566,6 +566,100 @@ aclError aclrtAppendBufChain(aclrtMbuf headBuf, aclrtMbuf buf);
 aclError aclrtGetBufChainNum(aclrtMbuf headBuf, uint32_t* num);
 aclError aclrtGetBufFromChain(aclrtMbuf headBuf, uint32_t index, aclrtMbuf* buf);
 
+/* ---- Copies whose places are learned late ------------------------------------------------ */
+
+/* Within a device. A description of aclrtSetMemcpyDesc lies in device memory, of the size that is
+ * asked for, and is read when the stream comes to the copy; `config`: null. WithOffset: `dst` and
+ * `src` lie in device memory and point to where the offsets count from. What cannot be copied then
+ * fails the stream. */
+aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t* descSize);
+aclError aclrtSetMemcpyDesc(void* desc, aclrtMemcpyKind kind, void* srcAddr, void* dstAddr,
+                            size_t count, void* config);
+aclError aclrtMemcpyAsyncWithDesc(void* desc, aclrtMemcpyKind kind, aclrtStream stream);
+aclError aclrtMemcpyAsyncWithOffset(void** dst, size_t destMax, size_t dstDataOffset,
+                                    const void** src, size_t count, size_t srcDataOffset,
+                                    aclrtMemcpyKind kind, aclrtStream stream);
+
+/* ---- The end of all tasks of a device ---------------------------------------------------- */
+
+/* What is queued on its streams is dropped, what runs is waited for; the callbacks are called
+ * before and after it, in the order of their names. A null callback removes a name. */
+aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
+aclError aclrtSetDeviceTaskAbortCallback(const char* regName, aclrtDeviceTaskAbortCallback callback,
+                                         void* args);
+
+/* ---- Small questions --------------------------------------------------------------------- */
+
+/* Events have numbers of this process; a card has 65536 of them. */
+aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId);
+aclError aclrtGetEventAvailNum(uint32_t* eventCount);
+
+/* What aclrtSetOpExecuteTimeOut and its neighbours have set, in milliseconds; 0 at first. */
+aclError aclrtGetOpExecuteTimeout(uint32_t* const timeoutMs);
+aclError aclrtGetOpTimeOutInterval(uint64_t* interval);
+
+/* 1 in `checkResult` when all addresses are memory of a device and `memType` has
+ * ACL_RT_MEM_TYPE_DEV. */
+aclError aclrtCheckMemType(void** addrList, uint32_t size, uint32_t memType, uint32_t* checkResult,
+                           uint32_t reserve);
+
+/* There are no faults of memory. */
+aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo* memUceInfoArray, size_t arraySize,
+                            size_t* retSize);
+
+/* As aclrtGetFloatOverflowStatus and its neighbour; `checkMode`: 0. */
+aclError aclrtNpuGetFloatOverFlowStatus(void* outputAddr, uint64_t outputSize, uint32_t checkMode,
+                                        aclrtStream stream);
+aclError aclrtNpuClearFloatOverFlowStatus(uint32_t checkMode, aclrtStream stream);
+
+/* ---- Without effect, or refused (docs/acl.md says why) ------------------------------------ */
+
+aclError aclrtCmoGetDescSize(size_t* size);
+aclError aclrtCmoSetDesc(void* cmoDesc, void* src, size_t size);
+aclError aclrtCmoAsyncWithDesc(void* cmoDesc, aclrtCmoType cmoType, aclrtStream stream,
+                               const void* reserve);
+aclError aclrtCmoAsyncWithBarrier(void* src, size_t size, aclrtCmoType cmoType, uint32_t barrierId,
+                                  aclrtStream stream);
+aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo* taskInfo, aclrtStream stream, uint32_t flag);
+aclError aclrtDeviceL2CacheFlush(void* rsv);
+aclError aclrtMemManagedPrefetchBatchAsync(const void** ptrs, size_t* sizes, size_t count,
+                                           aclrtMemManagedLocation* prefetchLocs,
+                                           size_t* prefetchLocIdxs, size_t numPrefetchLocs,
+                                           uint64_t flags, aclrtStream stream);
+aclError aclrtIpcMemSetAttr(const char* key, aclrtIpcMemAttrType type, uint64_t attr);
+aclError aclrtCacheLastTaskOpInfo(const void* const infoPtr, const size_t infoSize);
+aclError aclrtCacheLastTaskExtendInfo(const char* const extendInfoPtr, const size_t infoSize);
+aclError aclrtPersistentTaskClean(aclrtStream stream);
+aclError aclrtRepairError(int32_t deviceId, const aclrtErrorInfo* errorInfo);
+aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo* memUceInfoArray, size_t arraySize);
+
+aclrtGroupInfo* aclrtCreateGroupInfo(void);
+aclError aclrtDestroyGroupInfo(aclrtGroupInfo* groupInfo);
+aclError aclrtGetGroupCount(uint32_t* count);
+aclError aclrtGetAllGroupInfo(aclrtGroupInfo* groupInfo);
+aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo* groupInfo, int32_t groupIndex,
+                                 aclrtGroupAttr attr, void* attrValue, size_t valueLen,
+                                 size_t* paramRetSize);
+aclError aclrtSetGroup(int32_t groupId);
+aclError aclrtGetHardwareSyncAddr(void** addr);
+aclError aclrtCtxGetFloatOverflowAddr(void** overflowAddr);
+aclError aclrtDeviceGetHostAtomicCapabilities(uint32_t* capabilities,
+                                              const aclrtAtomicOperation* operations,
+                                              const uint32_t count, int32_t deviceId);
+aclError aclrtDeviceGetP2PAtomicCapabilities(uint32_t* capabilities,
+                                             const aclrtAtomicOperation* operations,
+                                             const uint32_t count, int32_t srcDeviceId,
+                                             int32_t dstDeviceId);
+aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t* value);
+aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value);
+aclError aclrtIpcMemImportPidInterServer(const char* key, aclrtServerPid* serverPids, size_t num);
+aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid* serverPids,
+                                            size_t num);
+aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attribute, const void* ptr,
+                                size_t size, void* data, size_t dataSize);
+aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute* attributes, size_t numAttributes,
+                                 const void* ptr, size_t size, void** data, size_t* dataSizes);
+
 /* ---- Faults of hardware ----------------------------------------------------------------- */
 
 /* A simulated device has no faults: always ACL_RT_NO_ERROR. What failed in a program is in
