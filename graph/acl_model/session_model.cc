@@ -1,7 +1,10 @@
 #include "graph/acl_model/session_model.h"
 
+#include <chrono>
 #include <filesystem>
 
+#include "graph/engine/plan/compiled_model.h"
+#include "graph/engine/run/step_observer.h"
 #include "graph/io/model_file.h"
 #include "graph/io/offline_file.h"
 #include "graph/io/weight_places.h"
@@ -17,6 +20,25 @@ namespace {
 constexpr char kNotCompiled[] =
     "{}: a graph that atc has not compiled; it runs here, but an NPU loads offline models (.om) "
     "only; `npumesh atc` makes one";
+
+// Tells each operator of a run with its times.
+class OperatorTimes final : public StepObserver {
+ public:
+  // `watch` must outlive it.
+  explicit OperatorTimes(const OperatorWatch& watch) : watch_(watch) {}
+  bool needs_each_operator() const override { return false; }
+  Status AfterStep(const StepView& view) override {
+    using std::chrono::system_clock;
+    const auto end = system_clock::now();
+    const auto took = std::chrono::duration<double>(view.seconds);
+    watch_({view.step.name, view.step.type,
+            end - std::chrono::duration_cast<system_clock::duration>(took), end});
+    return Status();
+  }
+
+ private:
+  const OperatorWatch& watch_;
+};
 
 ModelPort PortOf(const std::string& name, const TensorType& type, const std::string& layout) {
   ModelPort port;
@@ -232,7 +254,8 @@ Status SessionModel::Run(const std::vector<ModelBuffer>& inputs, std::vector<Mod
     }
     return places;
   };
-  return session_->RunInto(operands_, place).WithContext(told_.name);
+  OperatorTimes times(watch_);
+  return session_->RunInto(operands_, place, watch_ ? &times : nullptr).WithContext(told_.name);
 }
 
 }  // namespace npumesh

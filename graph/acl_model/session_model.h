@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "graph/offline/offline_facts.h"
@@ -44,6 +45,10 @@ class SessionModel final : public LoadedModel {
                                                      const SessionModelOptions& options);
 
   const ModelFacts& facts() const override { return told_; }
+  void Watch(OperatorWatch watch) override {
+    const std::lock_guard lock(turn_);
+    watch_ = std::move(watch);
+  }
   Status Run(const std::vector<ModelBuffer>& inputs, std::vector<ModelBuffer>& outputs,
              const std::function<Result<void*>(uint64_t bytes)>& make) override;
 
@@ -54,6 +59,7 @@ class SessionModel final : public LoadedModel {
   std::mutex& turn_;
   const ModelFacts told_;
   std::unique_ptr<Session> session_;
+  OperatorWatch watch_;                // guarded by turn_
   std::vector<PlanOperand> operands_;  // of one run, kept for the next
 };
 

@@ -254,14 +254,15 @@ Result<std::vector<Tensor>> Session::Run(const std::vector<Tensor>& inputs,
   return outputs;
 }
 
-Status Session::RunInto(const std::vector<PlanOperand>& inputs, const PlaceOutputs& place) {
-  const auto run = [&](StepObserver* dump) -> Status {
+Status Session::RunInto(const std::vector<PlanOperand>& inputs, const PlaceOutputs& place,
+                        StepObserver* observer) {
+  const auto run = [&](StepObserver* all) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<PlanOperand> operands, Ready(inputs));
-    NPUMESH_RETURN_IF_ERROR(program_->RunInto(operands, place, dump, stats_.runs));
+    NPUMESH_RETURN_IF_ERROR(program_->RunInto(operands, place, all, stats_.runs));
     EndRun();
     return Status();
   };
-  return Publish(Profiled(nullptr, run));
+  return Publish(Profiled(observer, run));
 }
 
 Result<const CompiledModel*> Session::Prepare(const std::vector<Tensor>& inputs) {

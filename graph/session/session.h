@@ -119,7 +119,8 @@ class Session {
   // without a dtype stands for an empty tensor. A frozen parameter has to stay where it is until
   // the session ends. After an error the content of what may be written is not defined. Errors also
   // those of `place`, and outputs that overlap.
-  Status RunInto(const std::vector<PlanOperand>& inputs, const PlaceOutputs& place);
+  Status RunInto(const std::vector<PlanOperand>& inputs, const PlaceOutputs& place,
+                 StepObserver* observer = nullptr);
 
   // The content of a RefData input after the last run. kInvalidArgument: no RefData is at
   // `position`, or it was never given.

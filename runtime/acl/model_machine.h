@@ -8,12 +8,14 @@
 #ifndef NPUMESH_RUNTIME_ACL_MODEL_MACHINE_H_
 #define NPUMESH_RUNTIME_ACL_MODEL_MACHINE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/acl/device_context.h"
@@ -83,9 +85,22 @@ struct GivenTensor {
   uint64_t bytes = 0;
 };
 
+// An operator of a model that has run.
+struct RunOperator {
+  std::string_view name;
+  std::string_view type;
+  std::chrono::system_clock::time_point begin;
+  std::chrono::system_clock::time_point end;
+};
+using OperatorWatch = std::function<void(const RunOperator&)>;
+
 class LoadedModel {
  public:
   virtual ~LoadedModel() = default;
+  // Called with each operator of later runs, by the thread that runs the model; empty: no more.
+  // Waits for a run that goes on. A plan's fused operators are one. A single operator tells
+  // nothing.
+  virtual void Watch(OperatorWatch /*watch*/) {}
   virtual const ModelFacts& facts() const = 0;
   // Runs it. An output without memory gets some by `make` (bytes). Collective over the ranks whose
   // graphs communicate. Waits for other runs on the device. Errors name model, input or output.

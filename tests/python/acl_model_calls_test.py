@@ -567,6 +567,73 @@ class Models(unittest.TestCase):
         done(acl.mdl.finalize_dump())
         memory.close()
 
+    def test_a_subscription_tells_the_operators_as_they_run(self):
+        model = taken(acl.mdl.load_from_file(self.static))
+        readable, writable = os.pipe()
+        config = acl.prof.create_subscribe_config(1, 0xff, writable)
+        self.assertNotEqual(config, 0)
+        self.assertNotEqual(acl.prof.model_subscribe(model + 1, config), 0)
+        self.assertEqual(acl.prof.model_subscribe(model, 0), INVALID_PARAM)
+        done(acl.prof.model_subscribe(model, config))
+        self.assertEqual(acl.prof.model_subscribe(model, config), INVALID_PARAM)
+        inputs, outputs = Buffers([3 * 6 * 4]), Buffers([3 * 4 * 4])
+        runs = 5
+        for _ in range(runs):
+            done(acl.mdl.execute(model, inputs.dataset, outputs.dataset))
+        done(acl.prof.model_unsubscribe(model))
+        self.assertEqual(acl.prof.model_unsubscribe(model), INVALID_PARAM)
+        done(acl.mdl.execute(model, inputs.dataset, outputs.dataset))
+        with os.fdopen(readable, "rb") as pipe:
+            told = pipe.read()  # its other end is closed
+        size = taken(acl.prof.get_op_desc_size())
+        address = acl.util.bytes_to_ptr(told)
+        count = taken(acl.prof.get_op_num(address, len(told)))
+        self.assertEqual(count * size, len(told))
+        self.assertEqual(count % runs, 0)
+        self.assertGreater(count, 0)
+        names = []
+        end = 0
+        for i in range(count):
+            at = (address, len(told), i)
+            self.assertEqual(acl.prof.get_model_id(*at), model)
+            self.assertEqual(acl.prof.get_op_end(*at),
+                             acl.prof.get_op_start(*at) + acl.prof.get_op_duration(*at))
+            self.assertGreaterEqual(acl.prof.get_op_end(*at), end)
+            end = acl.prof.get_op_end(*at)
+            kind = taken(acl.prof.get_op_type_v2(*at))
+            self.assertEqual(taken(acl.prof.get_op_type_len(*at)), len(kind) + 1)
+            name = taken(acl.prof.get_op_name_v2(*at))
+            self.assertEqual(taken(acl.prof.get_op_name_len(*at)), len(name) + 1)
+            names.append((kind, name))
+        self.assertEqual(names, names[:count // runs] * runs)
+        self.assertTrue(any("MatMul" in kind for kind, _ in names), names)
+        for wrong in ((address, len(told) - 1, 0), (address, len(told), count), (0, size, 0)):
+            self.assertNotEqual(acl.prof.get_op_type_v2(*wrong)[-1], 0)
+            self.assertEqual(acl.prof.get_op_start(*wrong), 0)
+            self.assertEqual(acl.prof.get_model_id(*wrong), 0)
+        zeros = bytes(size)
+        self.assertEqual(acl.prof.get_op_end(acl.util.bytes_to_ptr(zeros), size, 0), 0)
+        done(acl.prof.destroy_subscribe_config(config))
+        self.assertEqual(acl.prof.destroy_subscribe_config(config), INVALID_PARAM)
+        done(acl.mdl.unload(model))
+        inputs.close()
+        outputs.close()
+
+    def test_a_subscription_whose_reader_has_gone_ends(self):
+        model = taken(acl.mdl.load_from_file(self.static))
+        readable, writable = os.pipe()
+        config = acl.prof.create_subscribe_config(0, 0xff, writable)
+        done(acl.prof.model_subscribe(model, config))
+        os.close(readable)
+        inputs, outputs = Buffers([3 * 6 * 4]), Buffers([3 * 4 * 4])
+        for _ in range(3):
+            done(acl.mdl.execute(model, inputs.dataset, outputs.dataset))
+        done(acl.prof.model_unsubscribe(model))
+        done(acl.prof.destroy_subscribe_config(config))
+        done(acl.mdl.unload(model))
+        inputs.close()
+        outputs.close()
+
     def test_wrong_calls_in_any_order_end_with_a_code(self):
         dice = random.Random(int(os.environ.get("NPUMESH_TEST_SEED", "1")))
         live = {"dataset": [], "buffer": [], "desc": [], "tensor": []}

@@ -50,6 +50,8 @@ struct Marks {
   std::mutex mutex;
   uint32_t next_range = 1;
   std::map<uint32_t, OpenRange> ranges;  // by id
+  std::vector<std::string> texts;        // of aclprofStr2Id, by id - 1
+  std::map<std::string, uint64_t> ids;   // the other way round
 };
 
 Marks& TheMarks() {
@@ -60,6 +62,18 @@ Marks& TheMarks() {
 std::vector<OpenRange>& RangesOfThread() {
   thread_local std::vector<OpenRange> ranges;
   return ranges;
+}
+
+std::vector<OpenRange>& OperatorRangesOfThread() {
+  thread_local std::vector<OpenRange> ranges;
+  return ranges;
+}
+
+// Empty for a number that no text has.
+std::string TextOf(uint64_t id) {
+  Marks& marks = TheMarks();
+  const std::lock_guard lock(marks.mutex);
+  return id == 0 || id > marks.texts.size() ? "" : marks.texts[id - 1];
 }
 
 aclError NeedStamp(const char* function, const void* handle, std::shared_ptr<Stamp>* stamp) {
@@ -157,6 +171,48 @@ aclError aclprofPush(void* stamp) try {
 aclError aclprofPop(void) try {
   auto& ranges = RangesOfThread();
   NPUMESH_ACL_EXPECT(!ranges.empty(), "this thread has no range to end; aclprofPush begins one");
+  EndRange(ranges.back());
+  ranges.pop_back();
+  return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+uint64_t aclprofStr2Id(const char* message) try {
+  if (message == nullptr || *message == '\0') return 0;
+  Marks& marks = TheMarks();
+  const std::lock_guard lock(marks.mutex);
+  const auto [found, is_new] = marks.ids.emplace(message, marks.texts.size() + 1);
+  if (is_new) marks.texts.push_back(message);
+  return found->second;
+} catch (...) {
+  npumesh::FailThrown(__func__);
+  return 0;
+}
+
+aclError aclprofRangePushEx(aclprofEventAttributes* attr) try {
+  NPUMESH_ACL_EXPECT(attr != nullptr && attr->message.tensorInfo != nullptr,
+                     "attr or its tensorInfo is null");
+  NPUMESH_ACL_EXPECT(attr->version == ACL_PROF_EVENT_ATTR_VERSION &&
+                         attr->messageType == ACL_PROF_MESSAGE_TYPE_TENSOR_INFO,
+                     "version is {}, messageType is {}, expected 1 and 0", attr->version,
+                     attr->messageType);
+  const aclprofTensorInfo& info = *attr->message.tensorInfo;
+  std::string name = TextOf(info.opNameId);
+  NPUMESH_ACL_EXPECT(!name.empty(), "opNameId is {}, which aclprofStr2Id did not return",
+                     info.opNameId);
+  const std::string type = TextOf(info.opTypeId);
+  if (!type.empty()) name = type + ":" + name;
+  OperatorRangesOfThread().push_back({std::move(name), Profiler::Now()});
+  return ACL_SUCCESS;
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclprofRangePop(void) try {
+  auto& ranges = OperatorRangesOfThread();
+  NPUMESH_ACL_EXPECT(!ranges.empty(),
+                     "this thread has no range to end; aclprofRangePushEx begins one");
   EndRange(ranges.back());
   ranges.pop_back();
   return ACL_SUCCESS;

@@ -408,5 +408,31 @@ TEST_F(AclProfile, MarksAndRangesOfTheProgramAreInIt) {
   EXPECT_EQ(aclprofSetConfig(ACL_PROF_SYS_HARDWARE_MEM_FREQ, "", 0), ACL_ERROR_INVALID_PARAM);
 }
 
+TEST_F(AclProfile, TextsHaveNumbersAndRangesHaveTensors) {
+  const uint64_t name = aclprofStr2Id("layer/add");
+  EXPECT_NE(name, 0u);
+  EXPECT_EQ(aclprofStr2Id("layer/add"), name);
+  EXPECT_NE(aclprofStr2Id("Add"), name);
+  EXPECT_EQ(aclprofStr2Id(""), 0u);
+  EXPECT_EQ(aclprofStr2Id(nullptr), 0u);
+  aclprofTensorInfo info = {};
+  info.opNameId = name;
+  info.opTypeId = aclprofStr2Id("Add");
+  aclprofEventAttributes attributes = {};
+  attributes.version = ACL_PROF_EVENT_ATTR_VERSION;
+  attributes.size = sizeof attributes;
+  attributes.message.tensorInfo = &info;
+  EXPECT_EQ(aclprofRangePop(), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclprofRangePushEx(&attributes), ACL_SUCCESS);
+  EXPECT_EQ(aclprofRangePop(), ACL_SUCCESS);
+  EXPECT_EQ(aclprofRangePop(), ACL_ERROR_INVALID_PARAM);
+  info.opNameId = name + 1000;
+  EXPECT_EQ(aclprofRangePushEx(&attributes), ACL_ERROR_INVALID_PARAM);
+  info.opNameId = name;
+  attributes.version = 9;
+  EXPECT_EQ(aclprofRangePushEx(&attributes), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclprofRangePushEx(nullptr), ACL_ERROR_INVALID_PARAM);
+}
+
 }  // namespace
 }  // namespace npumesh

@@ -130,6 +130,105 @@ aclprofStepInfo* aclprofCreateStepInfo(void);
 void aclprofDestroyStepInfo(aclprofStepInfo* stepinfo);
 aclError aclprofGetStepTimestamp(aclprofStepInfo* stepInfo, aclprofStepTag tag, aclrtStream stream);
 
+/* ---- Ranges with tensors ------------------------------------------------------------------ */
+
+#ifndef ACL_PROF_TENSOR_INFO_DEFINED
+#define ACL_PROF_TENSOR_INFO_DEFINED
+
+#define ACL_PROF_TENSOR_DATA_SHAPE_LEN 8
+#define ACL_PROF_EVENT_ATTR_VERSION 1
+
+typedef enum { ACL_PROF_MESSAGE_TYPE_TENSOR_INFO = 0 } aclprofMessageType;
+
+typedef struct aclprofTensor {
+  uint32_t type;
+  uint32_t format;
+  uint32_t dataType;
+  uint32_t shapeDim;
+  uint32_t shape[ACL_PROF_TENSOR_DATA_SHAPE_LEN];
+} aclprofTensor;
+
+typedef struct aclprofTensorInfo {
+  uint64_t opNameId;
+  uint64_t opTypeId;
+  uint32_t resv;
+  uint32_t tensorNum;
+  uint32_t kernelType;
+  uint32_t blockNums;
+  void* stream;
+  aclprofTensor* tensors;
+} aclprofTensorInfo;
+
+typedef struct aclprofEventAttributes {
+  uint16_t version;
+  uint16_t size;
+  uint32_t messageType;
+  union Message {
+    aclprofTensorInfo* tensorInfo;
+  } message;
+} aclprofEventAttributes;
+
+#endif
+
+/* A number for a text, the same for the same text; 0 for null and for an empty one. */
+uint64_t aclprofStr2Id(const char* message);
+
+/* A range of the thread, as aclprofPush, with the name and type of the operator in `attr`. */
+aclError aclprofRangePushEx(aclprofEventAttributes* attr);
+aclError aclprofRangePop(void);
+
+/* ---- Subscriptions: the operators of a model as they run ----------------------------------- */
+
+typedef enum {
+  ACL_SUBSCRIBE_OP = 0,
+  ACL_SUBSCRIBE_SUBGRAPH = 1,
+  ACL_SUBSCRIBE_OP_THREAD = 2,
+  ACL_SUBSCRIBE_NONE = 0xFF
+} aclprofSubscribeOpFlag;
+
+typedef enum {
+  ACL_SUBSCRIBE_ATTRI_THREADID = 0,
+  ACL_SUBSCRIBE_ATTRI_NONE = 1
+} aclprofSubscribeOpAttri;
+
+typedef struct aclprofSubscribeConfig aclprofSubscribeConfig;
+
+/* `fd`: the write end of a pipe. With `timeInfoSwitch` 0 the times are 0. Null for null. */
+aclprofSubscribeConfig* aclprofCreateSubscribeConfig(int8_t timeInfoSwitch,
+                                                     aclprofAicoreMetrics aicoreMetrics, void* fd);
+aclError aclprofDestroySubscribeConfig(const aclprofSubscribeConfig* profSubscribeConfig);
+
+/* From now on each operator of the model that has run is a record in the pipe; a thread writes
+ * them, so that a reader who is late does not hold the model. At most 65536 records wait; more are
+ * lost, which the log says. A model that is not loaded: ACL_ERROR_GE_EXEC_MODEL_ID_INVALID; a
+ * second subscription: ACL_ERROR_INVALID_PARAM.
+ *
+ * Unsubscribing writes what waits, for at most 10 s, and closes the pipe's end, so that its reader
+ * ends. So does aclFinalize. */
+aclError aclprofModelSubscribe(uint32_t modelId, const aclprofSubscribeConfig* profSubscribeConfig);
+aclError aclprofModelUnSubscribe(uint32_t modelId);
+
+/* What was read from the pipe: whole records. ACL_ERROR_INVALID_PARAM, 0, null or
+ * ACL_SUBSCRIBE_NONE for bytes that are not, and for an index that is not one of them. Lengths
+ * count the terminating 0; times are microseconds since the epoch. */
+aclError aclprofGetOpDescSize(size_t* opDescSize);
+aclError aclprofGetOpNum(const void* opInfo, size_t opInfoLen, uint32_t* opNumber);
+aclError aclprofGetOpTypeLen(const void* opInfo, size_t opInfoLen, uint32_t index,
+                             size_t* opTypeLen);
+aclError aclprofGetOpType(const void* opInfo, size_t opInfoLen, uint32_t index, char* opType,
+                          size_t opTypeLen);
+aclError aclprofGetOpNameLen(const void* opInfo, size_t opInfoLen, uint32_t index,
+                             size_t* opNameLen);
+aclError aclprofGetOpName(const void* opInfo, size_t opInfoLen, uint32_t index, char* opName,
+                          size_t opNameLen);
+uint64_t aclprofGetOpStart(const void* opInfo, size_t opInfoLen, uint32_t index);
+uint64_t aclprofGetOpEnd(const void* opInfo, size_t opInfoLen, uint32_t index);
+uint64_t aclprofGetOpDuration(const void* opInfo, size_t opInfoLen, uint32_t index);
+size_t aclprofGetModelId(const void* opInfo, size_t opInfoLen, uint32_t index);
+aclprofSubscribeOpFlag aclprofGetOpFlag(const void* opInfo, size_t opInfoLen, uint32_t index);
+const char* aclprofGetOpAttriValue(const void* opInfo, size_t opInfoLen, uint32_t index,
+                                   aclprofSubscribeOpAttri attri);
+
 #ifdef __cplusplus
 }
 #endif
