@@ -276,6 +276,43 @@ TEST_F(ExecutorTest, PlansOfOnePoolShareBuffersAndConstants) {
   EXPECT_THAT(Read(**small, **first, 1), ElementsAre(1000));
 }
 
+// Areas at both ends of the memory, constants in theirs; what does not fit is allocated.
+TEST_F(ExecutorTest, PlansLieInMemoryOfTheCaller) {
+  const Value x = g_.Data("x", IntType({-1}));
+  const Value c = g_.Const("c", IntTensor({1000}));
+  g_.Output({g_.Op("Move", {{"x", g_.Op("Negate", {{"x", x}})}}), g_.Op("Random", {{"x", c}})});
+  WeightCache weights;
+  options_.weights = &weights;
+  const Compiled small = Compile({IntType({2})});
+  const Compiled large = Compile({IntType({1000})});
+  ASSERT_TRUE(small.ok() && large.ok());
+  const uint64_t work_bytes = (*small)->arena_block_bytes() + (*small)->scratch_block_bytes();
+  Result<void*> work = memory_.Allocate(work_bytes);
+  Result<void*> held = memory_.Allocate((*small)->constant_block_bytes());
+  ASSERT_TRUE(work.ok() && held.ok());
+  const uint64_t before = memory_.used_bytes();
+  {
+    DevicePool pool(memory_);
+    pool.UseMemory({*work, work_bytes, *held, (*small)->constant_block_bytes()});
+    const auto first = Executor::Create(**small, pool);
+    ASSERT_TRUE(first.ok());
+    EXPECT_EQ(static_cast<void*>(pool.arena()), *work);
+    EXPECT_EQ(memory_.used_bytes(), before + kHbmAlignment);  // the input
+    Write(**first, 0, IntTensor({4, 5}));
+    ASSERT_TRUE((*first)->Run().ok());
+    EXPECT_THAT(Read(**small, **first, 0), ElementsAre(-4, -5));
+    EXPECT_THAT(Read(**small, **first, 1), ElementsAre(1000));
+    EXPECT_EQ(*static_cast<const int64_t*>(*held), 1000);
+    const auto second = Executor::Create(**large, pool);
+    ASSERT_TRUE(second.ok());
+    EXPECT_NE(static_cast<void*>(pool.arena()), *work);
+    ASSERT_TRUE((*first)->Run().ok());
+    EXPECT_THAT(Read(**small, **first, 1), ElementsAre(1000));
+  }
+  EXPECT_EQ(memory_.used_bytes(), before);
+  EXPECT_TRUE(memory_.Free(*work).ok() && memory_.Free(*held).ok());
+}
+
 TEST_F(ExecutorTest, DeviceMemoryRunsOut) {
   const Value x = g_.Data("x", IntType({-1}));
   g_.Output({g_.Op("Move", {{"x", x}})});
