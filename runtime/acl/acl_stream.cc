@@ -53,6 +53,43 @@ aclError DestroyStream(const char* function, aclrtStream handle, bool force) {
   return ACL_SUCCESS;
 }
 
+aclError Subscribe(const char* function, ReportQueues& queues, uint64_t thread,
+                   aclrtStream stream) {
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(function, stream, &found));
+  if (queues.Subscribe(thread, found.get())) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, function, "stream {} has a subscriber already",
+              found->id);
+}
+
+aclError Unsubscribe(const char* function, ReportQueues& queues, uint64_t thread,
+                     aclrtStream stream) {
+  std::shared_ptr<AclStream> found;
+  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(function, stream, &found));
+  if (queues.Unsubscribe(thread, found.get())) return ACL_SUCCESS;
+  return Fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, function, "thread {} is not subscribed to stream {}",
+              thread, found->id);
+}
+
+aclError Process(const char* function, ReportQueues& queues, int32_t timeout) {
+  if (timeout != -1 && timeout <= 0) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "timeout is {}, expected -1 or more than 0",
+                timeout);
+  }
+  const Deadline deadline =
+      timeout == -1 ? Deadline::Never() : Deadline::After(std::chrono::milliseconds(timeout));
+  switch (queues.RunOne(static_cast<uint64_t>(pthread_self()), deadline)) {
+    case ReportQueues::Outcome::kRan:
+      return ACL_SUCCESS;
+    case ReportQueues::Outcome::kTimeout:
+      return Fail(ACL_ERROR_WAIT_CALLBACK_TIMEOUT, function, "no callback came within {} ms",
+                  timeout);
+    case ReportQueues::Outcome::kNotSubscribed:
+      break;
+  }
+  return Fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, function, "this thread is subscribed to no stream");
+}
+
 }  // namespace
 
 aclError aclrtCreateStream(aclrtStream* stream) try {
@@ -218,9 +255,15 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) t
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(__func__, stream, &found));
   const uint16_t lane = npumesh::LaneOfStream(found->id);
-  found->stream.Enqueue([fn, args, device = found->device, lane] {
+  ReportQueues& subscribed = AclProcess::Get().host_functions;
+  found->stream.Enqueue([fn, args, device = found->device, lane, of = found.get(), &subscribed] {
     const WorkSpan work(device, {.name = "aclrtLaunchHostFunc", .type = "HostFunc", .lane = lane});
-    fn(args);
+    if (subscribed.Subscribed(of)) {
+      subscribed.Post(
+          of, [fn, args] { fn(args); }, true);
+    } else {
+      fn(args);
+    }
     return npumesh::Status();
   });
   return ACL_SUCCESS;
@@ -254,41 +297,37 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBloc
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) try {
-  std::shared_ptr<AclStream> found;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
-  if (AclProcess::Get().reports.Subscribe(threadId, found.get())) return ACL_SUCCESS;
-  return Fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, __func__, "stream {} has a subscriber already",
-              found->id);
+  return Subscribe(__func__, AclProcess::Get().reports, threadId, stream);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) try {
-  std::shared_ptr<AclStream> found;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
-  if (AclProcess::Get().reports.Unsubscribe(threadId, found.get())) return ACL_SUCCESS;
-  return Fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, __func__, "thread {} is not subscribed to stream {}",
-              threadId, found->id);
+  return Unsubscribe(__func__, AclProcess::Get().reports, threadId, stream);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
 aclError aclrtProcessReport(int32_t timeout) try {
-  NPUMESH_ACL_EXPECT(timeout == -1 || timeout > 0, "timeout is {}, expected -1 or more than 0",
-                     timeout);
-  const Deadline deadline =
-      timeout == -1 ? Deadline::Never() : Deadline::After(std::chrono::milliseconds(timeout));
-  const auto thread = static_cast<uint64_t>(pthread_self());
-  switch (AclProcess::Get().reports.RunOne(thread, deadline)) {
-    case ReportQueues::Outcome::kRan:
-      return ACL_SUCCESS;
-    case ReportQueues::Outcome::kTimeout:
-      return Fail(ACL_ERROR_WAIT_CALLBACK_TIMEOUT, __func__, "no callback came within {} ms",
-                  timeout);
-    case ReportQueues::Outcome::kNotSubscribed:
-      break;
-  }
-  return Fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, __func__, "this thread is subscribed to no stream");
+  return Process(__func__, AclProcess::Get().reports, timeout);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream) try {
+  return Subscribe(__func__, AclProcess::Get().host_functions, hostFuncThreadId, exeStream);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream) try {
+  return Unsubscribe(__func__, AclProcess::Get().host_functions, hostFuncThreadId, exeStream);
+} catch (...) {
+  return npumesh::FailThrown(__func__);
+}
+
+aclError aclrtProcessHostFunc(int32_t timeout) try {
+  return Process(__func__, AclProcess::Get().host_functions, timeout);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }

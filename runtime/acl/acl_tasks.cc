@@ -462,22 +462,3 @@ aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* taskInfo, const aclrt
 aclError aclrtStreamStop(aclrtStream stream) try { return aclrtStreamAbort(stream); } catch (...) {
   return npumesh::FailThrown(__func__);
 }
-
-// Host functions of a subscribed thread are callbacks of aclrtSubscribeReport.
-aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream) try {
-  return aclrtSubscribeReport(hostFuncThreadId, exeStream);
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclrtProcessHostFunc(int32_t timeout) try {
-  return aclrtProcessReport(timeout);
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}
-
-aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream) try {
-  return aclrtUnSubscribeReport(hostFuncThreadId, exeStream);
-} catch (...) {
-  return npumesh::FailThrown(__func__);
-}

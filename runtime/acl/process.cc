@@ -497,10 +497,12 @@ void AclProcess::EndStream(const std::shared_ptr<AclStream>& stream, bool force)
   StreamUse::ForgetLast();
   if (force) {
     reports.Forget(stream.get());  // the stream may be waiting for its subscriber
+    host_functions.Forget(stream.get());
     stream->stream.Abort();
   } else {
     static_cast<void>(stream->stream.Synchronize());  // its failure is the client's to ask for
     reports.Forget(stream.get());
+    host_functions.Forget(stream.get());
   }
   if (const auto context = stream->context.lock()) {
     const std::lock_guard lock(context->mutex);

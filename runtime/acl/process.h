@@ -130,7 +130,8 @@ class AclProcess {
   MemoryBook memory;
   AddressSpace addresses{memory};
   SharedMemory shared{memory};
-  ReportQueues reports;
+  ReportQueues reports;         // callbacks (aclrtLaunchCallback)
+  ReportQueues host_functions;  // of threads that are subscribed to them (aclrtLaunchHostFunc)
   RunModels run_models;
   Captures captures;
   std::atomic<uint32_t> event_wait_seconds{0};  // aclrtSetOpWaitTimeout

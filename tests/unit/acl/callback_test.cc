@@ -1,4 +1,6 @@
 #include <pthread.h>
+#include <cstdint>
+#include <future>
 
 #include <atomic>
 #include <thread>
@@ -83,6 +85,44 @@ TEST_F(AclCallbackTest, RefusesWithoutASubscriber) {
   EXPECT_EQ(aclrtSubscribeReport(Me(), &foreign), ACL_ERROR_RT_INVALID_HANDLE);
   EXPECT_EQ(aclrtSubscribeReport(Me(), stream), ACL_SUCCESS);
   EXPECT_EQ(aclrtSubscribeReport(Me() + 1, stream), ACL_ERROR_RT_STREAM_SUBSCRIBE);
+}
+
+// A thread each: one takes callbacks, one host functions.
+TEST_F(AclCallbackTest, HostFunctionsHaveTheirOwnSubscriber) {
+  const aclrtStream stream = NewStream();
+  std::atomic<bool> over{false};
+  std::promise<uint64_t> of_reports;
+  std::promise<uint64_t> of_functions;
+  std::thread reports([&] {
+    of_reports.set_value(pthread_self());
+    while (!over) aclrtProcessReport(20);
+  });
+  std::thread functions([&] {
+    of_functions.set_value(pthread_self());
+    while (!over) aclrtProcessHostFunc(20);
+  });
+  const uint64_t reporter = of_reports.get_future().get();
+  const uint64_t runner = of_functions.get_future().get();
+  const auto note = [](void* where) { *static_cast<uint64_t*>(where) = pthread_self(); };
+  ASSERT_EQ(aclrtSubscribeReport(reporter, stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSubscribeHostFunc(runner, stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSubscribeHostFunc(runner, stream), ACL_ERROR_RT_STREAM_SUBSCRIBE);
+  uint64_t callback = 0;
+  uint64_t function = 0;
+  ASSERT_EQ(aclrtLaunchCallback(note, &callback, ACL_CALLBACK_BLOCK, stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchHostFunc(stream, note, &function), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(callback, reporter);
+  EXPECT_EQ(function, runner);
+  EXPECT_EQ(aclrtUnSubscribeHostFunc(reporter, stream), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+  EXPECT_EQ(aclrtUnSubscribeHostFunc(runner, stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtUnSubscribeReport(reporter, stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchHostFunc(stream, note, &function), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_NE(function, runner);  // without a subscriber: a thread of the stream
+  over = true;
+  reports.join();
+  functions.join();
 }
 
 }  // namespace

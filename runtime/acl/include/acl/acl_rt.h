@@ -422,7 +422,9 @@ aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* taskInfo, const aclrt
 /* As aclrtStreamAbort. */
 aclError aclrtStreamStop(aclrtStream stream);
 
-/* The same as aclrtSubscribeReport, aclrtProcessReport and aclrtUnSubscribeReport. */
+/* As aclrtSubscribeReport, aclrtProcessReport and aclrtUnSubscribeReport, for aclrtLaunchHostFunc:
+ * functions run on the thread that is subscribed to them, and the stream waits for each; without
+ * one a thread of the stream runs them. A stream may have a subscriber of each kind. */
 aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream);
 aclError aclrtProcessHostFunc(int32_t timeout);
 aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream);
