@@ -1,5 +1,6 @@
 /* Models that run on streams: tasks that streams take down once, to be run again and again. A part
- * of acl_rt.h. A handle that is none is ACL_ERROR_RT_PARAM_INVALID, null ACL_ERROR_INVALID_PARAM.
+ * of acl_rt.h. A handle that is not live is ACL_ERROR_RT_PARAM_INVALID, null
+ * ACL_ERROR_INVALID_PARAM.
  */
 #ifndef NPUMESH_ACL_ACL_RT_MODELS_H_
 #define NPUMESH_ACL_ACL_RT_MODELS_H_
