@@ -1,9 +1,9 @@
 // The ModelMachine that libacl_mdl.so has.
 #include "runtime/acl/model_machine.h"
 
-#include <map>
 #include <mutex>
 
+#include "graph/acl_model/device_turns.h"
 #include "graph/acl_model/given_tensors.h"
 #include "graph/acl_model/operator_shelf.h"
 #include "graph/acl_model/session_model.h"
@@ -63,20 +63,12 @@ class Machine final : public ModelMachine {
   }
 
  private:
-  // Devices of a process that ends the interface and begins it again may lie at one address; then
-  // they have one turn, too.
-  std::mutex& TurnOf(const AclDevice& device) {
-    const std::lock_guard lock(mutex_);
-    return turns_[&device];
-  }
-
   TensorDumpOptions Dump() {
     const std::lock_guard lock(mutex_);
     return dump_;
   }
 
   std::mutex mutex_;
-  std::map<const AclDevice*, std::mutex> turns_;
   TensorDumpOptions dump_;
   OperatorShelf shelf_;
 };

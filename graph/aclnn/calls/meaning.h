@@ -1,0 +1,76 @@
+// AclnnMeaning: a call of an aclnn function as a graph of operators.
+//
+// What the expressions of a table (table.h) may call besides operators:
+//   promote(a, b, ...)   the operands in the type that PyTorch computes such an operation in:
+//                        tensors before tensors of no dimensions before scalars, within the kinds
+//                        bool, integer, real
+//   cast(x, like)        x in the type of a tensor, or in a type
+//   real(x)              x, or float32 in place of integers and bool
+//   scaled(x, alpha)     alpha * x; x where alpha is 1
+//   number(s)            a scalar as a number
+//   const(n, like)       a tensor of no dimensions, of the type of `like`
+//   int32(list), int64(list)  a constant vector, or of no dimensions for a number
+//   fill(n, like)        a tensor of the shape and type of `like`, a parameter that is written
+//   shape(x) size(x, d) rank(x) count(x) type(x)  of a tensor
+//   axis(d, x)           d without a sign
+//   axes(list, x)        the same for a list; all axes of x for an empty one or none
+//   reshape(x, list) transpose(x, list) broadcast(x, list)  by these operators, where they change
+//                        anything
+//   has(x)               whether an optional parameter is there
+//   is_real(x) is_bool(x)  of a tensor or scalar
+//   front_and_back(list, x)  pads of the last axes first, as PyTorch has them, for all axes of x
+//   refuse(text)         the call is refused: npumesh lacks what the text says
+//   length(list) ones(n)  a number, and a list of n ones
+//   full(n, list, like)  a tensor of that shape, of the type of `like`
+//
+// Of an operator whose outputs are a list, `outputs` says how many; without it as many as inputs.
+//
+// Thread-safety: any thread.
+#ifndef NPUMESH_GRAPH_ACLNN_CALLS_MEANING_H_
+#define NPUMESH_GRAPH_ACLNN_CALLS_MEANING_H_
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/aclnn/table/table.h"
+#include "graph/ir/graph.h"
+#include "graph/ir/tensor.h"
+
+namespace npumesh {
+
+// A scalar with the type that its creator gave it.
+struct AclnnScalar {
+  DataType dtype = DataType::kUndefined;
+  bool is_integer = false;
+  int64_t integer = 0;
+  double real = 0;
+};
+
+// What a parameter of a call is: the types of tensors, the values of all others. Nothing: null.
+using AclnnArgument =
+    std::variant<std::monostate, TensorType, std::vector<TensorType>, AclnnScalar,
+                 std::vector<AclnnScalar>, std::vector<int64_t>, std::vector<double>,
+                 std::vector<bool>, int64_t, double, bool, std::string, DataType>;
+
+// A tensor of the call: a parameter, and its place in a list.
+struct AclnnPlace {
+  size_t param = 0;
+  size_t element = 0;
+};
+
+struct AclnnMeaning {
+  Model model;
+  std::vector<AclnnPlace> inputs;   // of the model
+  std::vector<AclnnPlace> outputs;  // the same; not all that the function could write
+};
+
+// The graph of a call. Errors (kInvalidArgument): the tensors do not fit the function, or a
+// result does not fit the shape of what it is written into, in words about the parameters;
+// kUnsupported: npumesh lacks what it would take. REQUIRES: as many arguments as parameters.
+Result<AclnnMeaning> MeaningOf(const AclnnTable& table, const AclnnFunction& function,
+                               const std::vector<AclnnArgument>& arguments);
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ACLNN_CALLS_MEANING_H_

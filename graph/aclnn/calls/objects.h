@@ -1,0 +1,46 @@
+// What stands behind the handles of acl_meta.h. They belong to their creator; one thread at a time
+// changes one.
+#ifndef NPUMESH_GRAPH_ACLNN_CALLS_OBJECTS_H_
+#define NPUMESH_GRAPH_ACLNN_CALLS_OBJECTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "aclnn/acl_meta.h"
+
+// A view of device memory: element (i, j, ...) lies at data + (offset + i * strides[0] + ...).
+struct aclTensor {
+  std::vector<int64_t> dims;
+  std::vector<int64_t> strides;  // in elements
+  int64_t offset = 0;            // the same
+  std::vector<int64_t> storage_dims;
+  aclDataType dtype = ACL_DT_UNDEFINED;
+  aclFormat format = ACL_FORMAT_ND;
+  void* data = nullptr;
+};
+
+// Eight bytes hold every type but complex ones, which take sixteen.
+struct aclScalar {
+  aclDataType dtype = ACL_DT_UNDEFINED;
+  alignas(16) unsigned char bytes[16] = {};
+};
+
+struct aclIntArray {
+  std::vector<int64_t> values;
+};
+struct aclFloatArray {
+  std::vector<float> values;
+};
+struct aclBoolArray {
+  std::vector<unsigned char> values;
+};
+// The elements belong to the list.
+struct aclTensorList {
+  std::vector<aclTensor*> tensors;
+};
+struct aclScalarList {
+  std::vector<aclScalar*> scalars;
+};
+
+#endif  // NPUMESH_GRAPH_ACLNN_CALLS_OBJECTS_H_

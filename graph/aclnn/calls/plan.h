@@ -1,0 +1,75 @@
+// AclnnPlan: a call of an aclnn function, ready to run with any addresses.
+#ifndef NPUMESH_GRAPH_ACLNN_CALLS_PLAN_H_
+#define NPUMESH_GRAPH_ACLNN_CALLS_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/aclnn/calls/meaning.h"
+#include "runtime/acl/model_machine.h"
+
+namespace npumesh {
+
+// A view of memory, from the address of its tensor on; strides and offset in elements.
+struct AclnnView {
+  TensorType type;
+  std::vector<int64_t> strides;
+  int64_t offset = 0;
+
+  bool packed() const;
+  // Bytes from the address to the end of the last element.
+  uint64_t extent() const;
+};
+
+// The tensors of a call: those of each parameter in a row.
+struct AclnnTensors {
+  std::vector<size_t> first;  // of each parameter, and the end
+  std::vector<AclnnView> views;
+};
+
+class AclnnPlan {
+ public:
+  // `overlaps`, by tensor: it is written and shares memory with another one. Errors of
+  // MeaningOf and Session::Create.
+  static Result<std::unique_ptr<AclnnPlan>> Make(AclDevice& device, const AclnnFunction& function,
+                                                 const std::vector<AclnnArgument>& arguments,
+                                                 AclnnTensors tensors,
+                                                 const std::vector<bool>& overlaps);
+
+  const AclnnFunction& function() const { return *function_; }
+  AclDevice& device() const { return *device_; }
+  // For tensors whose elements do not lie side by side, and results that would overwrite what is
+  // still read. At multiples of 64.
+  uint64_t workspace_bytes() const { return workspace_bytes_; }
+  // Whether a tensor must have an address.
+  bool Uses(size_t tensor) const { return used_[tensor]; }
+  const AclnnTensors& tensors() const { return tensors_; }
+
+  // Runs it with the tensors at `addresses`. Any thread; runs follow each other.
+  Status Run(const std::vector<void*>& addresses, void* workspace);
+
+ private:
+  // A tensor of the model.
+  struct Port {
+    size_t tensor = 0;
+    int64_t in_workspace = -1;  // its place there; -1: where the tensor is
+  };
+  AclnnPlan() = default;
+  int64_t Reserve(uint64_t bytes);
+  void* AddressOf(const Port& port, const std::vector<void*>& addresses, void* workspace) const;
+
+  const AclnnFunction* function_ = nullptr;
+  AclDevice* device_ = nullptr;
+  AclnnTensors tensors_;
+  std::vector<Port> inputs_;
+  std::vector<Port> outputs_;
+  std::vector<bool> used_;
+  uint64_t workspace_bytes_ = 0;
+  std::unique_ptr<LoadedModel> model_;  // null: nothing is computed
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ACLNN_CALLS_PLAN_H_

@@ -1,0 +1,15 @@
+// The texts of functions/*.aclnn (table.h says how they are written).
+#ifndef NPUMESH_GRAPH_ACLNN_TABLE_FUNCTION_TEXTS_H_
+#define NPUMESH_GRAPH_ACLNN_TABLE_FUNCTION_TEXTS_H_
+
+#include <string_view>
+
+namespace npumesh {
+
+std::string_view AclnnMathText();
+std::string_view AclnnNnText();
+std::string_view AclnnOperatorsText();
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_GRAPH_ACLNN_TABLE_FUNCTION_TEXTS_H_
