@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bitset>
 #include <deque>
 #include <mutex>
@@ -53,8 +54,9 @@ struct HostTask {
   // Few yields: each costs a busy machine a time slice of every other process.
   static void Run(void* data) {
     const auto& task = *static_cast<HostTask*>(data);
-    for (volatile int i = 0; i < task.turns; i = i + 1) {
-      if (i % 16384 == 16383) std::this_thread::yield();
+    std::atomic<int> turns{task.turns};  // counted one by one
+    while (turns.fetch_sub(1) > 0) {
+      if (turns % 16384 == 0) std::this_thread::yield();
     }
     task.log->Add(task.number);
   }
