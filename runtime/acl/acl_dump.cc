@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <span>
 #include <string>
@@ -41,7 +42,9 @@ Status Tell(Callback callback, const DumpSink::Piece& piece) {
   chunk->bufLen = static_cast<uint32_t>(piece.bytes.size());
   chunk->isLastChunk = piece.last ? 1 : 0;
   chunk->offset = static_cast<int64_t>(piece.offset);
-  std::copy(piece.bytes.begin(), piece.bytes.end(), memory.begin() + sizeof(acldumpChunk));
+  // In front of the padding that the structure has at its end.
+  std::copy(piece.bytes.begin(), piece.bytes.end(),
+            memory.begin() + offsetof(acldumpChunk, dataBuf));
   const int32_t code = callback(chunk, static_cast<int32_t>(memory.size()));
   if (code == 0) return Status();
   return npumesh::Error(Code::kIo, "{}: the callback of acldumpRegCallback returned {}", piece.path,
