@@ -1,4 +1,5 @@
-// Functions of acl_rt.h and acl_mdl.h that check what they are given and can do no more on a simulated device.
+// Functions of acl_rt.h and acl_mdl.h that check what they are given and can do no more on a
+// simulated device.
 #include <algorithm>
 
 #include "acl/acl_mdl.h"

@@ -72,8 +72,9 @@ typedef struct acldumpTensorInfo {
  * one after the other (`offset`), from a thread of npumesh; the second argument is the bytes of the
  * chunk with its data. A code other than 0 ends the dump. Replaces the callback before. `flag`: 0.
  * Unregistering waits for a call that runs. */
-ACL_DUMP_API aclError acldumpRegCallback(
-    int32_t (*const messageCallback)(const acldumpChunk* chunk, int32_t length), int32_t flag);
+ACL_DUMP_API aclError acldumpRegCallback(int32_t (*const messageCallback)(const acldumpChunk* chunk,
+                                                                          int32_t length),
+                                         int32_t flag);
 ACL_DUMP_API void acldumpUnregCallback(void);
 
 /* Arguments of kernels of the cores, of which a simulated device runs none: only the path is kept.

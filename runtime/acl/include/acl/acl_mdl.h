@@ -290,8 +290,8 @@ ACL_FUNC_VISIBILITY aclError aclmdlGetAttribute(uint32_t modelId, aclmdlAttr att
                                                 aclmdlAttrValue_t* attrValue);
 
 /* ---- Bundles: files of several models (`npumesh atc --model="a.om;b.om"`). A file of one model is
- * a bundle of one. An index that is not there is ACL_ERROR_INVALID_PARAM. Weights that models of a bundle share:
- * 0 bytes. ---- */
+ * a bundle of one. An index that is not there is ACL_ERROR_INVALID_PARAM. Weights that models of a
+ * bundle share: 0 bytes. ---- */
 
 ACL_FUNC_VISIBILITY aclError aclmdlBundleLoadFromFile(const char* modelPath, uint32_t* bundleId);
 ACL_FUNC_VISIBILITY aclError aclmdlBundleLoadFromMem(const void* model, size_t modelSize,
