@@ -28,19 +28,22 @@ bool Origin::guard() {
   return guard_on.load(std::memory_order_relaxed);
 }
 
-// The first frame that is in another file than this function.
+// The first frame that is in another file than this function, behind those that are in its file: in
+// front of them may stand a sanitizer's.
 Origin Origin::Search() {
   std::array<void*, 32> frames{};
   const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
   Dl_info here{};
   dladdr(reinterpret_cast<const void*>(&TellLeaks), &here);
   Origin origin;
+  bool inside = false;
   for (int i = 0; i < count; ++i) {
     Dl_info about{};
     const bool known = dladdr(frames[static_cast<size_t>(i)], &about) != 0;
-    if (known && here.dli_fname != nullptr && std::strcmp(about.dli_fname, here.dli_fname) == 0) {
-      continue;
-    }
+    const bool ours =
+        known && here.dli_fname != nullptr && std::strcmp(about.dli_fname, here.dli_fname) == 0;
+    inside = inside || ours;
+    if (ours || !inside) continue;
     origin.address_ = frames[static_cast<size_t>(i)];
     break;
   }
