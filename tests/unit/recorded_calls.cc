@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +22,7 @@
 
 #include "graph/ops/toolbox/values/cast.h"
 #include "runtime/base/json.h"
+#include "runtime/base/parse.h"
 #include "tests/unit/op_test.h"
 
 namespace npumesh::op_test {
@@ -198,7 +200,13 @@ const bool kRecords = [] {
   const char* const folder = std::getenv("NPUMESH_TEST_RECORD_CALLS");
   if (folder == nullptr) return false;
   const char* const most = std::getenv("NPUMESH_TEST_RECORD_MOST");
-  call_listeners().push_back(new Recorder(folder, most == nullptr ? 1 : std::atoi(most)));
+  constexpr std::string_view kMost = "NPUMESH_TEST_RECORD_MOST";
+  const auto number = ParseInt(most == nullptr ? "1" : most, 1, 1'000'000, kMost);
+  if (!number.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(number.status().message()).c_str());
+    std::abort();
+  }
+  call_listeners().push_back(new Recorder(folder, static_cast<int>(*number)));
   return true;
 }();
 

@@ -209,7 +209,7 @@ aclnnStatus Call::Take(const AclnnWord* words) {
   for (size_t i = 0; i < function_.params.size(); ++i) {
     const AclnnParam& param = function_.params[i];
     tensors_.first.push_back(tensors_.views.size());
-    if (const aclnnStatus status = TakeParam(param, words[i]); status != ACL_SUCCESS) return status;
+    NPUMESH_ACL_TRY(TakeParam(param, words[i]));
     written_.resize(tensors_.views.size(), param.written);
   }
   tensors_.first.push_back(tensors_.views.size());

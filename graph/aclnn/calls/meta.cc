@@ -106,10 +106,7 @@ bool Fill(const TensorFacts& given, aclTensor* tensor) {
   if (given.strides != nullptr) {
     tensor->strides.assign(given.strides, given.strides + given.rank);
   } else {
-    tensor->strides.assign(given.rank, 1);
-    for (size_t i = given.rank; i-- > 1;) {
-      tensor->strides[i - 1] = tensor->strides[i] * std::max<int64_t>(1, tensor->dims[i]);
-    }
+    tensor->strides = PackedStrides(tensor->dims);
   }
   tensor->storage_dims.assign(given.storage_dims, given.storage_dims + given.storage_rank);
   tensor->offset = given.offset;
@@ -144,6 +141,14 @@ aclError DestroyList(const char* function, std::vector<T*> List::*elements, cons
 }
 
 }  // namespace
+
+std::vector<int64_t> PackedStrides(const std::vector<int64_t>& dims) {
+  std::vector<int64_t> strides(dims.size(), 1);
+  for (size_t i = dims.size(); i-- > 1;) {
+    strides[i - 1] = strides[i] * std::max<int64_t>(1, dims[i]);
+  }
+  return strides;
+}
 
 bool IsLiveTensor(const aclTensor* tensor) {
   return Live<aclTensor>().Has(tensor);

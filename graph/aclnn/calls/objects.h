@@ -43,4 +43,11 @@ struct aclScalarList {
   std::vector<aclScalar*> scalars;
 };
 
+namespace npumesh {
+
+// Of elements that lie side by side, in C order.
+std::vector<int64_t> PackedStrides(const std::vector<int64_t>& dims);
+
+}  // namespace npumesh
+
 #endif  // NPUMESH_GRAPH_ACLNN_CALLS_OBJECTS_H_

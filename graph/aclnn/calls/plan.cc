@@ -5,6 +5,7 @@
 
 #include "graph/acl_model/device_turns.h"
 #include "graph/acl_model/session_model.h"
+#include "graph/aclnn/calls/objects.h"
 
 namespace npumesh {
 namespace {
@@ -34,12 +35,6 @@ struct StridedCopy {
     }
   }
 };
-
-std::vector<int64_t> PackedStrides(const std::vector<int64_t>& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
-  return strides;
-}
 
 size_t ElementBytes(DataType dtype) {
   return static_cast<size_t>(BitsOf(dtype)) / 8;
