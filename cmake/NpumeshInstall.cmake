@@ -20,7 +20,7 @@ install(TARGETS ${npumesh_targets} EXPORT npumeshTargets
 
 # Everything that `cmake --install` copies.
 add_custom_target(npumesh_installed)
-add_dependencies(npumesh_installed ${npumesh_targets} acl_rt acl_mdl npumesh_proto_shared msprofiler hccl npumesh_shared npumesh_torchair npu-smi)
+add_dependencies(npumesh_installed ${npumesh_targets} acl_rt acl_mdl npumesh_proto_shared msprofiler ge_runner hccl npumesh_shared npumesh_torchair npu-smi)
 
 # It names the folder that is installed into, known only then.
 install(CODE "
@@ -30,6 +30,15 @@ install(CODE "
   configure_file(${PROJECT_SOURCE_DIR}/cmake/set_env.sh.in
                  \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/set_env.sh @ONLY)"
   COMPONENT runtime)
+
+# The folders that clients of the vendor's toolkit look for, each with the release whose interface this
+# is: the one that aclsysGetVersionStr gives.
+file(STRINGS ${PROJECT_SOURCE_DIR}/runtime/acl/acl_information.cc release REGEX "kPackageVersion = ")
+string(REGEX MATCH "[0-9]+[.][0-9]+[.][0-9]+" release "${release}")
+file(WRITE ${PROJECT_BINARY_DIR}/version.info "Version=${release}\n")
+foreach(folder runtime compiler opp)
+  install(FILES ${PROJECT_BINARY_DIR}/version.info DESTINATION ${folder} COMPONENT runtime)
+endforeach()
 
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/setenv.bash DESTINATION ${CMAKE_INSTALL_BINDIR}
         COMPONENT runtime)

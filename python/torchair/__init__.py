@@ -5,24 +5,15 @@ The checkout is the one that NPUMESH_TORCHAIR names, else the next `torchair` in
 ends by putting the real package in its own place.
 """
 
-import importlib.abc
-import importlib.machinery
 import importlib.util
 import os
 import sys
 import warnings
 
-import npumesh
+from npumesh import torchair_modules
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MARK = os.path.join("core", "_backend.py")  # of TorchAir's Python
-
-# Modules that TorchAir builds from C++, and what stands for them.
-_NATIVE = {
-    "torchair.core._torchair": None,  # _torchair.abi3.so
-    "torchair.core._npu_graph_executor": os.path.join(_HERE, "npu_graph_executor.py"),
-    "torchair.core._npu_utils": os.path.join(_HERE, "npu_utils.py"),
-}
 
 
 def _folders():
@@ -49,31 +40,6 @@ def _find():
         "npumesh python --torchair DIR, or NPUMESH_TORCHAIR=DIR", name="torchair")
 
 
-def _library():
-    """_torchair.abi3.so, near libnpumesh.so."""
-    beside = os.path.dirname(os.path.realpath(npumesh.library_path()))
-    path = os.path.join(beside, "npumesh", "_torchair.abi3.so")
-    if os.path.isfile(path):
-        return path
-    raise ModuleNotFoundError(f"{path} is missing; it is built and installed with libnpumesh.so",
-                              name="torchair.core._torchair")
-
-
-class _NativeModules(importlib.abc.MetaPathFinder):
-    """Finds the native modules. A checkout that was built for CANN has its own, which this
-    overrules."""
-
-    def find_spec(self, name, path=None, target=None):
-        if name not in _NATIVE:
-            return None
-        place = _NATIVE[name]
-        if place is not None:
-            return importlib.util.spec_from_file_location(name, place)
-        place = _library()
-        loader = importlib.machinery.ExtensionFileLoader(name, place)
-        return importlib.util.spec_from_file_location(name, place, loader=loader)
-
-
 def _beside(name):
     """The module of a file beside this one."""
     spec = importlib.util.spec_from_file_location("npumesh_" + name, os.path.join(_HERE, name + ".py"))
@@ -94,8 +60,7 @@ def _install(name):
 
 def _enter():
     folder = _find()
-    if not any(isinstance(each, _NativeModules) for each in sys.meta_path):
-        sys.meta_path.insert(0, _NativeModules())
+    torchair_modules.install("torchair.core")
     spec = importlib.util.spec_from_file_location(
         "torchair", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
     real = importlib.util.module_from_spec(spec)

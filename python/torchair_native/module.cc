@@ -35,7 +35,10 @@ constexpr EnumValue kTorchDataTypes[] = {{"BOOL", 0, "bool"},
                                          {"FLOAT64", 9, "float64"},
                                          {"COMPLEX32", 10, "complex32"},
                                          {"COMPLEX64", 11, "complex64"},
-                                         {"COMPLEX128", 12, "complex128"}};
+                                         {"COMPLEX128", 12, "complex128"},
+                                         {"UINT16", 13, "uint16"},
+                                         {"UINT32", 14, "uint32"},
+                                         {"UINT64", 15, "uint64"}};
 
 // Torch's name of a type; null: there is no such number.
 const char* NameOfTorchDataType(int number) {

@@ -181,9 +181,9 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value
     return ACL_SUCCESS;
   }
   if (attr == ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE) {
-    std::shared_ptr<AclContext> context;
-    NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
-    *value = static_cast<int64_t>(context->device->memory.total_bytes());
+    npumesh::DeviceUsage usage;
+    NPUMESH_ACL_TRY(AclProcess::Get().UsageOf(__func__, static_cast<int32_t>(deviceId), &usage));
+    *value = static_cast<int64_t>(usage.total_bytes);
     return ACL_SUCCESS;
   }
   return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__,

@@ -6,6 +6,7 @@
 
 #include "acl_base.h"
 #include "acl_rt_allocator.h"
+#include "acl_rt_kernels.h"
 #include "acl_rt_models.h"
 #include "acl_rt_types.h"
 
