@@ -10,9 +10,12 @@
 #ifndef NPUMESH_GRAPH_OPS_CORE_LOOP_NUMBER_H_
 #define NPUMESH_GRAPH_OPS_CORE_LOOP_NUMBER_H_
 
+#include <array>
 #include <cmath>
 #include <concepts>
+#include <cstddef>
 #include <type_traits>
+#include <vector>
 
 #include "graph/ops/core/loop_program.h"
 
@@ -37,6 +40,21 @@ struct LoopNumber {
   LoopValue value = -1;
   double constant = 0;
 };
+
+// The values of what a formula gives: a number, a bool, or a std::array of numbers.
+inline std::vector<LoopValue> ValuesOf(LoopBuilder& loop, const LoopNumber& result) {
+  return {result.In(loop)};
+}
+inline std::vector<LoopValue> ValuesOf(LoopBuilder& /*loop*/, const LoopTruth& result) {
+  return {result.value};
+}
+template <size_t kResults>
+std::vector<LoopValue> ValuesOf(LoopBuilder& loop,
+                                const std::array<LoopNumber, kResults>& results) {
+  std::vector<LoopValue> values;
+  for (const LoopNumber& result : results) values.push_back(result.In(loop));
+  return values;
+}
 
 // What formulas are templates over.
 template <typename T>
@@ -127,6 +145,25 @@ auto Where(const LoopTruth& flag, const LoopNumber& a, F other) {
   return Where(flag, a, LoopNumber(other()));
 }
 
+// The value that is taken is computed alone, if both cost much.
+template <typename F, typename G>
+requires(std::is_invocable_v<F>&& std::is_invocable_v<G>) auto Where(bool flag, F one, G other) {
+  return flag ? one() : other();
+}
+template <typename F, typename G>
+requires(std::is_invocable_v<F>&& std::is_invocable_v<G>) auto Where(const LoopTruth& flag, F one,
+                                                                     G other) {
+  return Where(flag, LoopNumber(one()), LoopNumber(other()));
+}
+
+// To the nearest whole number, ties to even: std::nearbyint, which calls the C library on
+// processors without SSE4.1. Adding 2^52 leaves no digits after the point.
+inline double NearestEven(double x) {
+  constexpr double kWhole = 0x1p52;  // from here on every double is whole
+  const double magnitude = std::fabs(x);
+  return magnitude < kWhole ? std::copysign((magnitude + kWhole) - kWhole, x) : x;
+}
+
 // Functions that are an instruction each, of the C library's doubles.
 #define NPUMESH_LOOP_FUNCTION(name, op, call)   \
   inline double name(double x) {                \
@@ -139,6 +176,7 @@ NPUMESH_LOOP_FUNCTION(Magnitude, kAbs, std::fabs)
 NPUMESH_LOOP_FUNCTION(RootOf, kSqrt, std::sqrt)
 NPUMESH_LOOP_FUNCTION(Below, kFloor, std::floor)
 NPUMESH_LOOP_FUNCTION(Above, kCeil, std::ceil)
+NPUMESH_LOOP_FUNCTION(RintOf, kRint, NearestEven)
 NPUMESH_LOOP_FUNCTION(Expm1Of, kExpm1, std::expm1)
 NPUMESH_LOOP_FUNCTION(Log1pOf, kLog1p, std::log1p)
 NPUMESH_LOOP_FUNCTION(TanOf, kTan, std::tan)
@@ -151,6 +189,7 @@ NPUMESH_LOOP_FUNCTION(AtanOf, kAtan, std::atan)
 NPUMESH_LOOP_FUNCTION(AsinhOf, kAsinh, std::asinh)
 NPUMESH_LOOP_FUNCTION(AcoshOf, kAcosh, std::acosh)
 NPUMESH_LOOP_FUNCTION(AtanhOf, kAtanh, std::atanh)
+NPUMESH_LOOP_FUNCTION(ErfOf, kErf, std::erf)
 NPUMESH_LOOP_FUNCTION(ErfcOf, kErfc, std::erfc)
 #undef NPUMESH_LOOP_FUNCTION
 
@@ -165,6 +204,29 @@ inline double LogOf(double x) {
 }
 inline LoopNumber LogOf(const LoopNumber& x) {
   return {*x.loop, x.loop->Emit(LoopOp::kLog, {x.value}, {-1, 1, 0})};
+}
+// Numbers of a row, from its elements: of programs alone.
+inline LoopNumber RowTotal(const LoopNumber& x) {
+  return Emit(LoopOp::kRowTotal, x);
+}
+inline LoopNumber RowLargest(const LoopNumber& x) {
+  return Emit(LoopOp::kRowLargest, x);
+}
+inline LoopNumber RowLeast(const LoopNumber& x) {
+  return Emit(LoopOp::kRowLeast, x);
+}
+
+inline double Log2Of(double x) {
+  return std::log2(x);
+}
+inline LoopNumber Log2Of(const LoopNumber& x) {
+  return {*x.loop, x.loop->Emit(LoopOp::kLog, {x.value}, {2, 1, 0})};
+}
+inline double Log10Of(double x) {
+  return std::log10(x);
+}
+inline LoopNumber Log10Of(const LoopNumber& x) {
+  return {*x.loop, x.loop->Emit(LoopOp::kLog, {x.value}, {10, 1, 0})};
 }
 #define NPUMESH_LOOP_PAIR(name, op, call)                            \
   inline double name(double a, double b) {                           \

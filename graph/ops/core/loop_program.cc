@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/operator.h"
 
 namespace npumesh {
@@ -64,7 +65,7 @@ constexpr LoopOpRow kLoopOps[] = {
     {LoopOp::kFloorDiv, "FloorDiv", std::nullopt, kReals, kLongs | kUlongs},
     {LoopOp::kFloorMod, "FloorMod", std::nullopt, 0, kReals | kLongs | kUlongs},
     {LoopOp::kPow, "Pow", std::nullopt, kDoubles, kFloats | kLongs | kUlongs},
-    {LoopOp::kRint, "Rint"},
+    {LoopOp::kRint, "Rint", std::nullopt, kReals},
     {LoopOp::kEqual, "Equal", LoopType::kBool, kNumbers, kBools | kUlongs | kComplexes},
     {LoopOp::kNotEqual, "NotEqual", LoopType::kBool, kNumbers, kBools | kUlongs | kComplexes},
     {LoopOp::kLess, "Less", LoopType::kBool, kNumbers, kBools | kUlongs},
@@ -114,9 +115,11 @@ constexpr LoopOpRow kLoopOps[] = {
     {LoopOp::kExpOfNonPositive, "ExpOfNonPositive"},
     {LoopOp::kRound, "Round", std::nullopt, kFloats, kComplexes},
     {LoopOp::kRowMax, "RowMax", LoopType::kFloat, kFloats, 0, true},
-    {LoopOp::kRowLargest, "RowLargest", LoopType::kFloat, kFloats, 0, true},
+    {LoopOp::kRowLargest, "RowLargest", std::nullopt, kReals, 0, true},
+    {LoopOp::kRowLeast, "RowLeast", std::nullopt, kReals, 0, true},
     {LoopOp::kRowSum, "RowSum", LoopType::kSum, kFloats, 0, true},
-    {LoopOp::kRowTotal, "RowTotal", LoopType::kSum, kFloats, 0, true},
+    {LoopOp::kRowTotal, "RowTotal", LoopType::kDouble, kDoubles, 0, true},
+    {LoopOp::kRowProduct, "RowProduct", LoopType::kDouble, kDoubles, 0, true},
     {LoopOp::kMeanOf, "MeanOf", LoopType::kFloat, kSums},
     {LoopOp::kReciprocalOf, "ReciprocalOf", LoopType::kFloat, kSums},
     {LoopOp::kRootOfMeanOf, "RootOfMeanOf", LoopType::kFloat, kSums},
@@ -344,21 +347,6 @@ void LoopProgram::Collapse() {
   for (LoopInput& input : inputs) input.strides.pop_back();
 }
 
-void LoopProgram::WalkLastAsColumns() {
-  columns = outer.back();
-  outer.pop_back();
-  for (LoopInput& input : inputs) {
-    input.step = input.strides.back();
-    input.strides.pop_back();
-  }
-  for (LoopInstruction& line : instructions) {
-    if (line.op == LoopOp::kInput) line.row = inputs[static_cast<size_t>(line.index)].step == 0;
-    for (const LoopValue arg : line.args) {
-      line.row = line.row && instructions[static_cast<size_t>(arg)].row;
-    }
-  }
-}
-
 std::string LoopProgram::ToString() const {
   std::string text = fmt::format("space [{}] x {}\n", fmt::join(outer, ", "), columns);
   for (const LoopInput& input : inputs) {
@@ -414,9 +402,38 @@ void LoopBuilder::Begin(const OpContext& op, const Shape& frame, std::vector<Loo
   frame_ = AtLeastOneDimension(frame);
   fed_ = std::move(fed);
   tensors_ = std::move(tensors);
+  first_.assign(tensors_.size(), 0);
   results_.assign(static_cast<size_t>(op.outputs()), -1);
   why_ = {};
   program_.titles.push_back(fmt::format("{} ({})", op.node().name, op.node().type));
+}
+
+LoopValue LoopBuilder::Apply(const OpContext& op,
+                             const std::function<void(const OpContext&, LoopBuilder&)>& loop,
+                             std::span<const Operand> operands) {
+  std::vector<LoopValue> fed;
+  std::vector<int> tensors;
+  std::vector<int64_t> first;
+  for (const Operand& operand : operands) {
+    const auto slot = static_cast<size_t>(operand.slot);
+    if (fed_[slot] >= 0 && operand.first != 0) return Refuse("a vector of numbers is computed");
+    fed.push_back(fed_[slot]);
+    tensors.push_back(tensors_[slot]);
+    first.push_back(operand.first);
+  }
+  std::vector<LoopValue> results(static_cast<size_t>(op.outputs()), -1);
+  const auto exchange = [&] {
+    std::swap(fed_, fed);
+    std::swap(tensors_, tensors);
+    std::swap(first_, first);
+    std::swap(results_, results);
+  };
+  exchange();
+  const OpContext* const own = std::exchange(op_, &op);
+  loop(op, *this);
+  op_ = own;
+  exchange();
+  return results[0];
 }
 
 LoopValue LoopBuilder::Refuse(std::string_view why) {
@@ -432,6 +449,7 @@ LoopValue LoopBuilder::Add(LoopInstruction instruction) {
 
 LoopValue LoopBuilder::Read(int slot, LoopInput input) {
   input.tensor = tensors_[static_cast<size_t>(slot)];
+  input.offset += first_[static_cast<size_t>(slot)];
   LoopInstruction line{.op = LoopOp::kInput, .row = input.step == 0, .dtype = input.dtype};
   line.type = TypeHere(input.dtype).value_or(LoopType::kFloat);
   line.index = static_cast<int>(program_.inputs.size());
@@ -446,15 +464,25 @@ LoopValue LoopBuilder::ReadSeen(int slot, DataType dtype, const Shape& seen) {
   if (!strides) return Refuse(kBehindView);
   LoopInput input{.dtype = dtype};
   input.strides = std::move(*strides);
-  input.step = input.strides.back();
+  // A row of one element is a row all the same.
+  const bool one = program_.columns == 1 && seen.rank() == frame_.rank();
+  input.step = one ? 1 : input.strides.back();
   input.strides.pop_back();
   return Read(slot, std::move(input));
 }
 
 LoopValue LoopBuilder::In(int slot) {
-  if (fed_[static_cast<size_t>(slot)] >= 0) return fed_[static_cast<size_t>(slot)];
+  return In(slot, op_->in(slot).shape);
+}
+
+LoopValue LoopBuilder::In(int slot, const Shape& seen) {
   const TensorType& type = op_->in(slot);
-  return TypeHere(type.dtype) ? ReadSeen(slot, type.dtype, type.shape) : Refuse(kUnreadType);
+  const LoopValue fed = fed_[static_cast<size_t>(slot)];
+  if (fed >= 0) {
+    const bool same = seen == type.shape || FromFirstSize(seen) == FromFirstSize(type.shape);
+    return same ? fed : Refuse("an operand is computed, and seen under another shape");
+  }
+  return TypeHere(type.dtype) ? ReadSeen(slot, type.dtype, seen) : Refuse(kUnreadType);
 }
 
 LoopValue LoopBuilder::Factor(int slot) {
@@ -462,37 +490,28 @@ LoopValue LoopBuilder::Factor(int slot) {
 }
 
 LoopValue LoopBuilder::Factor(int slot, const Shape& seen) {
-  const TensorType& type = op_->in(slot);
-  const bool packed = type.dtype == DataType::kInt64 || type.dtype == DataType::kUint64;
-  const LoopValue fed = fed_[static_cast<size_t>(slot)];
-  if (fed >= 0) {
-    const bool same = FromFirstSize(seen) == FromFirstSize(type.shape);
-    if (packed || !same) return Refuse("a scale is computed, or seen under another shape");
-    return As(LoopType::kFloat, fed);
-  }
-  if (packed && target_ == LoopTarget::kBlocks) return Refuse(kUnreadType);
-  if (packed) return ReadSeen(slot, DataType::kUint64, seen);
-  if (!TypeHere(type.dtype)) return Refuse(kUnreadType);
-  return As(LoopType::kFloat, ReadSeen(slot, type.dtype, seen));
+  const DataType dtype = op_->in(slot).dtype;
+  const bool packed = dtype == DataType::kInt64 || dtype == DataType::kUint64;
+  if (!packed) return As(LoopType::kFloat, In(slot, seen));
+  if (fed_[static_cast<size_t>(slot)] >= 0) return Refuse("a packed scale is computed");
+  if (target_ == LoopTarget::kBlocks) return Refuse(kUnreadType);
+  return ReadSeen(slot, DataType::kUint64, seen);
 }
 
-LoopValue LoopBuilder::ColumnsOf(int slot, int64_t first, int64_t width) {
+LoopValue LoopBuilder::PartOf(int slot, int axis, int64_t first) {
   const TensorType& type = op_->in(slot);
   if (fed_[static_cast<size_t>(slot)] >= 0) return Refuse("it reads rows of another length");
   if (!TypeHere(type.dtype)) return Refuse(kUnreadType);
-  if (type.shape.rank() != frame_.rank() || frame_.dims().back() != program_.columns) {
-    return Refuse("it reads rows of another length");
+  if (type.shape.rank() != frame_.rank()) return Refuse("an operand has other rows");
+  std::vector<int64_t> strides = ByteStrides(type.shape, 1);
+  for (int d = 0; d < frame_.rank(); ++d) {
+    const bool fits = d == axis ? first + frame_[d] <= type.shape[d] : type.shape[d] == frame_[d];
+    if (!fits) return Refuse("an operand has other rows");
   }
-  std::vector<int64_t> strides(frame_.dims().size(), 1);
-  int64_t stride = width;
-  for (int d = frame_.rank() - 1; d-- > 0;) {
-    if (type.shape[d] != frame_[d]) return Refuse("an operand has other rows");
-    strides[static_cast<size_t>(d)] = stride;
-    stride *= frame_[d];
-  }
+  const int64_t offset = first * strides[static_cast<size_t>(axis)];
   std::optional<std::vector<int64_t>> walked = Walked(std::move(strides), frame_, space_);
   if (!walked) return Refuse(kBehindView);
-  LoopInput input{.dtype = type.dtype, .offset = first};
+  LoopInput input{.dtype = type.dtype, .offset = offset};
   input.strides = std::move(*walked);
   input.strides.pop_back();
   return Read(slot, std::move(input));

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,7 +41,7 @@ enum class LoopOp : uint8_t {
   kDiv, kSqrt, kRsqrt, kReciprocal, kFloor, kCeil,
   kFloorDiv,  // -1 of a quotient by an infinity of the other sign
   kFloorMod, kPow,  // no lanes of floats
-  kRint,  // float from a float, to the nearest, ties to even
+  kRint,  // to the nearest, ties to even
   // bool from numbers of one type, bool from bools
   kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kAnd, kOr, kNot,
   kSelect,  // args: bool, value where it holds, value elsewhere
@@ -63,10 +64,10 @@ enum class LoopOp : uint8_t {
   kExpOfNonPositive,  // of float_exp.h, in float
   kRound,             // to the precision of `dtype`, a float of 16 bits
   // one number for a row from its elements
-  kRowMax,      // of what is no NaN; -inf where there is nothing else
-  kRowLargest,  // NaN wins
-  kRowSum,      // a double, of blocks as BlockedSum adds
-  kRowTotal,    // a double, added in double
+  kRowMax,                 // of what is no NaN; -inf where there is nothing else
+  kRowLargest, kRowLeast,  // NaN wins
+  kRowSum,                 // a double, of floats in blocks as BlockedSum adds
+  kRowTotal, kRowProduct,  // of doubles in blocks as JoinBlock joins
   // float from a sum
   kMeanOf,         // params: count
   kReciprocalOf,   // 1 / sum
@@ -155,10 +156,6 @@ struct LoopProgram {
   // One line for each input, instruction and output, without titles: equal programs have equal
   // listings.
   std::string ToString() const;
-
- private:
-  // Rows of one element become one row.
-  void WalkLastAsColumns();
 };
 
 // The coarsest space that walks the elements of all `frames` in their order: each dimension of a
@@ -191,13 +188,15 @@ class LoopBuilder {
   // Elements of an input that broadcasts to the space or to one number for a row. -1: its type or
   // shape cannot be read; so do all instructions on -1.
   LoopValue In(int slot);
-  // Scales, offsets and the like (Factors of element_io.h) as floats. An input that is `seen` under
-  // another shape of as many elements broadcasts under that one.
+  // The same of an input that is `seen` under another shape of as many elements, and broadcasts
+  // under that one.
+  LoopValue In(int slot, const Shape& seen);
+  // Scales, offsets and the like (Factors of element_io.h) as floats.
   LoopValue Factor(int slot);
   LoopValue Factor(int slot, const Shape& seen);
-  // Columns [first, first + columns) of an input whose rows have `width` elements and whose other
-  // dimensions are those of the space.
-  LoopValue ColumnsOf(int slot, int64_t first, int64_t width);
+  // As much of an input as the operator's rows need, from place `first` of the dimension `axis` on;
+  // its other dimensions are those of the rows.
+  LoopValue PartOf(int slot, int axis, int64_t first);
   // REQUIRES: kFloat or kDouble.
   LoopValue Constant(double value, LoopType type = LoopType::kFloat);
   // -1 also where the arguments do not have the types that `op` takes.
@@ -214,6 +213,15 @@ class LoopBuilder {
   // them. Ports that the node does not have are left out.
   void Give(int port, LoopValue value);
   void Give(LoopValue value) { Give(0, value); }
+  // Where another operator, by which this one computes an output, reads its slot.
+  struct Operand {
+    int slot = 0;       // of this operator
+    int64_t first = 0;  // element of it, of a vector of numbers
+  };
+  // Output 0 of `op` by its Operator::loop, in the rows of this operator; an operand for each slot.
+  LoopValue Apply(const OpContext& op,
+                  const std::function<void(const OpContext&, LoopBuilder&)>& loop,
+                  std::span<const Operand> operands);
   // Says why the operator gives nothing; `why` is a literal, the first one counts. Gives -1.
   LoopValue Refuse(std::string_view why);
 
@@ -239,6 +247,7 @@ class LoopBuilder {
   const OpContext* op_ = nullptr;
   std::vector<LoopValue> fed_;
   std::vector<int> tensors_;
+  std::vector<int64_t> first_;      // by slot; the element where a tensor begins
   std::vector<LoopValue> results_;  // by port
   std::string_view why_;
 };

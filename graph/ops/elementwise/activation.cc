@@ -30,34 +30,54 @@ Result<LoopOp> ChooseGelu(const OpContext& context) {
 }
 
 // `g` is an element of the incoming gradient (0 without one), `a` and `b` those of the halves.
-// Gives the elements of output 0 and 1, or of the two halves of output 0.
-using HalvesFormula = std::array<double, 2> (*)(double g, double a, double b);
+// Gives the elements of output 0 and 1, or of the two halves of output 0. A function object without
+// state, over doubles and the numbers of loop programs.
+class HalvesFormula {
+ public:
+  template <typename Number>
+  using Function = std::array<Number, 2> (*)(Number g, Number a, Number b);
 
-template <double (*kGelu)(double), bool kLeft>
-std::array<double, 2> GeGlu(double, double a, double b) {
-  const double gelu = kGelu(kLeft ? a : b);
-  return {gelu * (kLeft ? b : a), gelu};
-}
+  constexpr HalvesFormula() = default;  // none
+  template <typename F, typename = std::enable_if_t<std::is_class_v<F>>>
+  constexpr HalvesFormula(F) : compute(Of<F, double>), write(Of<F, LoopNumber>) {}  // NOLINT
 
-std::array<double, 2> Glu(double, double a, double b) {
-  return {a * Sigmoid(b), 0};
-}
+  Function<double> compute = nullptr;
+  Function<LoopNumber> write = nullptr;
 
-std::array<double, 2> GluGrad(double g, double a, double b) {
-  const double s = Sigmoid(b);
-  return {g * s, g * a * s * (1 - s)};
-}
+ private:
+  template <typename F, typename Number>
+  static std::array<Number, 2> Of(Number g, Number a, Number b) {
+    return F()(g, a, b);
+  }
+};
 
-std::array<double, 2> SwiGluGrad(double g, double a, double b) {
-  const double s = Sigmoid(a);
-  return {g * b * s * (1 + a * (1 - s)), g * a * s};
-}
+// Gelu of one half times the other, and the gelu.
+template <bool kErf, bool kLeft>
+constexpr auto kGeGlu = []<Real D>(const D&, const D& a, const D& b) {
+  const D gelu = kErf ? GeluErf(kLeft ? a : b) : GeluTanh(kLeft ? a : b);
+  return std::array<D, 2>{gelu * (kLeft ? b : a), gelu};
+};
+
+constexpr auto kGlu = []<Real D>(const D&, const D& a, const D& b) {
+  return std::array<D, 2>{a * Sigmoid(b), 0.0};
+};
+
+constexpr auto kGluGrad = []<Real D>(const D& g, const D& a, const D& b) {
+  const D s = Sigmoid(b);
+  return std::array<D, 2>{g * s, g * a * s * (1 - s)};
+};
+
+constexpr auto kSwiGluGrad = []<Real D>(const D& g, const D& a, const D& b) {
+  const D s = Sigmoid(a);
+  return std::array<D, 2>{g * b * s * (1 + a * (1 - s)), g * a * s};
+};
 
 // x as [outer, 2, run]: `run` elements of one half, then those of the other.
 struct HalvesPlan : Planned {
   int threads = 1;
+  int axis = 0;
   int64_t outer = 1, run = 0;
-  HalvesFormula formula = nullptr;
+  HalvesFormula formula;
 };
 
 // Splits input "x" along an axis. Every output is a half of x.
@@ -70,6 +90,7 @@ HalvesPlan PlanHalvesOf(const OpContext& op, int axis, TypeSet types, HalvesForm
              "dimension {} of x {} is odd; expected an even size to split into halves", axis, x);
   HalvesPlan plan;
   plan.threads = op.threads();
+  plan.axis = axis;
   plan.outer = ElementsBetween(x.shape, 0, axis);
   plan.run = ElementsBetween(x.shape, axis, x.shape.rank()) / 2;
   plan.formula = formula;
@@ -88,7 +109,7 @@ HalvesPlan PlanHalves(const OpContext& op, TypeSet types, HalvesFormula formula,
 // ---- SwiGlu ----
 
 HalvesPlan PlanSwiGlu(const OpContext& op, Check& check) {
-  return PlanHalves(op, kFloats, nullptr, check);
+  return PlanHalves(op, kFloats, {}, check);
 }
 
 // Of the runs [begin, end).
@@ -119,26 +140,29 @@ Status RunSwiGlu(const HalvesPlan& plan, const KernelArgs& args) {
   return Status();
 }
 
+// The halves, as elements of rows of one.
+std::array<LoopValue, 2> HalvesOf(const OpContext& op, int axis, LoopBuilder& loop) {
+  const int slot = op.slot("x");
+  return {loop.PartOf(slot, axis, 0), loop.PartOf(slot, axis, op.in(slot).shape[axis] / 2)};
+}
+
 void LoopSwiGlu(const OpContext& op, LoopBuilder& loop) {
-  const Shape& x = op.in("x").shape;
-  if (x.rank() == 0 || x.dims().back() != 2 * loop.columns() ||
-      x.rank() != op.out(0).shape.rank() || op.out(0).shape.dims().back() != loop.columns()) {
-    return;
-  }
-  const LoopValue gate = loop.ColumnsOf(op.slot("x"), 0, x.dims().back());
-  const LoopValue value = loop.ColumnsOf(op.slot("x"), loop.columns(), x.dims().back());
+  Check check(op);
+  const HalvesPlan plan = PlanSwiGlu(op, check);
+  if (!check.ok()) return;
+  const auto [gate, value] = HalvesOf(op, plan.axis, loop);
   loop.Give(loop.Emit(LoopOp::kSwiGlu, {gate, value}));
 }
 
 // ---- in double ----
 
 HalvesPlan PlanGlu(const OpContext& op, Check& check) {
-  return PlanHalves(op, kFloatsAndDouble, Glu, check);
+  return PlanHalves(op, kFloatsAndDouble, kGlu, check);
 }
 
 HalvesPlan PlanGeGlu(const OpContext& op, Check& check) {
-  constexpr HalvesFormula kTanh[] = {GeGlu<GeluTanh, false>, GeGlu<GeluTanh, true>};
-  constexpr HalvesFormula kErf[] = {GeGlu<GeluErf, false>, GeGlu<GeluErf, true>};
+  constexpr HalvesFormula kTanh[] = {kGeGlu<false, false>, kGeGlu<false, true>};
+  constexpr HalvesFormula kErf[] = {kGeGlu<true, false>, kGeGlu<true, true>};
   const size_t left = op.attr_bool("activate_left") ? 1 : 0;
   const HalvesFormula formula = op.attr_int("approximate") == 0 ? kErf[left] : kTanh[left];
   return PlanHalves(op, kFloatsAndDouble, formula, check);
@@ -147,13 +171,28 @@ HalvesPlan PlanGeGlu(const OpContext& op, Check& check) {
 // Along the last dimension; gelu is that of the first half.
 HalvesPlan PlanGeluMul(const OpContext& op, Check& check) {
   const auto formula = check.Meaning<HalvesFormula>(
-      "approximate", {{"none", GeGlu<GeluErf, true>}, {"tanh", GeGlu<GeluTanh, true>}});
+      "approximate", {{"none", kGeGlu<true, true>}, {"tanh", kGeGlu<false, true>}});
   const int rank = op.in("x").shape.rank();
   check.That(rank > 0, "x is a scalar, expected rows");
   return PlanHalvesOf(op, rank - 1, kFloatsAndDouble, formula, check);
 }
 
-template <HalvesFormula kFormula>
+// The outputs of a forward pass.
+template <auto PlanFn>
+void LoopForward(const OpContext& op, LoopBuilder& loop) {
+  Check check(op);
+  const HalvesPlan plan = PlanFn(op, check);
+  if (!check.ok()) return;
+  const auto [a, b] = HalvesOf(op, plan.axis, loop);
+  const auto wide = [&](LoopValue x) { return LoopNumber(loop, loop.As(LoopType::kDouble, x)); };
+  const auto results = plan.formula.write(0, wide(a), wide(b));
+  for (int port = 0; port < op.outputs(); ++port) {
+    const LoopNumber& y = results[static_cast<size_t>(port)];
+    loop.Give(port, loop.To(op.out(port).dtype, y.In(loop)));
+  }
+}
+
+template <const auto& kFormula>
 HalvesPlan PlanGradient(const OpContext& op, Check& check) {
   const TensorType &x = op.in("x"), &grad = op.in("y_grad");
   HalvesPlan plan = PlanHalves(op, kFloatsAndDouble, kFormula, check);
@@ -180,7 +219,7 @@ void ForHalves(const HalvesPlan& plan, Visit visit) {
 Status RunForward(const HalvesPlan& plan, RealTensors& t) {
   const std::vector<double>& x = t.in[0];
   ForHalves(plan, [&](size_t a, size_t half) {
-    const auto result = plan.formula(0, x[a], x[a + static_cast<size_t>(plan.run)]);
+    const auto result = plan.formula.compute(0, x[a], x[a + static_cast<size_t>(plan.run)]);
     for (size_t port = 0; port < plan.outputs.size(); ++port) t.out[port][half] = result[port];
   });
   return Status();
@@ -191,7 +230,7 @@ Status RunGradient(const HalvesPlan& plan, RealTensors& t) {
   const std::vector<double>&grad = t.in[0], &x = t.in[1];
   ForHalves(plan, [&](size_t a, size_t half) {
     const size_t b = a + static_cast<size_t>(plan.run);
-    const auto result = plan.formula(grad[half], x[a], x[b]);
+    const auto result = plan.formula.compute(grad[half], x[a], x[b]);
     t.out[0][a] = result[0];
     t.out[0][b] = result[1];
   });
@@ -217,14 +256,17 @@ void RegisterActivationOps(OpRegistry& registry) {
 }
 
 void RegisterHalvesOps(OpRegistry& registry) {
-  registry.Add(DefineReal<PlanGlu, RunForward>("GLU(x; dim=-1) -> y"));
+  registry.Add(
+      DefineReal<PlanGlu, RunForward>("GLU(x; dim=-1) -> y", {.loop = LoopForward<PlanGlu>}));
   registry.Add(DefineReal<PlanGeGlu, RunForward>(
-      "GeGluV2(x; dim=-1, approximate=1, activate_left=false) -> y, gelu"));
-  registry.Add(DefineReal<PlanGeluMul, RunForward>("GeluMul(x; approximate=\"none\") -> y"));
+      "GeGluV2(x; dim=-1, approximate=1, activate_left=false) -> y, gelu",
+      {.loop = LoopForward<PlanGeGlu>}));
+  registry.Add(DefineReal<PlanGeluMul, RunForward>("GeluMul(x; approximate=\"none\") -> y",
+                                                   {.loop = LoopForward<PlanGeluMul>}));
   registry.Add(
-      DefineReal<PlanGradient<GluGrad>, RunGradient>("GLUGrad(y_grad, x; dim=-1) -> x_grad"));
+      DefineReal<PlanGradient<kGluGrad>, RunGradient>("GLUGrad(y_grad, x; dim=-1) -> x_grad"));
   registry.Add(
-      DefineReal<PlanGradient<SwiGluGrad>, RunGradient>("SwiGluGrad(y_grad, x; dim=-1) -> y"));
+      DefineReal<PlanGradient<kSwiGluGrad>, RunGradient>("SwiGluGrad(y_grad, x; dim=-1) -> y"));
 }
 
 }  // namespace npumesh

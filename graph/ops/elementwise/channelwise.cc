@@ -1,7 +1,6 @@
 // Operators with one number for each channel: BNInfer and its gradient, the parts of SyncBatchNorm,
 // BiasAdd, and Scale, which names the dimensions it has numbers for.
 #include <array>
-#include <cmath>
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/elementwise/family.h"
@@ -69,37 +68,36 @@ Result<Shape> AlongNamedAxes(const OpContext& op, int slot) {
 
 const PointwiseSpec kChannelwise[] = {
     {"BNInfer(x, scale, offset, mean, variance; epsilon:float) -> y",
-     [](double x, double scale, double offset, double mean, double variance, const C& c) {
-       return (x - mean) / std::sqrt(variance + c[0]) * scale + offset;
-     },
+     [](Real auto x, Real auto scale, Real auto offset, Real auto mean, Real auto variance,
+        const C& c) { return (x - mean) / RootOf(variance + c[0]) * scale + offset; },
      {.data = 1, .seen_as = AlongChannelsOfNchw, .precision = PrecisionClass::kBlack}},
     {"BNInferGrad(grads, scale, batch_variance; epsilon=0.0001) -> x_backprop",
-     [](double grad, double scale, double variance, const C& c) {
-       return grad * scale / std::sqrt(variance + c[0]);
+     [](Real auto grad, Real auto scale, Real auto variance, const C& c) {
+       return grad * scale / RootOf(variance + c[0]);
      },
      {.data = 1, .seen_as = AlongChannelsOfNchw, .precision = PrecisionClass::kBlack}},
     {"SyncBatchNormBackwardElemt(grad_output, save_input, mean, invstd, weight, mean_dy, "
      "mean_dy_xmu) -> grad_input",
-     [](double grad, double x, double mean, double invstd, double weight, double mean_dy,
-        double mean_dy_xmu) {
-       const double centered = (x - mean) * invstd * invstd * mean_dy_xmu;
+     [](Real auto grad, Real auto x, Real auto mean, Real auto invstd, Real auto weight,
+        Real auto mean_dy, Real auto mean_dy_xmu) {
+       const auto centered = (x - mean) * invstd * invstd * mean_dy_xmu;
        return (grad - mean_dy - centered) * invstd * weight;
      },
      {.data = 1, .seen_as = AlongChannelsOfNchw, .precision = PrecisionClass::kBlack}},
     {"SyncBatchNormBackwardReduce(sum_dy, sum_dy_dx_pad, mean, invert_std) -> sum_dy_xmu, y",
-     [](double sum_dy, double sum_dy_dx_pad, double mean, double invert_std) {
-       const double sum_dy_xmu = sum_dy_dx_pad - sum_dy * mean;
+     [](Real auto sum_dy, Real auto sum_dy_dx_pad, Real auto mean, Real auto invert_std) {
+       const auto sum_dy_xmu = sum_dy_dx_pad - sum_dy * mean;
        return std::array{sum_dy_xmu, sum_dy_xmu * invert_std};
      },
      {.precision = PrecisionClass::kBlack}},
     {"BiasAdd(x, bias; data_format=\"NHWC\") -> y",
-     [](double x, double bias) { return x + bias; },
+     [](Real auto x, Real auto bias) { return x + bias; },
      {.integer = [](WideInt x, WideInt bias) { return x + bias; },
       .data = 1,
       .seen_as = AlongChannelsByFormat,
       .words = {"NHWC", "NCHW", "NDHWC", "NCDHW"}}},
     {"Scale(x, scale, bias?; axis=1, num_axes=1, scale_from_blob=true) -> y",
-     [](double x, double scale, double bias) { return x * scale + bias; },
+     [](Real auto x, Real auto scale, Real auto bias) { return x * scale + bias; },
      {.data = 1, .seen_as = AlongNamedAxes}},
 };
 

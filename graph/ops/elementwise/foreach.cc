@@ -13,6 +13,7 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
+#include "graph/ops/core/loop_program.h"
 #include "graph/ops/elementwise/family.h"
 
 namespace npumesh {
@@ -237,6 +238,34 @@ Result<std::unique_ptr<Kernel>> MakeForeach(const OpContext& op, const Applied& 
       std::make_unique<define::PlannedKernel<ForeachPlan, RunForeach>>(std::move(plan)));
 }
 
+// Tensors of one shape are one walk.
+constexpr size_t kMostMembers = 32;
+
+void LoopForeach(const OpContext& op, LoopBuilder& loop, const Applied& applied) {
+  const Result<ForeachPlan> plan = applied.Plan(op);
+  if (!plan.ok()) return;
+  if (plan->members.size() > kMostMembers) {
+    loop.Refuse("its list has more than 32 tensors");
+    return;
+  }
+  for (size_t i = 0; i < plan->members.size(); ++i) {
+    const Member& member = plan->members[i];
+    if (op.out(static_cast<int>(i)).shape != op.out(0).shape) {
+      loop.Refuse("the tensors of its list have several shapes");
+      return;
+    }
+    std::vector<LoopBuilder::Operand> operands;
+    for (size_t slot = 0; slot < member.slots.size(); ++slot) {
+      const auto width = BitsOf(member.context.in(static_cast<int>(slot)).dtype) / 8;
+      operands.push_back({member.slots[slot], static_cast<int64_t>(member.offsets[slot]) / width});
+    }
+    const Operator& element = applied.ElementOf(op);
+    const LoopValue y = loop.Apply(member.context, element.loop, operands);
+    if (y < 0) return;
+    loop.Give(static_cast<int>(i), y);
+  }
+}
+
 // Its type is a view into the row.
 OpSchema SchemaOf(const ForeachRow& row) {
   OpSchema schema;
@@ -268,6 +297,14 @@ void AddForeach(OpRegistry& registry, const OpRegistry& own, ForeachRow row,
     return define::SetOutputs(context, plan.outputs);
   };
   op.make_kernel = [applied](const OpContext& context) { return MakeForeach(context, *applied); };
+  const bool have_loops =
+      std::all_of(applied->elements.begin(), applied->elements.end(),
+                  [](const Operator& element) { return element.loop != nullptr; });
+  if (have_loops && !applied->row.in_place) {
+    op.loop = [applied](const OpContext& context, LoopBuilder& loop) {
+      LoopForeach(context, loop, *applied);
+    };
+  }
   registry.Add(std::move(op));
 }
 

@@ -75,16 +75,16 @@ Status Norm(const Planned&, RealTensors& t) {
 void RegisterForeachElements(OpRegistry& registry) {
   const PointwiseSpec rows[] = {
       {"Log2(x) -> y",
-       [](double x) { return std::log2(x); },
+       [](Real auto x) { return Log2Of(x); },
        {.precision = PrecisionClass::kBlack}},
       {"Log10(x) -> y",
-       [](double x) { return std::log10(x); },
+       [](Real auto x) { return Log10Of(x); },
        {.precision = PrecisionClass::kBlack}},
       {"RoundOff(x, mode) -> y",
        [](double x, double mode) { return RoundOff(x, mode); },
        {.data = 1}},
       {"Quotient(x1, x2) -> y",
-       [](double a, double b) { return a / b; },
+       [](Real auto a, Real auto b) { return a / b; },
        {.integer = [](WideInt a, WideInt b) { return b == 0 ? 0 : a / b; }}},
   };
   RegisterPointwise(registry, rows);

@@ -310,7 +310,7 @@ class PointwiseKernel final : public Kernel {
   std::vector<double> sums_;  // of the blocks, where they are summed up
 };
 
-// Elements of real numbers, in the shapes that the inputs have by themselves.
+// Elements of real numbers.
 void LoopPointwise(const OpContext& op, LoopBuilder& loop, const PointwiseSpec& spec) {
   const Result<PointwisePlan> plan = PlanPointwise(op, spec);
   if (!plan.ok() || plan->compute != DataType::kDouble || plan->divisor_of_sum) {
@@ -323,15 +323,15 @@ void LoopPointwise(const OpContext& op, LoopBuilder& loop, const PointwiseSpec& 
   }
   for (size_t i = 0; i < plan->fed.size(); ++i) {
     const int slot = plan->fed[i];
-    if (plan->operands[i].shape != op.in(slot).shape) {
-      loop.Refuse("an operand is seen under another shape");
-      return;
-    }
-    in[static_cast<size_t>(slot)] = loop.As(LoopType::kDouble, loop.In(slot));
+    in[static_cast<size_t>(slot)] =
+        loop.As(LoopType::kDouble, loop.In(slot, plan->operands[i].shape));
   }
   if (std::any_of(in.begin(), in.end(), [](LoopValue value) { return value < 0; })) return;
-  const LoopValue y = spec.real.Write(loop, in, plan->constants);
-  loop.Give(spec.traits.flags ? y : loop.To(op.out(0).dtype, y));
+  const std::vector<LoopValue> results = spec.real.Write(loop, in, plan->constants);
+  for (int port = 0; port < op.outputs(); ++port) {
+    const LoopValue y = results[static_cast<size_t>(port)];
+    loop.Give(port, spec.traits.flags ? y : loop.To(op.out(port).dtype, y));
+  }
 }
 
 Operator PointwiseOf(const PointwiseSpec& spec) {

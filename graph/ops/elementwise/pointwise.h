@@ -54,9 +54,9 @@ class PointwiseFormula {
 
   bool given() const { return first_ != nullptr; }
   bool is_program() const { return write_ != nullptr; }
-  // The result of values of doubles, by slot. REQUIRES: is_program().
-  LoopValue Write(LoopBuilder& loop, std::span<const LoopValue> in,
-                  const PointwiseConstants& constants) const {
+  // The results of values of doubles, by slot. REQUIRES: is_program().
+  std::vector<LoopValue> Write(LoopBuilder& loop, std::span<const LoopValue> in,
+                               const PointwiseConstants& constants) const {
     return write_(loop, in, constants);
   }
   // Computes `count` elements that are stored as `Stored`: double for real formulas, int64_t or
@@ -130,15 +130,21 @@ class PointwiseFormula {
     }
   }
 
-  using Writer = LoopValue (*)(LoopBuilder& loop, std::span<const LoopValue> in,
-                               const PointwiseConstants& constants);
+  using Writer = std::vector<LoopValue> (*)(LoopBuilder& loop, std::span<const LoopValue> in,
+                                            const PointwiseConstants& constants);
   template <size_t>
   using LoopNumberAt = LoopNumber;
 
   template <typename F>
   static constexpr Writer WriterOf() {
-    if constexpr (!kReal || std::is_invocable_v<F, const Number*, const PointwiseConstants&>) {
+    if constexpr (!kReal) {
       return nullptr;
+    } else if constexpr (std::is_invocable_v<F, const Number*, const PointwiseConstants&>) {
+      return [](LoopBuilder& loop, std::span<const LoopValue> in, const PointwiseConstants& c) {
+        std::vector<LoopNumber> row;
+        for (const LoopValue value : in) row.emplace_back(loop, value);
+        return ValuesOf(loop, F()(row.data(), c));
+      };
     } else {
       return WriterOf<F>(std::index_sequence<0>());
     }
@@ -149,14 +155,14 @@ class PointwiseFormula {
     if constexpr (std::is_invocable_v<F, NumberAt<kSlots>...>) {
       if constexpr (std::is_invocable_v<F, LoopNumberAt<kSlots>...>) {
         return [](LoopBuilder& loop, std::span<const LoopValue> in, const PointwiseConstants&) {
-          return F()(LoopNumber(loop, in[kSlots])...).value;
+          return ValuesOf(loop, F()(LoopNumber(loop, in[kSlots])...));
         };
       }
       return nullptr;
     } else if constexpr (std::is_invocable_v<F, NumberAt<kSlots>..., const PointwiseConstants&>) {
       if constexpr (std::is_invocable_v<F, LoopNumberAt<kSlots>..., const PointwiseConstants&>) {
         return [](LoopBuilder& loop, std::span<const LoopValue> in, const PointwiseConstants& c) {
-          return F()(LoopNumber(loop, in[kSlots])..., c).value;
+          return ValuesOf(loop, F()(LoopNumber(loop, in[kSlots])..., c));
         };
       }
       return nullptr;

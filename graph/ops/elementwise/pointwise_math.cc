@@ -13,6 +13,7 @@ namespace {
 using C = PointwiseConstants;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // NaN wins on either side.
 template <Real D>
@@ -32,40 +33,36 @@ WideInt Times(WideInt a, WideInt b) {
 // The inverse of erf by Newton's method, in the tails on erfc, which does not cancel there. The
 // start is good to 2e-3 (S. Winitzki, "A handy approximation for the error function and its
 // inverse"), and the number of digits doubles with every step.
-double Erfinv(double y) {
-  if (std::isnan(y) || std::fabs(y) > 1) return kNan;
-  if (std::fabs(y) == 1) return std::copysign(std::numeric_limits<double>::infinity(), y);
+template <Real D>
+D Erfinv(D y) {
   constexpr double kFit = 0.147;
-  const double magnitude = std::fabs(y);
-  const double logarithm = std::log1p(-magnitude * magnitude);
-  const double half = 2 / (std::numbers::pi * kFit) + logarithm / 2;
-  double x = std::sqrt(std::sqrt(half * half - logarithm / kFit) - half);
+  const D magnitude = Magnitude(y);
+  const D logarithm = Log1pOf(-magnitude * magnitude);
+  const D half = 2 / (std::numbers::pi * kFit) + logarithm / 2;
+  D x = RootOf(RootOf(half * half - logarithm / kFit) - half);
   for (int step = 0; step < 4; ++step) {
-    const double slope = 2 * std::numbers::inv_sqrtpi * std::exp(-x * x);
-    const double error = magnitude < 0.5 ? magnitude - std::erf(x) : std::erfc(x) - (1 - magnitude);
-    x += error / slope;
+    const D slope = 2 * std::numbers::inv_sqrtpi * ExpOf(-x * x);
+    const D error = Where(
+        magnitude < 0.5, [&] { return magnitude - ErfOf(x); },
+        [&] { return ErfcOf(x) - (1 - magnitude); });
+    x = x + error / slope;
   }
-  return std::copysign(x, y);
-}
-
-// std::nearbyint, which calls the C library on processors without SSE4.1: adding 2^52 leaves no
-// digits after the point.
-double NearestEven(double x) {
-  constexpr double kWhole = 0x1p52;  // from here on every double is whole
-  const double magnitude = std::fabs(x);
-  return magnitude < kWhole ? std::copysign((magnitude + kWhole) - kWhole, x) : x;
-}
-
-// Rounds halves to even at `decimals` digits after the point (before it when negative).
-double RoundTo(double x, double decimals) {
-  if (decimals == 0 || !std::isfinite(x)) return NearestEven(x);
-  const double scale = std::pow(10.0, std::fabs(decimals));
-  return decimals > 0 ? std::nearbyint(x * scale) / scale : std::nearbyint(x / scale) * scale;
+  const D inside = Where(magnitude < 1, x, Where(magnitude == 1, kInfinity, kNan));
+  return Where(y == 0, y, Where(y < 0, -inside, inside));
 }
 
 template <Real D>
 auto IsFinite(D x) {
-  return Magnitude(x) < std::numeric_limits<double>::infinity();  // not so of NaN
+  return Magnitude(x) < kInfinity;  // not so of NaN
+}
+
+// Rounds halves to even at `decimals` digits after the point (before it when negative).
+template <Real D>
+D RoundTo(D x, double decimals) {
+  if (decimals == 0) return RintOf(x);
+  const double scale = std::pow(10.0, std::fabs(decimals));
+  return Where(IsFinite(x), decimals > 0 ? RintOf(x * scale) / scale : RintOf(x / scale) * scale,
+               x);
 }
 
 template <Real D>
@@ -103,7 +100,7 @@ D Lerp(D start, D end, D weight) {
 template <typename Number>
 Number Sum(const Number* in, const C& c) {
   Number sum = in[0];
-  for (int i = 1; i < c.slots; ++i) sum += in[i];
+  for (int i = 1; i < c.slots; ++i) sum = sum + in[i];
   return sum;
 }
 
@@ -124,13 +121,13 @@ const PointwiseSpec kMath[] = {
     {"Atanh(x) -> y", [](Real auto x) { return AtanhOf(x); }, {.widens = true}},
     {"Inv(x) -> y", [](Real auto x) { return 1 / x; }},
     {"Erfc(x) -> y", [](Real auto x) { return ErfcOf(x); }},
-    {"Rint(x) -> y", [](double x) { return NearestEven(x); }},
-    {"Erfinv(input_x) -> output_y", [](double x) { return Erfinv(x); }},
+    {"Rint(x) -> y", [](Real auto x) { return RintOf(x); }},
+    {"Erfinv(input_x) -> output_y", [](Real auto x) { return Erfinv(x); }},
     {"Trunc(input_x) -> output_y",
      [](Real auto x) { return Where(x < 0, Above(x), Below(x)); },
      {.integer = [](WideInt x) { return x; }}},
     {"Round(x; decimals=0) -> y",
-     [](double x, const C& c) { return RoundTo(x, c[0]); },
+     [](Real auto x, const C& c) { return RoundTo(x, c[0]); },
      {.integer = [](WideInt x) { return x; }}},
     {"NanToNum(x; nan:float, posinf:float, neginf:float) -> y",
      [](Real auto x, const C& c) { return NanToNum(x, c[0], c[1], c[2]); }},
@@ -141,9 +138,7 @@ const PointwiseSpec kMath[] = {
 
     // ---- tests ----
     {"IsNan(x) -> y", [](Real auto x) { return x != x; }, {.flags = true}},
-    {"IsInf(x) -> y",
-     [](Real auto x) { return Magnitude(x) == std::numeric_limits<double>::infinity(); },
-     {.flags = true}},
+    {"IsInf(x) -> y", [](Real auto x) { return Magnitude(x) == kInfinity; }, {.flags = true}},
     {"IsFinite(x) -> y", [](Real auto x) { return IsFinite(x); }, {.flags = true}},
     {"IsClose(x1, x2; rtol=1e-05, atol=1e-08, equal_nan=false) -> y",
      [](Real auto a, Real auto b, const C& c) { return IsClose(a, b, c[0], c[1], c[2] != 0); },
@@ -194,7 +189,7 @@ const PointwiseSpec kMath[] = {
                     WideInt high) { return std::max(std::min(x, high), low); },
       .like = 0}},
     {"AddN(x...; N=1) -> y",
-     [](const double* in, const C& c) { return Sum(in, c); },
+     []<Real D>(const D* in, const C& c) { return Sum(in, c); },
      {.integer = [](const WideInt* in, const C& c) { return Sum(in, c); }}},
     {"Axpy(x1, x2; alpha:float) -> y",
      [](Real auto a, Real auto b, const C& c) { return a + c[0] * b; },

@@ -201,8 +201,9 @@ LoopValue LoopRoot(const OpContext& op, LoopBuilder& loop, LoopValue x) {
 
 constexpr std::string_view kOtherRows = "it is not normalised over rows of the last dimension";
 
-// AddRmsNorm rounds the sum and the quotient as StoreSum and NormaliseRow do.
-template <bool kAdds>
+// AddRmsNorm rounds the sum and the quotient as StoreSum and NormaliseRow do; GemmaRmsNorm adds one
+// to gamma.
+template <bool kAdds, bool kAddsOne = false>
 void LoopRmsNorm(const OpContext& op, LoopBuilder& loop) {
   if (op.in("gamma").shape != Shape({loop.columns()})) {
     loop.Refuse(kOtherRows);
@@ -214,7 +215,9 @@ void LoopRmsNorm(const OpContext& op, LoopBuilder& loop) {
   if (kAdds) x = rounded(loop.Emit(LoopOp::kAdd, {x, loop.In(op.slot("x2"))}));
   const LoopValue root = LoopRoot(op, loop, x);
   const LoopValue scaled = rounded(loop.Emit(LoopOp::kMul, {x, root}));
-  loop.Give(loop.Emit(LoopOp::kMul, {scaled, loop.In(op.slot("gamma"))}));
+  LoopValue gamma = loop.In(op.slot("gamma"));
+  if (kAddsOne) gamma = loop.Emit(LoopOp::kAdd, {loop.Constant(1), gamma});
+  loop.Give(loop.Emit(LoopOp::kMul, {scaled, gamma}));
   loop.Give(1, root);
   if (kAdds) loop.Give(2, x);
 }
@@ -260,8 +263,9 @@ void RegisterNormOps(OpRegistry& registry) {
        .split = SplitTrait{.form = SplitForm::kAlong, .trailing = "gamma"}}));
   registry.Add(Define<PlanRmsNorm<false>, RunRmsNorm>("RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd",
                                                       {.loop = LoopRmsNorm<false>, .split = rows}));
-  registry.Add(Define<PlanGemmaRmsNorm, RunRmsNorm>(
-      "GemmaRmsNorm(x, gamma; epsilon=1e-06) -> y, rstd", {.split = rows}));
+  registry.Add(
+      Define<PlanGemmaRmsNorm, RunRmsNorm>("GemmaRmsNorm(x, gamma; epsilon=1e-06) -> y, rstd",
+                                           {.loop = LoopRmsNorm<false, true>, .split = rows}));
   registry.Add(Define<PlanRmsNorm<true>, RunRmsNorm>(
       "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x",
       {.loop = LoopRmsNorm<true>, .split = rows}));

@@ -21,6 +21,7 @@
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
+#include "graph/ops/toolbox/values/fold_row.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
@@ -52,6 +53,7 @@ std::vector<Pass> PassesOf(const Shape& shape, const std::vector<bool>& reduced)
 }
 
 constexpr int64_t kStep = kBlockElements;
+static_assert(kStep == kFoldBlock);
 
 // Rows so long, and so few, that threads share one.
 bool HasLongRows(const Pass& pass) {
@@ -256,35 +258,55 @@ Status RunReduce(const ReducePlan& plan, const KernelArgs& args) {
   return Status();
 }
 
-// Sums, means and maxima over the last axis, which stays with one element.
+// The numbers of rows of `x`, of floating numbers, or of any numbers where flags are folded.
 template <FoldKind kKind>
+LoopValue LoopFold(LoopBuilder& loop, LoopValue x) {
+  const bool flags = kKind == FoldKind::kAny || kKind == FoldKind::kAll;
+  if (flags) x = loop.As(LoopType::kFloat, loop.As(LoopType::kBool, x));
+  if (kAddsUp<kKind>) x = loop.As(LoopType::kDouble, x);
+  switch (kKind) {
+    case FoldKind::kSum:
+      return loop.Emit(LoopOp::kRowTotal, {x});
+    case FoldKind::kMean:
+      return loop.Emit(LoopOp::kDiv,
+                       {loop.Emit(LoopOp::kRowTotal, {x}),
+                        loop.Constant(static_cast<double>(loop.columns()), LoopType::kDouble)});
+    case FoldKind::kProd:
+      return loop.Emit(LoopOp::kRowProduct, {x});
+    case FoldKind::kMax:
+    case FoldKind::kAny:
+      return loop.Emit(LoopOp::kRowLargest, {x});
+    case FoldKind::kMin:
+    case FoldKind::kAll:
+      return loop.Emit(LoopOp::kRowLeast, {x});
+  }
+  return -1;
+}
+
+// Over the last axis alone.
+template <FoldKind kKind, bool kCasts>
 void LoopReduce(const OpContext& op, LoopBuilder& loop) {
   const TensorType& x = op.in("x");
   const Result<std::vector<int64_t>> axes = op.Ints("axes");
-  if (!axes.ok() || axes->size() != 1 || !op.attr_bool("keep_dims") || x.shape.rank() == 0) return;
+  if (!axes.ok() || axes->size() != 1 || x.shape.rank() == 0) return;
   if ((*axes)[0] != -1 && (*axes)[0] != x.shape.rank() - 1) return;
-  if (x.shape.dims().back() != loop.columns() || x.dtype == DataType::kBool) return;
+  if (x.shape.dims().back() != loop.columns()) return;
   if (op.node().StringAttr(kImplMode, "") == "high_performance") return;
-  const LoopValue row = loop.In(op.slot("x"));
-  const auto count = static_cast<double>(loop.columns());
-  if (kKind == FoldKind::kMax) {
-    loop.Give(loop.Emit(LoopOp::kRowLargest, {row}));
-  } else {
-    loop.Give(loop.Emit(LoopOp::kMeanOf, {loop.Emit(LoopOp::kRowTotal, {row})},
-                        {kKind == FoldKind::kMean ? count : 1.0, 0, 0}));
+  const bool flags = kKind == FoldKind::kAny || kKind == FoldKind::kAll;
+  const DataType out = op.out(0).dtype, folded = kCasts && !flags ? out : x.dtype;
+  if (!flags && !IsFloating(folded)) {
+    loop.Refuse("it folds integers");
+    return;
   }
+  loop.Give(loop.To(out, LoopFold<kKind>(loop, loop.In(op.slot("x")))));
 }
-
-template <FoldKind kKind>
-constexpr bool kHasLoop =
-    kKind == FoldKind::kSum || kKind == FoldKind::kMean || kKind == FoldKind::kMax;
 
 // Both forms: with the axes as an input, and as an attribute.
 template <FoldKind kKind>
 void AddReductions(OpRegistry& registry, std::string_view by_input, std::string_view by_attr) {
   Operator op = Define<PlanReduce<kKind, false>, RunReduce>(
       "Reduce(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y");
-  if constexpr (kHasLoop<kKind>) op.loop = LoopReduce<kKind>;
+  op.loop = LoopReduce<kKind, false>;
   op.split = SplitTrait{.form = SplitForm::kAlong, .axes = "axes", .reduces = true};
   if constexpr (kAddsUp<kKind>) {
     op.precision = PrecisionClass::kBlack;
@@ -313,6 +335,7 @@ void RegisterReduceOps(OpRegistry& registry) {
   registry.Add(Define<PlanReduce<FoldKind::kMean, true>, RunReduce>(
       "ReduceMeanWithCast(x, axes; keep_dims=false, noop_with_empty_axes=true, dtype=28) -> y",
       {.value_inputs = {"axes"},
+       .loop = LoopReduce<FoldKind::kMean, true>,
        .precision = PrecisionClass::kBlack,
        .implementations = "Reduction"}));
 }

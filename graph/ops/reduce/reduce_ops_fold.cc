@@ -7,22 +7,10 @@
 #include <limits>
 #include <type_traits>
 
+#include "graph/ops/toolbox/values/fold_row.h"
+
 namespace npumesh {
 namespace {
-
-template <typename T>
-bool IsBelowZero(T a) {
-  if constexpr (std::is_floating_point_v<T>) return std::signbit(a);
-  return false;
-}
-template <typename T>
-struct Max {
-  T operator()(T a, T b) const { return a > b || a != a || (a == b && !IsBelowZero(a)) ? a : b; }
-};
-template <typename T>
-struct Min {
-  T operator()(T a, T b) const { return a < b || a != a || (a == b && IsBelowZero(a)) ? a : b; }
-};
 
 template <typename T>
 void Fill(uint64_t identity, void* totals, size_t count) {
@@ -31,25 +19,10 @@ void Fill(uint64_t identity, void* totals, size_t count) {
   std::fill_n(static_cast<T*>(totals), count, value);
 }
 
-// Eight independent accumulators, joined as a tree: fast, and rounded less often than a chain.
 template <typename T, typename Join>
 void Row(const void* values, size_t count, void* total) {
-  constexpr size_t kLanes = 8;
-  const T* x = static_cast<const T*>(values);
   T* sum = static_cast<T*>(total);
-  size_t i = 0;
-  if (count >= kLanes) {
-    T lane[kLanes];
-    std::copy_n(x, kLanes, lane);
-    for (i = kLanes; i + kLanes <= count; i += kLanes) {
-      for (size_t k = 0; k < kLanes; ++k) lane[k] = Join()(lane[k], x[i + k]);
-    }
-    for (size_t half = kLanes / 2; half > 0; half /= 2) {
-      for (size_t k = 0; k < half; ++k) lane[k] = Join()(lane[k], lane[k + half]);
-    }
-    *sum = Join()(*sum, lane[0]);
-  }
-  for (; i < count; ++i) *sum = Join()(*sum, x[i]);
+  if (count > 0) *sum = JoinBlock<Join>(*sum, static_cast<const T*>(values), count);
 }
 
 template <typename T, typename Join>
@@ -100,8 +73,8 @@ std::optional<Fold> SumOrProduct(FoldKind kind, DataType dtype, bool fast) {
 
 template <typename T>
 Fold Extreme(FoldKind kind, DataType compute, T least, T greatest) {
-  return kind == FoldKind::kMax ? Make<T, Max<T>>(compute, least)
-                                : Make<T, Min<T>>(compute, greatest);
+  return kind == FoldKind::kMax ? Make<T, LargerOf<T>>(compute, least)
+                                : Make<T, SmallerOf<T>>(compute, greatest);
 }
 
 // The identity is the least or greatest value of the tensor's own type, not of the accumulator's.
@@ -129,8 +102,8 @@ std::optional<Fold> FindFold(FoldKind kind, DataType dtype, bool fast) {
   if (kind == FoldKind::kMax || kind == FoldKind::kMin) return MaxOrMin(kind, dtype);
   if (kind != FoldKind::kAny && kind != FoldKind::kAll) return SumOrProduct(kind, dtype, fast);
   if (!IsFloating(dtype) && !IsInteger(dtype) && dtype != DataType::kBool) return std::nullopt;
-  return kind == FoldKind::kAny ? Make<uint8_t, Max<uint8_t>>(DataType::kBool, 0)
-                                : Make<uint8_t, Min<uint8_t>>(DataType::kBool, 1);
+  return kind == FoldKind::kAny ? Make<uint8_t, LargerOf<uint8_t>>(DataType::kBool, 0)
+                                : Make<uint8_t, SmallerOf<uint8_t>>(DataType::kBool, 1);
 }
 
 }  // namespace npumesh

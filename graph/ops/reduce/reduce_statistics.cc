@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <span>
+#include <vector>
 
 #include "graph/ops/reduce/family.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
@@ -12,99 +13,66 @@
 namespace npumesh {
 namespace {
 
-using Body = RowBody<double>;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double Mean(const double* x, int64_t n) {
-  return std::accumulate(x, x + n, 0.0) / static_cast<double>(n);
+using Rows = std::vector<LoopNumber>;
+using Inputs = std::span<const LoopNumber>;
+
+// The variance about `mean` of n elements of which `correction` are not independent. Too few of
+// them give what 0 in the denominator gives.
+LoopNumber Variance(const LoopNumber& x, const LoopNumber& mean, double n, int64_t correction) {
+  const LoopNumber distance = x - mean;
+  return RowTotal(distance * distance) / std::max(n - static_cast<double>(correction), 0.0);
 }
 
-// Sum of the squared distances from `mean`, which has one element for all or one for each.
-double Spread(const double* x, int64_t n, const double* mean, int64_t step) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const double distance = x[i] - mean[i * step];
-    sum += distance * distance;
-  }
-  return sum;
+Rows Deviation(const LoopNumber& x, double n, int64_t correction) {
+  const LoopNumber mean = RowTotal(x) / n;
+  return {RootOf(Variance(x, mean, n, correction)), mean};
 }
 
-// Variance of n elements of which `correction` are not independent. Too few of them give what 0 in
-// the denominator gives.
-double Variance(double spread, int64_t n, int64_t correction) {
-  return spread / static_cast<double>(std::max<int64_t>(n - correction, 0));
+Rows StdV2(const OpContext& op, Inputs x, double n) {
+  return Deviation(x[0], n, op.attr_int("correction"));
 }
 
-Body DeviationBody(int64_t n, int64_t correction) {
-  return [n, correction](const double* x, double* values, int64_t*) {
-    const double mean = Mean(x, n);
-    values[0] = std::sqrt(Variance(Spread(x, n, &mean, 0), n, correction));
-    values[1] = mean;
-  };
+Rows Std(const OpContext& op, Inputs x, double n) {
+  return Deviation(x[0], n, op.attr_bool("unbiased") ? 1 : 0);
 }
 
-Body StdV2(const OpContext& op, int64_t n) {
-  return DeviationBody(n, op.attr_int("correction"));
-}
-
-Body Std(const OpContext& op, int64_t n) {
-  return DeviationBody(n, op.attr_bool("unbiased") ? 1 : 0);
-}
-
-Body StdWithMean(const OpContext& op, int64_t n) {
+Rows StdWithMean(const OpContext& op, Inputs x, double n) {
   const int64_t correction = op.attr_bool("unbiased") ? op.attr_int("correction") : 0;
-  const bool invert = op.attr_bool("invert");
-  const auto epsilon = static_cast<double>(op.attr_float("epsilon"));
-  return [=](const double* x, double* values, int64_t*) {
-    const double variance = Variance(Spread(x, n, x + n, 1), n, correction);
-    values[0] = invert ? 1 / std::sqrt(variance + epsilon) : std::sqrt(variance);
-  };
+  const LoopNumber variance = Variance(x[0], x[1], n, correction);
+  if (!op.attr_bool("invert")) return {RootOf(variance)};
+  return {1 / RootOf(variance + static_cast<double>(op.attr_float("epsilon")))};
 }
 
-Body LogSumExp(const OpContext&, int64_t n) {
-  return [n](const double* x, double* values, int64_t*) {
-    double most = -std::numeric_limits<double>::infinity();
-    for (int64_t i = 0; i < n; ++i) most = x[i] > most || std::isnan(x[i]) ? x[i] : most;
-    if (std::isinf(most)) {
-      values[0] = most;
-      return;
-    }
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - most);
-    values[0] = most + std::log(sum);
-  };
+Rows LogSumExp(const OpContext&, Inputs x, double) {
+  const LoopNumber most = RowLargest(x[0]);
+  const LoopNumber sum = RowTotal(ExpOf(x[0] - most));
+  return {Where(Magnitude(most) == kInfinity, most, most + LogOf(sum))};
 }
 
-Body LogSum(const OpContext&, int64_t n) {
-  return [n](const double* x, double* values, int64_t*) {
-    values[0] = std::log(std::accumulate(x, x + n, 0.0));
-  };
+Rows LogSum(const OpContext&, Inputs x, double) {
+  return {LogOf(RowTotal(x[0]))};
 }
 
-double PNorm(const double* x, int64_t n, double p) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += p == 0 ? x[i] != 0 : std::pow(std::fabs(x[i]), p);
-  return p == 0 ? sum : std::pow(sum, 1 / p);
+LoopNumber PNorm(const LoopNumber& x, double p) {
+  if (p == 0) return RowTotal(Where(x != 0, 1, 0));
+  return PowOf(RowTotal(PowOf(Magnitude(x), p)), 1 / p);
 }
 
-// The largest or smallest magnitude; NaN wins.
-double InfiniteNorm(const double* x, int64_t n, bool largest) {
-  double best = largest ? 0 : std::numeric_limits<double>::infinity();
-  for (int64_t i = 0; i < n; ++i) {
-    const double magnitude = std::fabs(x[i]);
-    const bool better = largest ? magnitude > best : magnitude < best;
-    if (better || std::isnan(magnitude)) best = magnitude;
-  }
-  return best;
+// The largest or smallest magnitude; NaN wins. Of no elements the largest is 0.
+LoopNumber InfiniteNorm(const LoopNumber& x, bool largest) {
+  if (!largest) return RowLeast(Magnitude(x));
+  const LoopNumber most = RowLargest(Magnitude(x));
+  return Where(most < 0, 0, most);
 }
 
 // TorchAir writes the infinite orders as the limits of int32.
-Body LpNorm(const OpContext& op, int64_t n) {
+Rows LpNorm(const OpContext& op, Inputs x, double) {
   const auto p = static_cast<double>(op.attr_float("p"));
   const auto epsilon = static_cast<double>(op.attr_float("epsilon"));
-  return [=](const double* x, double* values, int64_t*) {
-    const double norm = std::fabs(p) >= 2147483647.0 ? InfiniteNorm(x, n, p > 0) : PNorm(x, n, p);
-    values[0] = norm < epsilon ? epsilon : norm;
-  };
+  const LoopNumber norm = std::fabs(p) >= 2147483647.0 ? InfiniteNorm(x[0], p > 0) : PNorm(x[0], p);
+  return {Where(norm < epsilon, epsilon, norm)};
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // LogSoftmaxV2, the gradients of both softmaxes, L2Normalize: rows along some axes, computed in
 // double and rounded once.
-#include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <span>
+#include <vector>
 
 #include "graph/ops/reduce/family.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
@@ -10,40 +9,28 @@
 namespace npumesh {
 namespace {
 
-using Body = RowBody<double>;
+using Rows = std::vector<LoopNumber>;
+using Inputs = std::span<const LoopNumber>;
 
-Body LogSoftmax(const OpContext&, int64_t n) {
-  return [n](const double* x, double* y, int64_t*) {
-    const double most = n > 0 ? *std::max_element(x, x + n) : 0;
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - most);
-    const double logarithm = std::log(sum);
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i] - most - logarithm;
-  };
+Rows LogSoftmax(const OpContext&, Inputs x, double) {
+  const LoopNumber below = x[0] - RowLargest(x[0]);
+  return {below - LogOf(RowTotal(ExpOf(below)))};
 }
 
 // Inputs: the softmax, its gradient.
-Body SoftmaxGrad(const OpContext&, int64_t n) {
-  return [n](const double* x, double* y, int64_t*) {
-    const double dot = std::inner_product(x, x + n, x + n, 0.0);
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[n + i] - dot) * x[i];
-  };
+Rows SoftmaxGrad(const OpContext&, Inputs x, double) {
+  return {(x[1] - RowTotal(x[0] * x[1])) * x[0]};
 }
 
 // Inputs: the gradient, the log-softmax.
-Body LogSoftmaxGrad(const OpContext&, int64_t n) {
-  return [n](const double* x, double* y, int64_t*) {
-    const double sum = std::accumulate(x, x + n, 0.0);
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i] - std::exp(x[n + i]) * sum;
-  };
+Rows LogSoftmaxGrad(const OpContext&, Inputs x, double) {
+  return {x[0] - ExpOf(x[1]) * RowTotal(x[0])};
 }
 
-Body L2Normalize(const OpContext& op, int64_t n) {
+Rows L2Normalize(const OpContext& op, Inputs x, double) {
   const auto least = static_cast<double>(op.attr_float("eps"));
-  return [n, least](const double* x, double* y, int64_t*) {
-    const double norm = std::sqrt(std::inner_product(x, x + n, x, 0.0));
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i] / (norm < least ? least : norm);
-  };
+  const LoopNumber norm = RootOf(RowTotal(x[0] * x[0]));
+  return {x[0] / Where(norm < least, least, norm)};
 }
 
 }  // namespace

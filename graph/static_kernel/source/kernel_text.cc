@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "graph/static_kernel/source/loop_stages.h"
+#include "graph/ops/core/loop_stages.h"
 
 namespace npumesh {
 namespace {
 
-constexpr int64_t kSumBlock = 16 * 64;  // as BlockedSum of row_io.h
+constexpr int64_t kJoinBlock = 512;            // as JoinBlock of fold_row.h
+constexpr int64_t kSumBlock = 2 * kJoinBlock;  // as BlockedSum of row_io.h
 
 // How elements of a type are named in the text: their C type, and the end of the functions that
 // read and write them.
@@ -52,31 +53,43 @@ constexpr ValueText kValues[] = {
     {LoopType::kLong, "L", DataType::kInt64},         {LoopType::kDouble, "D", DataType::kDouble},
 };
 
-// How a number of a row is gathered: where it starts, what a step does with its elements, what
-// stands where a row has none, and how it ends. {0} is the value, {1} the elements.
+// How a number of a row is gathered from elements of a type: where it starts, what a step does with
+// its elements, what stands where a row has none, what is done after each `block` elements, and how
+// it ends. {0} is the value, {1} the elements.
 struct ReductionText {
   LoopOp op;
+  LoopType type;
   std::string_view start;
   std::string_view step;
   std::string_view filler;
   std::string_view end;
+  std::string_view empty = "";
+  int64_t block = 0;
 };
 
 constexpr ReductionText kReductions[] = {
-    {LoopOp::kRowMax, "F lanes{0} = Set(-__builtin_inff());", "Raise(lanes{0}, {1});",
-     "-__builtin_inff()", "const F v{0} = LargestLane(lanes{0});"},
-    {LoopOp::kRowLargest, "F lanes{0} = Set(-__builtin_inff());",
+    {LoopOp::kRowMax, LoopType::kFloat, "F lanes{0} = Set(-__builtin_inff());",
+     "Raise(lanes{0}, {1});", "-__builtin_inff()", "const F v{0} = LargestLane(lanes{0});"},
+    {LoopOp::kRowLargest, LoopType::kFloat, "F lanes{0} = Set(-__builtin_inff());",
      "lanes{0} = Largest(lanes{0}, {1});", "-__builtin_inff()",
      "const F v{0} = LargestOrNan(lanes{0});"},
-    {LoopOp::kRowSum, "double v{0} = 0; S lanes{0} = {{}};", "AddLanes(lanes{0}, {1});", "0", ""},
-    {LoopOp::kRowTotal, "D lanes{0} = {{}};", "AddWide(lanes{0}, {1});", "0",
-     "const double v{0} = TotalOfLanes(lanes{0});"},
+    {LoopOp::kRowLargest, LoopType::kDouble, "D lanes{0} = SetWide(-__builtin_inf());",
+     "lanes{0} = Largest(lanes{0}, {1});", "-__builtin_inf()",
+     "const D v{0} = LargestOrNan(lanes{0});"},
+    {LoopOp::kRowLeast, LoopType::kFloat, "F lanes{0} = Set(__builtin_inff());",
+     "lanes{0} = Least(lanes{0}, {1});", "__builtin_inff()",
+     "const F v{0} = LeastOrNan(lanes{0});"},
+    {LoopOp::kRowLeast, LoopType::kDouble, "D lanes{0} = SetWide(__builtin_inf());",
+     "lanes{0} = Least(lanes{0}, {1});", "__builtin_inf()", "const D v{0} = LeastOrNan(lanes{0});"},
+    {LoopOp::kRowSum, LoopType::kFloat, "double v{0} = 0; S lanes{0} = {{}};",
+     "AddLanes(lanes{0}, {1});", "0", "", "Empty(lanes{0}, v{0});", kSumBlock},
+    {LoopOp::kRowTotal, LoopType::kDouble, "double total{0} = 0; W lanes{0} = Sixteen(0);",
+     "JoinSums(lanes{0}, {1});", "0", "const D v{0} = SetWide(total{0});",
+     "EmptySums(lanes{0}, total{0});", kJoinBlock},
+    {LoopOp::kRowProduct, LoopType::kDouble, "double total{0} = 1; W lanes{0} = Sixteen(1);",
+     "JoinProducts(lanes{0}, {1});", "1", "const D v{0} = SetWide(total{0});",
+     "EmptyProducts(lanes{0}, total{0});", kJoinBlock},
 };
-
-const ReductionText& TextOf(LoopOp op) {
-  return *std::find_if(std::begin(kReductions), std::end(kReductions),
-                       [op](const ReductionText& text) { return text.op == op; });
-}
 
 const ElementText& TextOf(DataType dtype) {
   return *std::find_if(std::begin(kElements), std::end(kElements),
@@ -161,6 +174,12 @@ class TextWriter {
     return program_.instructions[static_cast<size_t>(value)];
   }
   LoopValue size() const { return static_cast<LoopValue>(program_.instructions.size()); }
+  const ReductionText& GatheredBy(LoopValue v) const {
+    const LoopType type = line(line(v).args[0]).type;
+    return *std::find_if(
+        std::begin(kReductions), std::end(kReductions),
+        [&](const ReductionText& text) { return text.op == line(v).op && text.type == type; });
+  }
 
   // ---- before the first row ----
 
@@ -244,14 +263,14 @@ class TextWriter {
     if (fetched.empty()) return;
     for (const LoopValue v : reductions) {
       Title(line(v).origin);
-      Fill(TextOf(line(v).op).start, v);
+      Fill(GatheredBy(v).start, v);
     }
     Step(stage, fetched, elements, reductions, 0);
     const int64_t rest = program_.columns % width_;
     if (rest != 0) Step(stage, fetched, elements, reductions, rest);
     Loops(stage, reductions, rest);
     for (const LoopValue v : reductions) {
-      const std::string_view end = TextOf(line(v).op).end;
+      const std::string_view end = GatheredBy(v).end;
       if (end.empty()) continue;
       Title(line(v).origin);
       Fill(end, v);
@@ -300,7 +319,7 @@ class TextWriter {
   }
 
   void Reduce(LoopValue v, int64_t rest) {
-    const ReductionText& text = TextOf(line(v).op);
+    const ReductionText& text = GatheredBy(v);
     std::string x = fmt::format("v{}", line(v).args[0]);
     if (rest != 0) x = fmt::format("FirstLanes({}, {}, {})", x, rest, text.filler);
     Title(line(v).origin);
@@ -321,26 +340,36 @@ class TextWriter {
     }
   }
 
-  // Calls the steps. Sums are emptied after each block.
+  // What empties the sums of blocks of a size.
+  std::string Emptied(const std::vector<LoopValue>& reductions, int64_t block) const {
+    std::string text;
+    for (const LoopValue v : reductions) {
+      const ReductionText& by = GatheredBy(v);
+      if (by.block == block) text += " " + fmt::format(fmt::runtime(by.empty), v);
+    }
+    return text;
+  }
+
+  // Calls the steps. Sums are emptied after each of their blocks, and at the end.
   void Loops(int stage, const std::vector<LoopValue>& reductions, int64_t rest) {
     const int64_t whole = program_.columns - rest;
-    std::string empty;
-    for (const LoopValue v : reductions) {
-      if (line(v).op == LoopOp::kRowSum) empty += fmt::format(" Empty(lanes{0}, v{0});", v);
-    }
-    const int64_t blocks = empty.empty() ? 0 : whole / kSumBlock;
-    if (blocks > 0) {
-      Line("for (long first = 0; first < {}; first += {}) {{", blocks * kSumBlock, kSumBlock);
-      Line("  for (long i = first; i < first + {}; i += {}) step{}(i);", kSumBlock, width_, stage);
-      Line(" {}", empty);
+    const std::string joined = Emptied(reductions, kJoinBlock);
+    const std::string summed = Emptied(reductions, kSumBlock);
+    const int64_t block = joined.empty() ? kSumBlock : kJoinBlock;
+    const int64_t in_blocks = joined.empty() && summed.empty() ? 0 : whole / block * block;
+    if (in_blocks > 0) {
+      Line("for (long first = 0; first < {}; first += {}) {{", in_blocks, block);
+      Line("  for (long i = first; i < first + {}; i += {}) step{}(i);", block, width_, stage);
+      if (!joined.empty()) Line(" {}", joined);
+      if (!summed.empty()) Line("  if ((first + {}) % {} == 0) {{{} }}", block, kSumBlock, summed);
       Line("}}");
     }
-    if (blocks * kSumBlock < whole) {
-      Line("for (long i = {}; i < {}; i += {}) step{}(i);", blocks * kSumBlock, whole, width_,
-           stage);
+    if (in_blocks < whole) {
+      Line("for (long i = {}; i < {}; i += {}) step{}(i);", in_blocks, whole, width_, stage);
     }
     if (rest != 0) Line("rest{}({});", stage, whole);
-    if (!empty.empty() && blocks * kSumBlock < program_.columns) Line("{}", empty.substr(1));
+    if (!joined.empty() && in_blocks < program_.columns) Line("{}", joined.substr(1));
+    if (!summed.empty() && program_.columns % kSumBlock != 0) Line("{}", summed.substr(1));
   }
 
   // ---- one instruction ----

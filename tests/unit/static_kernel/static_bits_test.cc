@@ -146,18 +146,121 @@ TEST_F(StaticBitsTest, Broadcasting) {
   ExpectSameBits(static_cast<int>(shapes.size()) + 1);
 }
 
-// What is summed in another order agrees to the last place.
-TEST_F(StaticBitsTest, Reductions) {
-  const Value x = In(TensorType{kFloat, Shape({6, 333})});
+// The attribute that says that rows run along the last axis.
+std::pair<std::string, AttrValue> RowsOf(const std::string& name) {
+  return {name, AttrValue::Ints({-1})};
+}
+
+TEST_P(StaticRowsTest, FoldedRows) {
+  const int64_t n = GetParam();
+  int steps = 0;
   const Value axis = g_.Ints({-1});
-  for (const char* type : {"ReduceSum", "ReduceMean", "ReduceMax"}) {
-    Out(g_.Op(type, {{"x", x}, {"axes", axis}}, {{"keep_dims", AttrValue::Bool(true)}}));
+  for (const DataType dtype :
+       {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16, DataType::kDouble}) {
+    const Value x = In(TensorType{dtype, Shape({3, 2, n})});
+    for (const bool keep : {false, true}) {
+      for (const char* type : {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin",
+                               "ReduceAny", "ReduceAll", "ReduceLogSumExp", "ReduceLogSum"}) {
+        Out(g_.Op(type, {{"x", x}, {"axes", axis}}, {{"keep_dims", AttrValue::Bool(keep)}}));
+        ++steps;
+      }
+    }
+    Out(g_.Op("ReduceMeanWithCast", {{"x", x}, {"axes", axis}},
+              {{"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kFloat))}}));
+    ++steps;
   }
-  ExpectSameBits(3);
+  ExpectSameBits(steps);
+}
+
+TEST_P(StaticRowsTest, StatisticsAndNorms) {
+  const int64_t n = GetParam();
+  int steps = 0;
+  for (const DataType dtype :
+       {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16, DataType::kDouble}) {
+    const Value x = In(TensorType{dtype, Shape({3, 2, n})});
+    const Value y = In(TensorType{dtype, Shape({3, 2, n})});
+    for (const char* type : {"ReduceStd", "ReduceStdV2"}) {
+      const Value both = g_.Op(type, {{"x", x}}, {RowsOf("dim")}, {}, 2);
+      Out(g_.Port(both, 0));
+      Out(g_.Port(both, 1));
+    }
+    Out(g_.Op("ReduceStdWithMean", {{"x", x}, {"mean", y}},
+              {RowsOf("dim"), {"invert", AttrValue::Bool(true)}}));
+    for (const float p : {0.0f, 1.0f, 2.5f, 2147483647.0f, -2147483648.0f}) {
+      Out(g_.Op("LpNormV2", {{"x", x}}, {RowsOf("axes"), {"p", AttrValue::Float(p)}}));
+    }
+    Out(g_.Op("LogSoftmaxV2", {{"logits", x}}));
+    Out(g_.Op("SoftmaxGrad", {{"softmax", x}, {"grad_softmax", y}}));
+    Out(g_.Op("LogSoftmaxGrad", {{"grad", x}, {"x", y}}));
+    Out(g_.Op("L2Normalize", {{"x", x}}, {RowsOf("axis")}));
+    steps += 12;
+  }
+  ExpectSameBits(steps);
+}
+
+TEST_P(StaticRowsTest, GatesOfHalves) {
+  const int64_t n = GetParam();
+  int steps = 0;
+  for (const DataType dtype : kTypes) {
+    const Value x = In(Special({dtype, Shape({5, 2 * n})}, 9));
+    for (const char* type : {"SwiGlu", "GLU", "GeluMul"}) Out(One(type, x)), ++steps;
+    const Value both = g_.Op("GeGluV2", {{"x", x}}, {}, {}, 2);
+    Out(g_.Port(both, 0));
+    Out(g_.Port(both, 1));
+    // Halves of another dimension.
+    Out(g_.Op("GLU", {{"x", In(Special({dtype, Shape({4, n})}, 10))}},
+              {{"dim", AttrValue::Int(0)}}));
+    steps += 2;
+  }
+  ExpectSameBits(steps);
+}
+
+// One number for each channel, which is no last dimension.
+TEST_P(StaticRowsTest, NumbersByChannel) {
+  const int64_t n = GetParam();
+  int steps = 0;
+  for (const DataType dtype : kTypes) {
+    const Value x = In(TensorType{dtype, Shape({2, 3, n})});
+    const Value by_channel = In(TensorType{dtype, Shape({3})});
+    const Value numbers = In(TensorType{kFloat, Shape({3})});
+    Out(g_.Op("PRelu", {{"x", x}, {"weight", by_channel}}));
+    Out(g_.Op("Scale", {{"x", x}, {"scale", by_channel}, {"bias", by_channel}}));
+    Out(g_.Op("BiasAdd", {{"x", In(TensorType{dtype, Shape({2, 3, 1, n})})}, {"bias", by_channel}},
+              {{"data_format", AttrValue::String("NCHW")}}));
+    Out(g_.Op("BNInferGrad", {{"grads", x}, {"scale", numbers}, {"batch_variance", numbers}}));
+    steps += 4;
+  }
+  ExpectSameBits(steps);
+}
+
+// Lists of one shape are one kernel; others stay with the operators that are applied.
+TEST_P(StaticRowsTest, ListsOfTensors) {
+  const Shape shape({3, GetParam()});
+  int steps = 0;
+  for (const DataType dtype : kTypes) {
+    const Value a = In(TensorType{dtype, shape}), b = In(TensorType{dtype, shape});
+    const Value numbers = In(TensorType{kFloat, Shape({2})});
+    const Value unary = g_.Op("ForeachExp", {{"x0", a}, {"x1", b}}, {}, {}, 2);
+    const Value scaled =
+        g_.Op("ForeachMulScalarList", {{"x0", a}, {"x1", b}, {"scalars", numbers}}, {}, {}, 2);
+    for (const Value& list : {unary, scaled}) {
+      for (int port = 0; port < 2; ++port) Out(g_.Port(list, port));
+      ++steps;
+    }
+  }
+  ExpectSameBits(steps);
+}
+
+TEST_F(StaticBitsTest, ListsOfSeveralShapesAreRefused) {
+  const Value a = In(TensorType{kFloat, Shape({4})}), b = In(TensorType{kFloat, Shape({5})});
+  const Value list = g_.Op("ForeachExp", {{"x0", a}, {"x1", b}}, {}, {}, 2);
+  for (int port = 0; port < 2; ++port) Out(g_.Port(list, port));
+  g_.Output(outputs_);
+  EXPECT_EQ(Run(nullptr, kernels_.get()).static_steps, 0);
 }
 
 // Zeros of both signs, in short rows and in rows of several vectors.
-TEST_F(StaticBitsTest, TheLargestOfZeros) {
+TEST_F(StaticBitsTest, TheLargestAndTheLeastOfZeros) {
   for (const int64_t columns : {2, 7, 16, 100}) {
     Tensor zeros = Tensor::Allocate({kFloat, Shape({4, columns})});
     float* const values = reinterpret_cast<float*>(zeros.mutable_data());
@@ -165,10 +268,12 @@ TEST_F(StaticBitsTest, TheLargestOfZeros) {
     for (const int64_t positive : {int64_t{0}, 2 * columns - 1, 2 * columns + columns / 2}) {
       values[positive] = 0.0f;
     }
-    Out(g_.Op("ReduceMax", {{"x", In(zeros)}, {"axes", g_.Ints({-1})}},
-              {{"keep_dims", AttrValue::Bool(true)}}));
+    for (const char* type : {"ReduceMax", "ReduceMin"}) {
+      Out(g_.Op(type, {{"x", In(zeros)}, {"axes", g_.Ints({-1})}},
+                {{"keep_dims", AttrValue::Bool(true)}}));
+    }
   }
-  ExpectSameBits(4);
+  ExpectSameBits(8);
 }
 
 // ---- integers and double ----
@@ -227,7 +332,7 @@ TEST_F(StaticBitsTest, CallsOfTheCLibrary) {
     const Value x = In(Special({dtype, Shape({37, 29})}, 4));
     const Value y = In(Special({dtype, Shape({37, 29})}, 5));
     for (const char* type : {"Tan", "Sinh", "Cosh", "Asin", "Acos", "Atan", "Asinh", "Acosh",
-                             "Atanh", "Erfc", "Softplus", "Mish", "LogSigmoid"}) {
+                             "Atanh", "Erfc", "Softplus", "Mish", "LogSigmoid", "Rint", "Round"}) {
       Out(One(type, x)), ++steps;
     }
     for (const char* type : {"Atan2", "Mod", "Xlogy", "LogAddExp"}) {

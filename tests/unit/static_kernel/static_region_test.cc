@@ -208,13 +208,14 @@ TEST_F(StaticRegionTest, SaysWhatHasNoLoopForm) {
   const std::string pass = ": not fused by StaticKernelPass: ";
   Out(g_.Op("Cumsum", {{"x", In({kFloat, {4, 8}})}, {"axis", g_.Int(0)}}, {}, "cumsum"));
   Out(Named("Exp", "empty", In({kFloat, {0, 8}})));
-  Out(Named("SoftmaxV2", "short", In({kFloat, {4, 1}})));
+  Out(g_.Op("LogSoftmaxV2", {{"logits", In({kFloat, {4, 8}})}}, {{"axes", AttrValue::Ints({0})}},
+            "columns"));
   Out(g_.Op("RmsNorm", {{"x", In({kFloat, {3, 4, 8}})}, {"gamma", In({kFloat, {4, 8}})}}, {},
             "planes", 2));
   const std::vector<std::string> said = ExpectSameBits(0).said;
   EXPECT_THAT(said, Contains("cumsum" + pass + "it has no loop form"));
   EXPECT_THAT(said, Contains("empty" + pass + "it has no elements"));
-  EXPECT_THAT(said, Contains("short" + pass + "its rows are of one number"));
+  EXPECT_THAT(said, Contains("columns" + pass + "its rows do not run along the last axis alone"));
   EXPECT_THAT(said,
               Contains("planes" + pass + "it is not normalised over rows of the last dimension"));
 }

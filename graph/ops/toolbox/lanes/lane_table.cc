@@ -104,7 +104,7 @@ constexpr LaneRow kLanes[] = {
     NM_REALS_ONE(Neg), NM_WHOLE_ONE(Neg), NM_REALS_ONE(Abs), NM_WHOLE_ONE(Abs),
     NM_REALS_ONE(Square), NM_WHOLE_ONE(Square), NM_REALS_ONE(Sign), NM_WHOLE_ONE(Sign),
     NM_REALS_ONE(Relu), NM_WHOLE_ONE(Relu), NM_REALS_ONE(Sqrt), NM_REALS_ONE(Rsqrt),
-    NM_REALS_ONE(Reciprocal), NM_REALS_ONE(Floor), NM_REALS_ONE(Ceil), NM_ROW(Rint, kFloat, F(F)),
+    NM_REALS_ONE(Reciprocal), NM_REALS_ONE(Floor), NM_REALS_ONE(Ceil), NM_REALS_ONE(Rint),
     NM_RELATION(Equal), NM_RELATION(NotEqual), NM_RELATION(Less), NM_RELATION(LessEqual),
     NM_RELATION(Greater), NM_RELATION(GreaterEqual),
     NM_ROW(And, kBool, B(B, B)), NM_ROW(Or, kBool, B(B, B)), NM_ROW(Not, kBool, B(B)),

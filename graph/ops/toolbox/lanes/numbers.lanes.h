@@ -94,6 +94,12 @@ NM_ONE_OF(D, VD, kD, Sqrt, RootOf(a))
 NM_ONE_OF(D, VD, kD, Rsqrt, 1.0 / RootOf(a))
 NM_ONE_OF(D, VD, kD, Reciprocal, 1.0 / a)
 NM_ONE_OF(D, VD, kD, Sign, MagnitudeOf(a) > 0 ? WithSignOf(SetD(1), a) : a)
+NM_INLINE VD NearestOf(VD x) {
+  const VD magnitude = MagnitudeOf(x);
+  const VD rounded = (magnitude + 0x1p52) - 0x1p52;
+  return magnitude < 0x1p52 ? WithSignOf(rounded, x) : x;
+}
+NM_ONE_OF(D, VD, kD, Rint, NearestOf(a))
 NM_ONE_OF(D, VD, kD, Floor, FloorOf(a))
 NM_ONE_OF(D, VD, kD, Ceil, CeilOf(a))
 NM_ONE_OF(D, VD, kD, Relu, a <= 0 ? SetD(0) : a)

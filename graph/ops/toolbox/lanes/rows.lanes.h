@@ -29,14 +29,17 @@ NM_INLINE void Empty(S& lanes, double& total) {
 }
 NM_INLINE void AddLanes(S& lanes, F x) { NM_EACH(kF) lanes.v[i % kSixteen] += x.v[i]; }
 // The first `count` lanes; elsewhere `filler`.
-NM_INLINE F FirstLanes(F x, int count, float filler) {
-  float each[NM_WIDTH];
-  __builtin_memcpy(each, &x, sizeof(each));
-  for (int i = count; i < NM_WIDTH; ++i) each[i] = filler;
-  F r;
-  __builtin_memcpy(&r, each, sizeof(each));
-  return r;
-}
+#define NM_FIRST_LANES_OF(T, number)                         \
+  NM_INLINE T FirstLanes(T x, int count, number filler) {    \
+    number each[NM_WIDTH];                                   \
+    __builtin_memcpy(each, &x, sizeof(each));                \
+    for (int i = count; i < NM_WIDTH; ++i) each[i] = filler; \
+    T r;                                                     \
+    __builtin_memcpy(&r, each, sizeof(each));                \
+    return r;                                                \
+  }
+NM_FIRST_LANES_OF(F, float)
+NM_FIRST_LANES_OF(D, double)
 NM_INLINE void Raise(F& most, F x) {
   NM_EACH(kF) most.v[i] = most.v[i] < x.v[i] ? x.v[i] : most.v[i];
 }
@@ -47,29 +50,56 @@ NM_INLINE F LargestLane(F most) {
   for (int i = 1; i < NM_WIDTH; ++i) largest = largest < each[i] ? each[i] : largest;
   return Set(largest);
 }
-// As Max, but of zeros the positive one in any order.
-NM_TWO(Largest, (a > b) | (a != a) | ((a == b) & ((VI)a >= 0)) ? a : b)
-NM_INLINE F LargestOrNan(F most) {
-  float each[NM_WIDTH], largest;
-  __builtin_memcpy(each, &most, sizeof(each));
-  largest = each[0];
-  for (int i = 1; i < NM_WIDTH; ++i) {
-    const bool stays = largest > each[i] || largest != largest ||
-                       (largest == each[i] && !__builtin_signbit(largest));
-    largest = stays ? largest : each[i];
+// As Max and Min, but of zeros the positive one is the largest and the negative one the least, in
+// any order.
+#define NM_FURTHEST(T, V, W, parts, number, set, name, of_lanes, beyond, sign_wins) \
+  NM_INLINE T name(T x, T y) {                                                      \
+    T r;                                                                            \
+    NM_EACH(parts) {                                                                \
+      const V a = x.v[i], b = y.v[i];                                               \
+      r.v[i] = (a beyond b) | (a != a) | ((a == b) & ((W)a sign_wins 0)) ? a : b;   \
+    }                                                                               \
+    return r;                                                                       \
+  }                                                                                 \
+  NM_INLINE T of_lanes(T lanes) {                                                   \
+    number each[NM_WIDTH], furthest;                                                \
+    __builtin_memcpy(each, &lanes, sizeof(each));                                   \
+    furthest = each[0];                                                             \
+    for (int i = 1; i < NM_WIDTH; ++i) {                                            \
+      const bool below_zero = __builtin_signbit(furthest);                          \
+      const bool stays = furthest beyond each[i] || furthest != furthest ||         \
+                         (furthest == each[i] && (below_zero ? -1 : 0)sign_wins 0); \
+      furthest = stays ? furthest : each[i];                                        \
+    }                                                                               \
+    return set(furthest);                                                           \
   }
-  return Set(largest);
+NM_FURTHEST(F, VF, VI, kF, float, Set, Largest, LargestOrNan, >, >=)
+NM_FURTHEST(F, VF, VI, kF, float, Set, Least, LeastOrNan, <, <)
+NM_FURTHEST(D, VD, VL, kD, double, SetWide, Largest, LargestOrNan, >, >=)
+NM_FURTHEST(D, VD, VL, kD, double, SetWide, Least, LeastOrNan, <, <)
+// Sums and products in sixteen lanes of doubles, which join a total after each block.
+struct W {
+  VD v[2 * kSixteen];
+};
+NM_INLINE W Sixteen(double x) {
+  W r;
+  NM_EACH(2 * kSixteen) r.v[i] = SetD(x);
+  return r;
 }
-NM_INLINE void AddWide(D& lanes, F x) {
-  const D wide = Widen(x);
-  NM_EACH(kD) lanes.v[i] += wide.v[i];
-}
-NM_INLINE double TotalOfLanes(D lanes) {
-  double each[NM_WIDTH], total = 0;
-  __builtin_memcpy(each, &lanes, sizeof(each));
-  for (int i = 0; i < NM_WIDTH; ++i) total += each[i];
-  return total;
-}
+#define NM_JOIN(name, operation, identity)                    \
+  NM_INLINE void Join##name(W& lanes, D x) {                  \
+    NM_EACH(kD) lanes.v[i % (2 * kSixteen)] operation x.v[i]; \
+  }                                                           \
+  NM_INLINE void Empty##name(W& lanes, double& total) {       \
+    double each[16], block;                                   \
+    __builtin_memcpy(each, &lanes, sizeof(each));             \
+    block = each[0];                                          \
+    for (int i = 1; i < 16; ++i) block operation each[i];     \
+    total operation block;                                    \
+    lanes = Sixteen(identity);                                \
+  }
+NM_JOIN(Sums, +=, 0)
+NM_JOIN(Products, *=, 1)
 NM_INLINE F MeanOf(double sum, double count) { return Set((float)(sum / count)); }
 NM_INLINE F ReciprocalOf(double sum) { return Set((float)(1.0 / sum)); }
 NM_INLINE F RootOfMeanOf(double sum, double count, double epsilon) {

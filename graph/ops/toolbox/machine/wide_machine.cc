@@ -102,19 +102,26 @@ std::vector<T> Repeated(const std::vector<T>& values, size_t count) {
   return values.size() == 1 ? std::vector<T>(count, values[0]) : values;
 }
 
-double LargestOf(const std::vector<double>& row, bool nan_wins) {
-  double largest = -std::numeric_limits<double>::infinity();
+// The largest of `sign` times the elements, times it.
+double FurthestOf(const std::vector<double>& row, double sign, bool nan_wins) {
+  double furthest = -std::numeric_limits<double>::infinity();
   for (const double x : row) {
     if (std::isnan(x) && nan_wins) return x;
-    if (x > largest) largest = x;
+    if (sign * x > furthest) furthest = sign * x;
   }
-  return largest;
+  return sign * furthest;
 }
 
 double TotalOf(const std::vector<double>& row) {
   double total = 0;
   for (const double x : row) total += x;
   return total;
+}
+
+double ProductOf(const std::vector<double>& row) {
+  double product = 1;
+  for (const double x : row) product *= x;
+  return product;
 }
 
 std::vector<double> AsNumbers(const Line& line) {
@@ -194,10 +201,15 @@ class WideRow {
         return Arg(line, 0);
       case LoopOp::kRowMax:
       case LoopOp::kRowLargest:
-        return {{LargestOf(Arg(line, 0).numbers, line.op == LoopOp::kRowLargest)}, {}};
+      case LoopOp::kRowLeast:
+        return {{FurthestOf(Arg(line, 0).numbers, line.op == LoopOp::kRowLeast ? -1 : 1,
+                            line.op != LoopOp::kRowMax)},
+                {}};
       case LoopOp::kRowSum:
       case LoopOp::kRowTotal:
         return {{TotalOf(Arg(line, 0).numbers)}, {}};
+      case LoopOp::kRowProduct:
+        return {{ProductOf(Arg(line, 0).numbers)}, {}};
       case LoopOp::kMeanOf:
         return {{Arg(line, 0).numbers[0] / line.params[0]}, {}};
       case LoopOp::kReciprocalOf:
@@ -243,10 +255,6 @@ class WideRow {
     }
     Line made;
     (line.type == LoopType::kBool ? made.bools.resize(count) : made.numbers.resize(count));
-    if (line.op == LoopOp::kRint) {
-      for (size_t i = 0; i < count; ++i) made.numbers[i] = std::nearbyint(whole[0].numbers[i]);
-      return made;
-    }
     const bool of_bools = TypeOfArg(line) == LoopType::kBool;
     const LoopOp op = line.op == LoopOp::kExpOfNonPositive ? LoopOp::kExp : line.op;
     const LaneFn function = FunctionOf(op, of_bools ? LoopType::kBool : LoopType::kDouble);
@@ -283,7 +291,7 @@ bool HasFunctions(const LoopProgram& program) {
         }
         const LoopType taken = program.instructions[static_cast<size_t>(line.args.back())].type;
         const bool by_itself = taken == LoopType::kSum || line.op == LoopOp::kToOdd ||
-                               line.op == LoopOp::kRint || line.op == LoopOp::kExpOfNonPositive;
+                               line.op == LoopOp::kExpOfNonPositive;
         const LoopType type = taken == LoopType::kBool ? taken : LoopType::kDouble;
         return by_itself || FunctionOf(line.op, type) != nullptr;
       });

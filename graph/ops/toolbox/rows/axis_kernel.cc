@@ -1,11 +1,13 @@
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
+#include "graph/ops/toolbox/rows/row_machine.h"
 
 namespace npumesh {
 
@@ -37,25 +39,33 @@ AxisRows::AxisRows(const Shape& shape, const std::vector<bool>& chosen)
   }
 }
 
-void AxisRows::Load(const RowSide& side, const void* data, int64_t row, void* to) const {
+void AxisRows::Load(const RowSide& side, const void* data, int64_t row, int64_t first,
+                    int64_t count, void* to) const {
   const auto* from = static_cast<const std::byte*>(data) +
                      static_cast<size_t>(starts_[static_cast<size_t>(row)]) * side.width;
-  if (contiguous_) return side.convert(from, to, steps_.size());
+  if (contiguous_) {
+    side.convert(from + static_cast<size_t>(first) * side.width, to, static_cast<size_t>(count));
+    return;
+  }
   auto* place = static_cast<std::byte*>(to);
-  for (const int64_t step : steps_) {
-    side.convert(from + static_cast<size_t>(step) * side.width, place, 1);
-    place += sizeof(double);
+  for (int64_t i = first; i < first + count; ++i, place += side.computed) {
+    const auto step = static_cast<size_t>(steps_[static_cast<size_t>(i)]);
+    side.convert(from + step * side.width, place, 1);
   }
 }
 
-void AxisRows::Store(const RowSide& side, const void* from, void* data, int64_t row) const {
+void AxisRows::Store(const RowSide& side, const void* from, void* data, int64_t row, int64_t first,
+                     int64_t count) const {
   auto* to = static_cast<std::byte*>(data) +
              static_cast<size_t>(starts_[static_cast<size_t>(row)]) * side.width;
-  if (contiguous_) return side.convert(from, to, steps_.size());
+  if (contiguous_) {
+    side.convert(from, to + static_cast<size_t>(first) * side.width, static_cast<size_t>(count));
+    return;
+  }
   const auto* place = static_cast<const std::byte*>(from);
-  for (const int64_t step : steps_) {
-    side.convert(place, to + static_cast<size_t>(step) * side.width, 1);
-    place += sizeof(double);
+  for (int64_t i = first; i < first + count; ++i, place += side.computed) {
+    const auto step = static_cast<size_t>(steps_[static_cast<size_t>(i)]);
+    side.convert(place, to + step * side.width, 1);
   }
 }
 
@@ -133,15 +143,50 @@ Status InferRows(OpContext& op, const RowOperator& row) {
   return define::SetOutputs(op, std::vector<TensorType>(op.schema().outputs.size(), {x.dtype, y}));
 }
 
+// The operator on rows of doubles. `input` gives the elements of a slot.
+template <typename Input>
+void WriteRows(const OpContext& op, const RowOperator& row, LoopBuilder& loop, Input input) {
+  std::vector<LoopNumber> x;
+  for (size_t slot = 0; slot < TensorsOf(op, row); ++slot) {
+    x.emplace_back(loop, loop.As(LoopType::kDouble, input(static_cast<int>(slot))));
+    if (x.back().value < 0) return;
+  }
+  const std::vector<LoopNumber> y = row.formula(op, x, static_cast<double>(loop.columns()));
+  for (int port = 0; port < op.outputs(); ++port) {
+    const LoopValue value = y[static_cast<size_t>(port)].In(loop);
+    loop.Give(port, loop.To(op.out(port).dtype, value));
+  }
+}
+
+// Along the last axis alone, by a static kernel.
+void LoopRows(const OpContext& op, const RowOperator& row, LoopBuilder& loop) {
+  const Shape& x = op.in(0).shape;
+  const Result<std::vector<bool>> chosen = AxesOf(op, row);
+  const bool last = chosen.ok() && !chosen->empty() && chosen->back() &&
+                    std::count(chosen->begin(), chosen->end(), true) == 1;
+  if (!last || x.dims().back() != loop.columns()) {
+    loop.Refuse("its rows do not run along the last axis alone");
+    return;
+  }
+  WriteRows(op, row, loop, [&](int slot) { return loop.In(slot); });
+}
+
 Result<std::unique_ptr<Kernel>> MakeRows(const OpContext& op, const RowOperator& row) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<bool> chosen, AxesOf(op, row));
   const Shape& x = op.in(0).shape;
-  std::vector<int> slots(TensorsOf(op, row)), ports(op.schema().outputs.size());
-  std::iota(slots.begin(), slots.end(), 0);
-  std::iota(ports.begin(), ports.end(), 0);
-  const RowOutputs outputs{row.keep.empty() ? x : Reduced(x, chosen, true), std::move(ports)};
-  RowBody<double> body = row.body(op, AxisRows(x, chosen).columns());
-  return MakeRowKernel<double>(op, slots, chosen, outputs, std::move(body));
+  RowPlaces places = {AxisRows(x, chosen),
+                      AxisRows(row.keep.empty() ? x : Reduced(x, chosen, true), chosen)};
+  const Shape space({places.from.rows(), places.from.columns()});
+  const auto slots = static_cast<size_t>(op.slots());
+  std::vector<int> tensors(slots);
+  std::iota(tensors.begin(), tensors.end(), 0);
+  LoopBuilder loop(space, LoopTarget::kBlocks);
+  loop.Begin(op, space, std::vector<LoopValue>(slots, -1), std::move(tensors));
+  WriteRows(op, row, loop, [&](int slot) { return loop.In(slot, space); });
+  for (int port = 0; port < op.outputs(); ++port) {
+    loop.Write(loop.result(port), op.out(port).dtype);
+  }
+  return MakeRowMachine(loop.Finish(), std::move(places), op.threads());
 }
 
 }  // namespace
@@ -151,6 +196,7 @@ void AddRowOperator(OpRegistry& registry, const RowOperator& row) {
   op.schema = Signature(row.signature);
   op.infer = [row](OpContext& context) { return InferRows(context, row); };
   op.make_kernel = [row](const OpContext& context) { return MakeRows(context, row); };
+  op.loop = [row](const OpContext& context, LoopBuilder& loop) { LoopRows(context, row, loop); };
   if (op.schema.inputs.back().name == row.axes) op.value_inputs = {row.axes};
   registry.Add(std::move(op));
 }

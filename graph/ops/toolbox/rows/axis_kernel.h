@@ -11,49 +11,20 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "graph/ops/core/loop_number.h"
 #include "graph/ops/core/op_registry.h"
 #include "graph/ops/core/operator.h"
+#include "graph/ops/toolbox/rows/axis_rows.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
-
-// A slot or an output port, and how its elements become wide ones, or come from them. Wide types
-// have 8 bytes.
-struct RowSide {
-  int place = -1;
-  size_t width = 0;  // bytes of an element
-  ConvertFn convert = nullptr;
-};
-
-// A tensor as rows: the chosen axes are the columns, in their order, the other axes the rows.
-//
-// Thread-safety: immutable.
-class AxisRows {
- public:
-  // REQUIRES: `chosen` has an entry for each dimension.
-  AxisRows(const Shape& shape, const std::vector<bool>& chosen);
-
-  int64_t rows() const { return static_cast<int64_t>(starts_.size()); }
-  int64_t columns() const { return static_cast<int64_t>(steps_.size()); }
-
-  // Converts a row of the tensor at `data` into wide elements at `to`, or back.
-  void Load(const RowSide& side, const void* data, int64_t row, void* to) const;
-  void Store(const RowSide& side, const void* from, void* data, int64_t row) const;
-
- private:
-  std::vector<int64_t> starts_;  // element at column 0 of each row
-  std::vector<int64_t> steps_;   // distance of each column from column 0
-  bool contiguous_;              // the columns lie side by side
-};
-
-// Element numbers of all positions of the marked dimensions, in C order, at 0 in the others.
-std::vector<int64_t> MarkedElements(const Shape& shape, const std::vector<bool>& marked);
 
 // Marks one axis.
 std::vector<bool> ChooseAxis(int rank, int axis);
@@ -185,12 +156,17 @@ std::unique_ptr<Kernel> MakeRowKernel(const OpContext& op, const std::vector<int
   return std::make_unique<RowKernel<Wide>>(op, slots, chosen, outputs, std::move(body));
 }
 
+// What the rows of the outputs are: formulas on the elements of the rows of the inputs, which have
+// `columns` elements, and on what they give together (loop_number.h).
+using RowFormula = std::vector<LoopNumber> (*)(const OpContext& op, std::span<const LoopNumber> x,
+                                               double columns);
+
 // An operator on rows of doubles, whose inputs have the shape of the first.
 struct RowOperator {
   std::string_view signature;
   std::string_view axes;  // port or attribute with the axes of a row; none: all axes
   std::string_view keep;  // attribute: reduced axes are kept; empty: nothing is reduced
-  RowBody<double> (*body)(const OpContext& op, int64_t columns);
+  RowFormula formula;
 };
 
 void AddRowOperator(OpRegistry& registry, const RowOperator& row);

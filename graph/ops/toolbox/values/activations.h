@@ -38,12 +38,14 @@ D Softplus(D x) {
 }
 
 // 0.5 x (1 + tanh(u)) with u = sqrt(2/pi) (x + 0.044715 x^3), as written: cancels for negative x.
-inline double GeluTanh(double x) {
-  return 0.5 * x * (1 + std::tanh(kRootTwoOverPi * (x + kGeluCubic * x * x * x)));
+template <Real D>
+D GeluTanh(D x) {
+  return 0.5 * x * (1 + TanhOf(kRootTwoOverPi * (x + kGeluCubic * x * x * x)));
 }
 
-inline double GeluErf(double x) {
-  return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+template <Real D>
+D GeluErf(D x) {
+  return 0.5 * x * ErfcOf(-x / std::numbers::sqrt2);
 }
 
 // What stands between and after products of matrices.

@@ -10,14 +10,24 @@ Tensor Number(double value, DataType dtype = kF32) {
   return FromDoubles(dtype, {1}, {value});
 }
 
-// Two lists of tensors of different shapes, positive.
-std::vector<Tensor> List(DataType dtype, double seed) {
+// Tensors of these shapes, positive.
+using Shapes = std::vector<Shape>;
+const Shapes kSeveral = {Shape{2, 3}, Shape{4}, Shape{}}, kOne(3, Shape{3, 17});
+
+std::vector<Tensor> List(DataType dtype, double seed, const Shapes& shapes = kSeveral) {
   std::vector<Tensor> list;
-  for (const Shape& shape : {Shape{2, 3}, Shape{4}, Shape{}}) {
+  for (const Shape& shape : shapes) {
     list.push_back(Scaled(Waves(dtype, shape, seed++), 0.4, 0.5));
   }
   return list;
 }
+
+// What lists are made of: lists of one shape have a static kernel.
+struct Lists {
+  DataType dtype;
+  Shapes shapes;
+};
+const Lists kLists[] = {{kF32, kSeveral}, {kF16, kSeveral}, {kF32, kOne}, {kF16, kOne}};
 
 void Feed(OpCall& call, const std::string& port, const std::vector<Tensor>& list) {
   for (size_t i = 0; i < list.size(); ++i) {
@@ -31,14 +41,17 @@ OpCall ListCall(const std::string& type, int outputs) {
 
 TEST(Foreach, UnaryMembersAreThoseOfTheOperator) {
   const std::pair<const char*, const char*> cases[] = {
-      {"ForeachAbs", "Abs"},   {"ForeachACos", "Acos"}, {"ForeachAtan", "Atan"},
-      {"ForeachExp", "Exp"},   {"ForeachErfc", "Erfc"}, {"ForeachLog1p", "Log1p"},
-      {"ForeachNeg", "Neg"},   {"ForeachSqrt", "Sqrt"}, {"ForeachReciprocal", "Reciprocal"},
-      {"ForeachTanh", "Tanh"}, {"ForeachSign", "Sign"}, {"ForeachSigmoid", "Sigmoid"},
-      {"ForeachLog", "Log"},   {"ForeachSinh", "Sinh"}, {"ForeachCopy", "TensorMove"},
-      {"ForeachAcos", "Acos"}, {"ForeachAsin", "Asin"}, {"ForeachErf", "Erf"}};
-  for (const DataType dtype : {kF32, kF16}) {
-    const std::vector<Tensor> x = List(dtype, 1);
+      {"ForeachAbs", "Abs"},    {"ForeachACos", "Acos"}, {"ForeachAtan", "Atan"},
+      {"ForeachExp", "Exp"},    {"ForeachErfc", "Erfc"}, {"ForeachLog1p", "Log1p"},
+      {"ForeachNeg", "Neg"},    {"ForeachSqrt", "Sqrt"}, {"ForeachReciprocal", "Reciprocal"},
+      {"ForeachTanh", "Tanh"},  {"ForeachSign", "Sign"}, {"ForeachSigmoid", "Sigmoid"},
+      {"ForeachLog", "Log"},    {"ForeachSinh", "Sinh"}, {"ForeachCopy", "TensorMove"},
+      {"ForeachAcos", "Acos"},  {"ForeachAsin", "Asin"}, {"ForeachErf", "Erf"},
+      {"ForeachASin", "Asin"},  {"ForeachATan", "Atan"}, {"ForeachCos", "Cos"},
+      {"ForeachSin", "Sin"},    {"ForeachTan", "Tan"},   {"ForeachCosh", "Cosh"},
+      {"ForeachExpm1", "Expm1"}};
+  for (const auto& [dtype, shapes] : kLists) {
+    const std::vector<Tensor> x = List(dtype, 1, shapes);
     for (const auto& [type, element] : cases) {
       OpCall call = ListCall(type, 3);
       Feed(call, "x", x);
@@ -74,9 +87,9 @@ TEST(Foreach, BinaryMembers) {
                         {"Maximum", [](double a, double b) { return std::max(a, b); }},
                         {"Minimum", [](double a, double b) { return std::min(a, b); }},
                         {"Pow", [](double a, double b) { return std::pow(a, b); }}};
-  for (const DataType dtype : {kF32, kF16}) {
+  for (const auto& [dtype, shapes] : kLists) {
     const double tolerance = dtype == kF32 ? 1e-6 : 1e-3;
-    const std::vector<Tensor> x1 = List(dtype, 1), x2 = List(dtype, 5);
+    const std::vector<Tensor> x1 = List(dtype, 1, shapes), x2 = List(dtype, 5, shapes);
     const std::vector<double> numbers = {0.5, 2, 0.25};
     for (const Case& test : cases) {
       const std::string type = std::string("Foreach") + test.name;
@@ -218,32 +231,35 @@ TEST(Foreach, RefusesListsThatDoNotFit) {
 }
 
 // The forms that update their first list give what the other forms return.
+void ExpectSameInBothForms(const Operator& op, const Shapes& shapes) {
+  const std::string updating(op.schema.type), plain = updating.substr(0, updating.size() - 7);
+  OpCall call = ListCall(updating, 0);
+  for (size_t i = 0; i < op.schema.inputs.size(); ++i) {
+    const std::string port(op.schema.inputs[i].name);
+    if (op.schema.inputs[i].kind == PortKind::kDynamic) {
+      Feed(call, port, List(kF16, 1 + 4 * static_cast<double>(i), shapes));
+    } else {
+      call.inputs.push_back(
+          {port, port == "scalars" ? FromDoubles(kF32, {3}, {0.5, 2, 0.25}) : Number(0.5)});
+    }
+  }
+  const std::vector<Tensor> updated = Outputs(call);
+  ASSERT_EQ(updated.size(), 3u) << updating;
+  call.type = plain;
+  call.outputs = 3;
+  for (size_t i = 0; i < 3; ++i) {
+    const Tensor expected = plain == "ForeachZero" ? Scaled(updated[i], 0, 0) : Outputs(call)[i];
+    EXPECT_TRUE(SameBytes(updated[i], expected)) << updating << " " << i;
+  }
+}
+
 TEST(Foreach, InPlaceMembersAreThoseOfTheOtherForm) {
-  const Tensor half = Number(0.5);
-  const Tensor each = FromDoubles(kF32, {3}, {0.5, 2, 0.25});
   int seen = 0;
   for (const std::string_view name : BuiltinOps().Types()) {
     if (!name.starts_with("Foreach") || !name.ends_with("Inplace")) continue;
-    const std::string updating(name), plain = updating.substr(0, updating.size() - 7);
     const Operator& op = *BuiltinOps().Find(name);
     EXPECT_TRUE(op.schema.outputs.empty()) << name;
-    OpCall call = ListCall(updating, 0);
-    for (size_t i = 0; i < op.schema.inputs.size(); ++i) {
-      const std::string port(op.schema.inputs[i].name);
-      if (op.schema.inputs[i].kind == PortKind::kDynamic) {
-        Feed(call, port, List(kF16, 1 + 4 * static_cast<double>(i)));
-      } else {
-        call.inputs.push_back({port, port == "scalars" ? each : half});
-      }
-    }
-    const std::vector<Tensor> updated = Outputs(call);
-    ASSERT_EQ(updated.size(), 3u) << name;
-    call.type = plain;
-    call.outputs = 3;
-    for (size_t i = 0; i < 3; ++i) {
-      const Tensor expected = plain == "ForeachZero" ? Scaled(updated[i], 0, 0) : Outputs(call)[i];
-      EXPECT_TRUE(SameBytes(updated[i], expected)) << name << " " << i;
-    }
+    for (const Shapes& shapes : {kSeveral, kOne}) ExpectSameInBothForms(op, shapes);
     ++seen;
   }
   EXPECT_EQ(seen, 42);

@@ -1,4 +1,4 @@
-#include "graph/static_kernel/source/loop_stages.h"
+#include "graph/ops/core/loop_stages.h"
 
 #include <algorithm>
 

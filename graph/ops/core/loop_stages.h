@@ -2,8 +2,8 @@
 //
 // A walk computes elements; sums and maxima of a walk are numbers of the row that later walks read.
 // Thread-safety: immutable.
-#ifndef NPUMESH_GRAPH_STATIC_KERNEL_SOURCE_LOOP_STAGES_H_
-#define NPUMESH_GRAPH_STATIC_KERNEL_SOURCE_LOOP_STAGES_H_
+#ifndef NPUMESH_GRAPH_OPS_CORE_LOOP_STAGES_H_
+#define NPUMESH_GRAPH_OPS_CORE_LOOP_STAGES_H_
 
 #include <vector>
 
@@ -39,4 +39,4 @@ class LoopStages {
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_GRAPH_STATIC_KERNEL_SOURCE_LOOP_STAGES_H_
+#endif  // NPUMESH_GRAPH_OPS_CORE_LOOP_STAGES_H_
