@@ -3,6 +3,7 @@
 
 #include "graph/ops/op_library.h"
 #include "launch/commands/answer.h"
+#include "launch/pages/aclnn_page.h"
 #include "launch/pages/op_table.h"
 #include "launch/pages/tables_json.h"
 #include "runtime/base/printable.h"
@@ -12,6 +13,7 @@ namespace {
 
 struct OpsOptions {
   std::vector<std::string> names;  // none: all
+  std::vector<std::string> aclnn;
   std::vector<std::string> libraries;
   LibraryTrust trust = LibraryTrust::kOwner;
   OpFilter filter;
@@ -56,6 +58,17 @@ Result<Answer> ListOps(const OpsOptions& options) {
                 OpsReport(registry)};
 }
 
+Result<Answer> TellAclnn(const OpsOptions& options) {
+  std::vector<AclnnFacts> functions;
+  std::string text;
+  for (const std::string& name : options.aclnn) {
+    NPUMESH_ASSIGN_OR_RETURN(AclnnFacts facts, AclnnFactsOf(name));
+    text += (text.empty() ? "" : "\n") + AclnnPage(facts);
+    functions.push_back(std::move(facts));
+  }
+  return Answer{0, text, AclnnReport(functions)};
+}
+
 }  // namespace
 
 void AddOpLibraryOption(CLI::App& app, std::vector<std::string>& libraries, LibraryTrust& trust) {
@@ -75,7 +88,7 @@ void AddOps(CLI::App& app, Action& action) {
   AddFooter(
       *ops, "",
       {"npumesh ops MatMulV2 HcomAllReduce", "npumesh ops --trait collective --like allreduce",
-       "npumesh ops --markdown > docs/operators.md",
+       "npumesh ops --markdown > docs/operators.md", "npumesh ops --aclnn aclnnAdd aclnnNonzero",
        "npumesh ops --op-library ./libpolynomial_operator.so"});
   ops->add_option("names", options->names, "A page about each of these operators; default: a list")
       ->type_name("NAME");
@@ -88,10 +101,18 @@ void AddOps(CLI::App& app, Action& action) {
                   "Only those with a trait: view, elementwise, collective, product, needs, ...")
       ->type_name("NAME");
   CLI::Option* markdown = ops->add_flag("--markdown", options->markdown, "As docs/operators.md");
+  ops->add_option("--aclnn", options->aclnn,
+                  "A page about each of these functions of aclnn: its state, the operators that "
+                  "compute it and what it lacks, or why it is absent")
+      ->type_name("NAME")
+      ->excludes(markdown);
   AddJsonFlag(*ops, options->as_json)->excludes(markdown);
   AddOpLibraryOption(*ops, options->libraries, options->trust);
   ops->callback([options, &action] {
-    action = [options] { return Tell("ops", options->as_json, ListOps(*options)); };
+    action = [options] {
+      return Tell("ops", options->as_json,
+                  options->aclnn.empty() ? ListOps(*options) : TellAclnn(*options));
+    };
   });
 }
 

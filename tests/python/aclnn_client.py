@@ -146,4 +146,17 @@ class Session:
                                                         C.c_uint64(len(value))))
             destroys.append((LIBRARY.aclDestroyIntArray, made))
             return made
+        if kind == "BA":
+            made = C.c_void_p(LIBRARY.aclCreateBoolArray((C.c_bool * max(1, len(value)))(*value),
+                                                         C.c_uint64(len(value))))
+            destroys.append((LIBRARY.aclDestroyBoolArray, made))
+            return made
+        if kind == "SL":
+            scalars = (C.c_void_p * max(1, len(value)))(*[
+                LIBRARY.aclCreateScalar((C.c_float * 1)(number), DTYPES["float32"]) for number in value])
+            made = C.c_void_p(LIBRARY.aclCreateScalarList(scalars, C.c_uint64(len(value))))
+            destroys.append((LIBRARY.aclDestroyScalarList, made))
+            return made
+        if kind == "str":
+            return C.c_char_p(value.encode())
         raise AssertionError(f"parameters of kind {kind}")

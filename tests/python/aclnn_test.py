@@ -1,6 +1,7 @@
-"""Functions of aclnn against numpy: random shapes, types, strides, empty tensors, tensors without dimensions, in place.
+"""Functions of aclnn against numpy and torch: random shapes, types, strides, empty tensors, tensors without dimensions, in
+place.
 
-  aclnn_test.py [--first SEED] [--calls N]
+  aclnn_test.py [--first SEED] [--calls N] [--wrong N] [--only NAME]
 
 A call is drawn from its seed alone; a failure names it. Types of results and how operands are promoted are written down
 here once more, after PyTorch's documentation.
@@ -15,10 +16,15 @@ from case import numpy as np
 
 if np is None:
     case.main()
+try:
+    import torch
+except ImportError:
+    case.run_in_venv()
+    torch = None
 
 import aclnn_client as client
 
-FIRST, CALLS = 1, 1500
+FIRST, CALLS, WRONG, ONLY, MOST = 1, 1500, 3000, None, 8  # MOST: disagreements that are shown
 KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}
 TOLERANCES = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12}
 
@@ -471,9 +477,159 @@ CASES = {
 }
 
 
+# ---- Wrong calls ----
+
+class Fuzzer:
+    """Calls in any order with objects that may be null, destroyed or of another kind, memory that was freed, workspaces
+    that are too small, executors that have run. What must not happen is that the process ends."""
+
+    DESTROY = {"T": "Tensor", "S": "Scalar", "IA": "IntArray", "FA": "FloatArray", "BA": "BoolArray", "TL": "TensorList",
+               "SL": "ScalarList"}
+
+    def __init__(self, session, rows, seed):
+        self.session, self.rows, self.names = session, rows, sorted(rows)
+        self.random = np.random.default_rng(seed)
+        self.objects = {kind: [] for kind in self.DESTROY}  # live ones and, later, destroyed ones
+        self.destroyed = []
+        self.blocks, self.executors = [], []
+        self.ran = self.refused = 0
+
+    def pick(self, values):
+        return values[int(self.random.integers(len(values)))]
+
+    def step(self):
+        self.pick((self.create, self.create, self.call, self.call, self.call, self.call, self.run, self.run, self.destroy,
+                   self.free))()
+
+    def create(self):
+        C, library = client.C, client.LIBRARY
+        kind, made = self.pick(sorted(self.DESTROY)), None
+        numbers = (C.c_int64 * 4)(*[int(v) for v in self.random.integers(-1, 4, 4)])
+        if kind == "T":
+            if not self.blocks or self.random.random() < 0.3:
+                self.blocks.append(client.acl.rt.malloc(int(self.random.integers(1, 2048)), 0)[0])
+            rank = int(self.random.integers(0, 5))
+            strides = None if self.random.random() < 0.5 else (C.c_int64 * 4)(*[int(v) for v in self.random.integers(0, 9, 4)])
+            made = library.aclCreateTensor(numbers, C.c_uint64(rank), self.pick(list(client.DTYPES.values())), strides,
+                                           C.c_int64(int(self.random.integers(-1, 3))), self.pick([2, 2, 2, 0, 29]),
+                                           numbers, C.c_uint64(rank), C.c_void_p(self.pick(self.blocks + [None])))
+        elif kind == "S":
+            made = library.aclCreateScalar(numbers, self.pick(list(client.DTYPES.values())))
+        elif kind in ("TL", "SL"):
+            parts = [self.any(kind[0]) for _ in range(int(self.random.integers(0, 4)))]
+            create = library.aclCreateTensorList if kind == "TL" else library.aclCreateScalarList
+            made = create((C.c_void_p * 4)(*parts), C.c_uint64(len(parts)))
+        else:
+            create = {"IA": library.aclCreateIntArray, "FA": library.aclCreateFloatArray,
+                      "BA": library.aclCreateBoolArray}[kind]
+            made = create(numbers, C.c_uint64(int(self.random.integers(0, 4))))
+        if made:
+            self.objects[kind].append(made)
+
+    def any(self, kind):
+        """An object of the kind; now and then null, one of another kind, or a destroyed one."""
+        way = self.random.random()
+        if way < 0.03:
+            return None
+        if way < 0.06:
+            kind = self.pick(sorted(self.DESTROY))
+        if way < 0.09 and self.destroyed:
+            return self.pick(self.destroyed)
+        return self.pick(self.objects[kind] or [None])
+
+    def call(self):
+        C, name = client.C, self.pick(self.names)
+        words = []
+        for param in self.rows[name]:
+            if param.kind in client.NUMBERS:
+                number = self.pick([0, 1, 2, -1, 3, 64, -(2 ** 31)])
+                words.append(client.NUMBERS[param.kind](number))
+            elif param.kind == "str":
+                words.append(C.c_char_p(self.pick([b"", b"mean", b"BSND", b"none", None])))
+            else:
+                words.append(C.c_void_p(self.any(param.kind)))
+        size, executor = C.c_uint64(), C.c_void_p()
+        last = [C.byref(size), C.byref(executor)] if self.random.random() < 0.97 else [None, None]
+        code = getattr(client.LIBRARY, name + "GetWorkspaceSize")(*words, *last)
+        if code == 0:
+            self.executors.append((name, size.value, executor.value))
+        else:
+            self.refused += 1
+
+    def run(self):
+        C = client.C
+        name, size, executor = self.pick(self.executors or [("aclnnAdd", 64, None)])
+        if self.random.random() < 0.1:
+            client.LIBRARY.aclSetAclOpExecutorRepeatable(C.c_void_p(executor))
+        if self.random.random() < 0.05:
+            name = self.pick(self.names)
+        if self.random.random() < 0.05:
+            client.LIBRARY.aclDestroyAclOpExecutor(C.c_void_p(executor))
+        room = self.pick([size, size, size, max(0, size - 1), 0])
+        workspace = client.acl.rt.malloc(size + 1, 0)[0] if self.random.random() < 0.9 else None
+        stream = self.session.stream if self.random.random() < 0.95 else None
+        code = getattr(client.LIBRARY, name)(C.c_void_p(workspace), C.c_uint64(room), C.c_void_p(executor),
+                                             C.c_void_p(stream))
+        done = client.acl.rt.synchronize_stream(self.session.stream)
+        self.ran += code == 0 and done == 0
+        self.refused += code != 0 or done != 0
+        if workspace:
+            client.acl.rt.free(workspace)
+        if done != 0:  # a stream that failed stays so
+            client.acl.rt.destroy_stream(self.session.stream)
+            self.session.stream = client.acl.rt.create_stream()[0]
+
+    def destroy(self):
+        kind = self.pick(sorted(self.DESTROY))
+        if not self.objects[kind]:
+            return
+        index = int(self.random.integers(len(self.objects[kind])))
+        handle = self.objects[kind].pop(index)
+        getattr(client.LIBRARY, "aclDestroy" + self.DESTROY[kind])(client.C.c_void_p(handle))
+        self.destroyed.append(handle)
+
+    def free(self):
+        if len(self.blocks) > 3:
+            client.acl.rt.free(self.blocks.pop(int(self.random.integers(len(self.blocks)))))
+
+    def close(self):
+        for kind, handles in self.objects.items():
+            for handle in handles:
+                getattr(client.LIBRARY, "aclDestroy" + self.DESTROY[kind])(client.C.c_void_p(handle))
+        for _, _, executor in self.executors:
+            client.LIBRARY.aclDestroyAclOpExecutor(client.C.c_void_p(executor))
+        for block in self.blocks:
+            client.acl.rt.free(block)
+
+
 # ---- Tests ----
 
+def flat(arrays):
+    """The arrays of a list in which lists of arrays stand for lists of tensors."""
+    return [a for array in arrays for a in (array if isinstance(array, list) else [array])]
+
+
+def placed(d, values, expected):
+    """The arguments, with a tensor in place of each that is only written: those that expected has last."""
+    def is_out(value):
+        return isinstance(value, object) and type(value) is object
+
+    outs = sum(is_out(value) or (isinstance(value, list) and any(map(is_out, value))) for value in values)
+    left = list(expected)[len(expected) - outs:]
+    made = []
+    for value in values:
+        if is_out(value):
+            result = left.pop(0)
+            value = d.out(result.dtype, result.shape)
+        elif isinstance(value, list) and any(map(is_out, value)):
+            value = [d.out(result.dtype, result.shape) for result in left.pop(0)]
+        made.append(value)
+    return made
+
+
 def same(result, expected):
+    if result.shape != np.shape(expected):
+        return False
     if result.dtype.kind != "f":
         return np.array_equal(result, expected)
     tolerance = TOLERANCES[result.dtype.name]
@@ -491,21 +647,44 @@ class Aclnn(unittest.TestCase):
         cls.session.close()
 
     def test_random_calls_are_what_numpy_says(self):
-        names, drawn = sorted(CASES), {}
-        for seed in range(FIRST, FIRST + CALLS):
+        cases = {name: lambda d, name=name: CASES[name](d, name.startswith("aclnnInplace")) for name in CASES}
+        self.compare(cases, CALLS)
+
+    def test_random_calls_are_what_torch_says(self):
+        if torch is None:
+            self.skipTest("torch is not installed (build/venv of launch/install_deps --torch)")
+        import aclnn_cases
+        self.compare(aclnn_cases.CASES, CALLS)
+
+    def compare(self, cases, calls):
+        names = sorted(name for name in cases if ONLY in (None, name))
+        drawn, wrong = {}, []
+        for seed in range(FIRST, FIRST + calls):
             d = Draw(seed)
-            name = names[seed % len(names)]
-            made = CASES[name](d, name.startswith("aclnnInplace"))
-            if made is None:
+            name = names[seed % len(names)] if names else None
+            try:
+                made = cases[name](d) if names else None
+                if made is None:
+                    continue
+                values, expected = made
+                values = placed(d, values, expected)
+            except Exception as error:
+                wrong.append(f"seed {seed}: {name}[: the case: {type(error).__name__}: {error}")
                 continue
-            values, expected = made
-            code, results = self.session.call(name, self.rows[name], values)
             told = [v.dtype.name + str(list(v.shape)) if isinstance(v, np.ndarray) else v for v in values]
-            self.assertEqual(code, 0, f"seed {seed}: {name}{told}: {self.session.words()}")
-            for result, wanted in zip(results, expected):
-                self.assertTrue(same(result, wanted), f"seed {seed}: {name}{told}:\n{result}\nexpected\n{wanted}")
+            try:
+                code, results = self.session.call(name, self.rows[name], values)
+            except Exception as error:
+                raise AssertionError(f"seed {seed}: {name}") from error
+            if code != 0:
+                wrong.append(f"seed {seed}: {name}{told}: {code}, {self.session.words()}")
+            elif not all(map(same, flat(results), flat(expected))):
+                wrong.append(f"seed {seed}: {name}{told}:\n{results}\nexpected\n{expected}")
             drawn[name] = drawn.get(name, 0) + 1
-        if CALLS >= 10 * len(names):
+        functions = {text.split("aclnn")[1].split("[")[0]: text for text in wrong}
+        if wrong:
+            self.fail(f"{len(wrong)} of {calls} calls:\n" + "\n".join(list(functions.values())[:MOST]))
+        if calls >= 12 * len(names):
             self.assertEqual(sorted(drawn), names)  # none of them was always passed over
         print(f"{sum(drawn.values())} calls of {len(drawn)} functions")
 
@@ -513,6 +692,15 @@ class Aclnn(unittest.TestCase):
         for name in self.rows:
             for symbol in (name, name + "GetWorkspaceSize"):
                 self.assertTrue(hasattr(client.LIBRARY, symbol), symbol)
+
+    def test_wrong_calls_in_any_order(self):
+        fuzzer = Fuzzer(self.session, self.rows, FIRST)
+        for _ in range(WRONG):
+            fuzzer.step()
+        fuzzer.close()
+        self.assertTrue(fuzzer.ran, "no call was right")
+        self.assertTrue(fuzzer.refused, "no call was wrong")
+        print(f"{fuzzer.ran} calls ran, {fuzzer.refused} were refused")
 
     def test_wrong_calls_are_told(self):
         x = np.zeros((2, 3), "float32")
@@ -529,7 +717,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--first", type=int, default=FIRST)
     parser.add_argument("--calls", type=int, default=CALLS)
-    given = parser.parse_args()
-    FIRST, CALLS = given.first, given.calls
-    sys.argv[1:] = []
+    parser.add_argument("--wrong", type=int, default=WRONG, help="calls in any order")
+    parser.add_argument("--only", help="one function")
+    given, words = parser.parse_known_args()  # words: tests of unittest
+    FIRST, CALLS, WRONG, ONLY = given.first, given.calls, given.wrong, given.only
+    sys.argv[1:] = words
     case.main()

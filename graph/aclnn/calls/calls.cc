@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <list>
 #include <map>
 #include <memory>
@@ -24,9 +25,6 @@ struct aclOpExecutor {
 };
 
 namespace npumesh {
-
-bool IsLiveTensor(const aclTensor* tensor);
-bool IsLiveTensorList(const aclTensorList* list);
 
 namespace {
 
@@ -179,6 +177,9 @@ class Call {
  private:
   aclnnStatus TakeParam(const AclnnParam& param, const AclnnWord& word);
   aclnnStatus TakePointer(const AclnnParam& param, const void* pointer);
+  // The object that a pointer must be.
+  template <typename T>
+  aclnnStatus Need(const AclnnParam& param, const void* pointer, const T** object) const;
   aclnnStatus TakeTensor(const AclnnParam& param, const aclTensor& tensor, TensorType* type);
   aclnnStatus CheckAddresses(const AclnnPlan& plan) const;
   void FindOverlaps();
@@ -258,37 +259,38 @@ aclnnStatus Call::TakePointer(const AclnnParam& param, const void* pointer) {
   }
   switch (param.kind) {
     case AclnnKind::kTensor: {
-      if (!IsLiveTensor(static_cast<const aclTensor*>(pointer))) {
-        return Fail(ACLNN_ERR_PARAM_INVALID, name_, "{} is no tensor", param.name);
-      }
+      const aclTensor* tensor = nullptr;
+      NPUMESH_ACL_TRY(Need(param, pointer, &tensor));
       TensorType type;
-      NPUMESH_ACL_TRY(TakeTensor(param, *static_cast<const aclTensor*>(pointer), &type));
+      NPUMESH_ACL_TRY(TakeTensor(param, *tensor, &type));
       argument = std::move(type);
       return ACL_SUCCESS;
     }
     case AclnnKind::kTensors: {
-      if (!IsLiveTensorList(static_cast<const aclTensorList*>(pointer))) {
-        return Fail(ACLNN_ERR_PARAM_INVALID, name_, "{} is no list of tensors", param.name);
-      }
+      const aclTensorList* list = nullptr;
+      NPUMESH_ACL_TRY(Need(param, pointer, &list));
       std::vector<TensorType> types;
-      const auto& list = static_cast<const aclTensorList*>(pointer)->tensors;
-      Key(list.size());
-      for (const aclTensor* tensor : list) {
+      Key(list->tensors.size());
+      for (const aclTensor* tensor : list->tensors) {
         NPUMESH_ACL_TRY(TakeTensor(param, *tensor, &types.emplace_back()));
       }
       argument = std::move(types);
       return ACL_SUCCESS;
     }
     case AclnnKind::kScalar: {
-      const auto& scalar = *static_cast<const aclScalar*>(pointer);
-      Key(scalar.dtype);
-      Key(scalar.bytes);
-      argument = ScalarOf(scalar);
+      const aclScalar* scalar = nullptr;
+      NPUMESH_ACL_TRY(Need(param, pointer, &scalar));
+      Key(scalar->dtype);
+      Key(scalar->bytes);
+      argument = ScalarOf(*scalar);
       return ACL_SUCCESS;
     }
     case AclnnKind::kScalars: {
+      const aclScalarList* list = nullptr;
+      NPUMESH_ACL_TRY(Need(param, pointer, &list));
       std::vector<AclnnScalar> scalars;
-      for (const aclScalar* scalar : static_cast<const aclScalarList*>(pointer)->scalars) {
+      Key(list->scalars.size());
+      for (const aclScalar* scalar : list->scalars) {
         Key(scalar->dtype);
         Key(scalar->bytes);
         scalars.push_back(ScalarOf(*scalar));
@@ -297,21 +299,24 @@ aclnnStatus Call::TakePointer(const AclnnParam& param, const void* pointer) {
       return ACL_SUCCESS;
     }
     case AclnnKind::kInts: {
-      const auto& values = static_cast<const aclIntArray*>(pointer)->values;
-      KeyAll(values);
-      argument = values;
+      const aclIntArray* array = nullptr;
+      NPUMESH_ACL_TRY(Need(param, pointer, &array));
+      KeyAll(array->values);
+      argument = array->values;
       return ACL_SUCCESS;
     }
     case AclnnKind::kFloats: {
-      const auto& values = static_cast<const aclFloatArray*>(pointer)->values;
-      KeyAll(values);
-      argument = std::vector<double>(values.begin(), values.end());
+      const aclFloatArray* array = nullptr;
+      NPUMESH_ACL_TRY(Need(param, pointer, &array));
+      KeyAll(array->values);
+      argument = std::vector<double>(array->values.begin(), array->values.end());
       return ACL_SUCCESS;
     }
     case AclnnKind::kBools: {
-      const auto& values = static_cast<const aclBoolArray*>(pointer)->values;
-      KeyAll(values);
-      argument = std::vector<bool>(values.begin(), values.end());
+      const aclBoolArray* array = nullptr;
+      NPUMESH_ACL_TRY(Need(param, pointer, &array));
+      KeyAll(array->values);
+      argument = std::vector<bool>(array->values.begin(), array->values.end());
       return ACL_SUCCESS;
     }
     default: {
@@ -324,11 +329,32 @@ aclnnStatus Call::TakePointer(const AclnnParam& param, const void* pointer) {
   }
 }
 
+template <typename T>
+aclnnStatus Call::Need(const AclnnParam& param, const void* pointer, const T** object) const {
+  *object = static_cast<const T*>(pointer);
+  if (IsLive(*object)) return ACL_SUCCESS;
+  return Fail(ACLNN_ERR_PARAM_INVALID, name_, "{} is not what the function takes, or was destroyed",
+              param.name);
+}
+
+// Formats whose elements do not lie in the order of the dimensions.
+bool IsPrivate(aclFormat format) {
+  constexpr aclFormat kPrivate[] = {ACL_FORMAT_NC1HWC0, ACL_FORMAT_FRACTAL_Z, ACL_FORMAT_FRACTAL_NZ,
+                                    ACL_FORMAT_NDC1HWC0, ACL_FRACTAL_Z_3D};
+  return format >= ACL_FORMAT_FRACTAL_NZ_C0_16 ||
+         std::find(std::begin(kPrivate), std::end(kPrivate), format) != std::end(kPrivate);
+}
+
 aclnnStatus Call::TakeTensor(const AclnnParam& param, const aclTensor& tensor, TensorType* type) {
   const auto dtype = DataTypeFromRuntime(tensor.dtype);
   if (!dtype || BitsOf(*dtype) % 8 != 0 || BitsOf(*dtype) == 0) {
     return Fail(ACLNN_ERR_PARAM_INVALID, name_, "{}: tensors of data type {} are not taken",
                 param.name, static_cast<int>(tensor.dtype));
+  }
+  if (IsPrivate(tensor.format)) {
+    return Fail(ACLNN_ERR_PARAM_INVALID, name_,
+                "{}: format {} is private; tensors are taken in ND, NCHW and the like", param.name,
+                static_cast<int>(tensor.format));
   }
   AclnnView& view = tensors_.views.emplace_back();
   view.type = {*dtype, Shape(tensor.dims)};
@@ -394,6 +420,20 @@ aclnnStatus Call::FindPlan(std::shared_ptr<AclnnPlan>* plan) {
   return CheckAddresses(**plan);
 }
 
+// Memory may have been freed since phase one.
+Status CheckStanding(const AclnnPlan& plan, const std::vector<void*>& addresses, void* workspace) {
+  const auto& memory = AclProcess::Get().memory;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    if (!plan.Uses(i) || memory.OnDevice(addresses[i], plan.tensors().views[i].extent())) continue;
+    return Error(Code::kInvalidArgument, "{}: tensor {} at {} was freed", plan.function().name, i,
+                 fmt::ptr(addresses[i]));
+  }
+  const uint64_t bytes = plan.workspace_bytes();
+  if (bytes == 0 || memory.OnDevice(workspace, bytes)) return Status();
+  return Error(Code::kInvalidArgument, "{}: the workspace at {} is no device memory of {} bytes",
+               plan.function().name, fmt::ptr(workspace), bytes);
+}
+
 // Puts a call on the stream.
 aclnnStatus Enqueue(const char* name, const aclOpExecutor& executor, void* workspace,
                     aclrtStream stream) {
@@ -403,6 +443,7 @@ aclnnStatus Enqueue(const char* name, const aclOpExecutor& executor, void* works
   }
   const uint16_t lane = LaneOfStream(found->id);
   found->stream.Enqueue([plan = executor.plan, addresses = executor.addresses, workspace, lane] {
+    NPUMESH_RETURN_IF_ERROR(CheckStanding(*plan, addresses, workspace));
     const WorkSpan work(
         &plan->device(),
         {.name = plan->function().name, .type = plan->function().name, .lane = lane});

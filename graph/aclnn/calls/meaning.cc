@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -86,6 +88,17 @@ bool Truth(const Held& held) {
   return !held.none() && Real(held).value_or(1) != 0;
 }
 
+// Of the first element of a list.
+DataType TypeOf(const Held& held) {
+  if (const auto* tensor = held.get<Computed>()) return tensor->type.dtype;
+  if (const auto* scalar = held.get<AclnnScalar>()) return scalar->dtype;
+  if (const auto* type = held.get<DataType>()) return *type;
+  if (const auto* list = held.get<List>()) {
+    return list->empty() ? DataType::kUndefined : TypeOf(list->front());
+  }
+  return IsInteger(held) ? DataType::kInt64 : DataType::kFloat;
+}
+
 // The bytes of a number in an element type.
 template <typename T>
 std::string BytesOfNumber(T value) {
@@ -93,6 +106,7 @@ std::string BytesOfNumber(T value) {
 }
 
 Result<std::string> Encode(const Held& number, DataType dtype) {
+  if (!Real(number)) return Slip("a number is expected");
   const double real = *Real(number);
   const int64_t integer = IsInteger(number) ? *Integer(number) : static_cast<int64_t>(real);
   switch (dtype) {
@@ -200,6 +214,29 @@ class Evaluator {
   Result<Held> DoLength(const Scope& scope, Call call);
   Result<Held> DoOnes(const Scope& scope, Call call);
   Result<Held> DoFull(const Scope& scope, Call call);
+  Result<Held> DoZeros(const Scope& scope, Call call);
+  Result<Held> DoWide(const Scope& scope, Call call);
+  Result<Held> DoIsComplex(const Scope& scope, Call call);
+  Result<Held> DoLarger(const Scope& scope, Call call);
+  Result<Held> DoPlace(const Scope& scope, Call call);
+  Result<Held> DoFits(const Scope& scope, Call call);
+  Result<Held> DoOnly(const Scope& scope, Call call);
+  template <bool kUpper>
+  Result<Held> DoLimit(const Scope& scope, Call call);
+  Result<Held> DoFirst(const Scope& scope, Call call);
+  Result<Held> DoFrom(const Scope& scope, Call call);
+  Result<Held> DoDoubled(const Scope& scope, Call call);
+  Result<Held> DoPieces(const Scope& scope, Call call);
+  Result<Held> DoWithout(const Scope& scope, Call call);
+  Result<Held> DoResized(const Scope& scope, Call call);
+  Result<Held> DoBatch(const Scope& scope, Call call);
+  Result<Held> DoPresent(const Scope& scope, Call call);
+  Result<Held> DoPresence(const Scope& scope, Call call);
+  Result<Held> DoBeside(const Scope& scope, Call call);
+  Result<Held> DoOnAxis(const Scope& scope, Call call);
+  Result<Held> DoAlong(const Scope& scope, Call call);
+  Result<Held> DoCut(const Scope& scope, Call call);
+  Result<Computed> Broadcast(const Computed& x, const std::vector<int64_t>& dims);
   Result<Held> Filled(const Held& number, const std::vector<int64_t>& dims, DataType dtype);
   static const std::map<std::string_view, Function>& Functions();
 
@@ -296,11 +333,12 @@ Held Evaluator::Enter(const AclnnFunction& function, size_t param, const AclnnAr
 
 Status Evaluator::Run(const AclnnFunction& function, Scope& scope) {
   for (const AclnnStatement& statement : function.body) {
-    if (statement.targets.empty()) {
+    if (statement.targets.empty() && Functions().count(statement.value.text) == 0) {
       NPUMESH_RETURN_IF_ERROR(RunRow(statement.value, scope));
       continue;
     }
     NPUMESH_ASSIGN_OR_RETURN(Held value, Eval(scope, statement.value));
+    if (statement.targets.empty()) continue;
     if (statement.targets.size() == 1) {
       NPUMESH_RETURN_IF_ERROR(Assign(scope, statement.targets[0], std::move(value)));
       continue;
@@ -435,18 +473,27 @@ Result<Held> Evaluator::Eval(const Scope& scope, const AclnnExpr& expr) {
   return Slip("an unknown expression");
 }
 
+// Two lists one behind the other, or whether their numbers are the same.
+Result<Held> OfLists(List left, const Held& right, std::string_view sign) {
+  const List* const other = right.get<List>();
+  if (sign == "+") {
+    if (other != nullptr) left.insert(left.end(), other->begin(), other->end());
+    return HeldList(std::move(left));
+  }
+  if (sign != "==" && sign != "!=") return Slip(fmt::format("{} of lists", sign));
+  const bool equal = other != nullptr &&
+                     std::equal(left.begin(), left.end(), other->begin(), other->end(),
+                                [](const Held& a, const Held& b) { return Real(a) == Real(b); });
+  return Held{equal == (sign == "==")};
+}
+
 Result<Held> Evaluator::EvalBinary(const Scope& scope, const AclnnExpr& expr) {
   NPUMESH_ASSIGN_OR_RETURN(const Held left, Eval(scope, expr.children[0]));
   if (expr.text == "and" && !Truth(left)) return Held{false};
   if (expr.text == "or" && Truth(left)) return Held{true};
   NPUMESH_ASSIGN_OR_RETURN(const Held right, Eval(scope, expr.children[1]));
   if (expr.text == "and" || expr.text == "or") return Held{Truth(right)};
-  if (const List* list = left.get<List>(); list != nullptr && expr.text == "+") {
-    List both = *list;
-    if (const List* other = right.get<List>())
-      both.insert(both.end(), other->begin(), other->end());
-    return HeldList(std::move(both));
-  }
+  if (const List* list = left.get<List>()) return OfLists(*list, right, expr.text);
   if (const auto* text = left.get<std::string>()) {
     const auto* other = right.get<std::string>();
     const bool equal = other != nullptr && *text == *other;
@@ -508,8 +555,10 @@ Result<Held> Evaluator::EvalCall(const Scope& scope, const AclnnExpr& expr) {
 
 Result<AttrValue> AttrOf(const std::string& name, const Held& held, const AttrSpec& spec) {
   const AttrValue& pattern = spec.pattern;
-  if (pattern.get<std::string>() != nullptr && held.get<std::string>() != nullptr) {
-    return AttrValue::String(*held.get<std::string>());
+  if (pattern.get<std::string>() != nullptr) {
+    const auto* const text = held.get<std::string>();
+    if (text == nullptr) return Slip(fmt::format("attribute {} takes a text", name));
+    return AttrValue::String(*text);
   }
   if (const auto* list = held.get<List>()) {
     const auto* kind = pattern.get<ListAttr>();
@@ -517,6 +566,11 @@ Result<AttrValue> AttrOf(const std::string& name, const Held& held, const AttrSp
       std::vector<float> values;
       for (const Held& value : *list) values.push_back(static_cast<float>(Real(value).value_or(0)));
       return AttrValue::Floats(std::move(values));
+    }
+    if (kind != nullptr && kind->kind == ListKind::kBool) {
+      std::vector<bool> values;
+      for (const Held& value : *list) values.push_back(Truth(value));
+      return AttrValue::Bools(std::move(values));
     }
     std::vector<int64_t> values;
     for (const Held& value : *list) values.push_back(Integer(value).value_or(0));
@@ -772,8 +826,8 @@ Result<Held> Evaluator::DoNumber(const Scope& scope, Call call) {
 
 Result<Held> Evaluator::DoConst(const Scope& scope, Call call) {
   NPUMESH_ASSIGN_OR_RETURN(const Held number, Need(scope, call, 0));
-  NPUMESH_ASSIGN_OR_RETURN(const Computed like, NeedTensor(scope, call, 1));
-  NPUMESH_ASSIGN_OR_RETURN(Computed made, Number(number, like.type.dtype));
+  NPUMESH_ASSIGN_OR_RETURN(const Held like, Need(scope, call, 1));
+  NPUMESH_ASSIGN_OR_RETURN(Computed made, Number(number, TypeOf(like)));
   return Held{std::move(made)};
 }
 
@@ -886,24 +940,22 @@ Result<Held> Evaluator::DoTranspose(const Scope& scope, Call call) {
 Result<Held> Evaluator::DoBroadcast(const Scope& scope, Call call) {
   NPUMESH_ASSIGN_OR_RETURN(const Computed x, NeedTensor(scope, call, 0));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, NeedInts(scope, call, 1));
-  if (x.type.shape.dims() == dims) return Held{x};
+  NPUMESH_ASSIGN_OR_RETURN(Computed made, Broadcast(x, dims));
+  return Held{std::move(made)};
+}
+
+Result<Computed> Evaluator::Broadcast(const Computed& x, const std::vector<int64_t>& dims) {
+  if (x.type.shape.dims() == dims) return x;
   NPUMESH_ASSIGN_OR_RETURN(const Computed shape, Ints(dims, true, DataType::kInt64));
   NPUMESH_ASSIGN_OR_RETURN(
       const List made,
       AddNode(*BuiltinOps().Find("BroadcastTo"), {{"x", x.value}, {"shape", shape.value}}, {}, 1));
-  return made[0];
+  return *made[0].get<Computed>();
 }
 
 Result<Held> Evaluator::DoHas(const Scope& scope, Call call) {
   NPUMESH_ASSIGN_OR_RETURN(const Held held, Need(scope, call, 0));
   return Held{!held.none()};
-}
-
-DataType TypeOf(const Held& held) {
-  if (const auto* tensor = held.get<Computed>()) return tensor->type.dtype;
-  if (const auto* scalar = held.get<AclnnScalar>()) return scalar->dtype;
-  if (const auto* type = held.get<DataType>()) return *type;
-  return IsInteger(held) ? DataType::kInt64 : DataType::kFloat;
 }
 
 Result<Held> Evaluator::DoIsReal(const Scope& scope, Call call) {
@@ -955,8 +1007,234 @@ Result<Held> Evaluator::DoOnes(const Scope& scope, Call call) {
 Result<Held> Evaluator::DoFull(const Scope& scope, Call call) {
   NPUMESH_ASSIGN_OR_RETURN(const Held number, Need(scope, call, 0));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, NeedInts(scope, call, 1));
-  NPUMESH_ASSIGN_OR_RETURN(const Computed like, NeedTensor(scope, call, 2));
-  return Filled(number, dims, like.type.dtype);
+  NPUMESH_ASSIGN_OR_RETURN(const Held like, Need(scope, call, 2));
+  return Filled(number, dims, TypeOf(like));
+}
+
+// ---- Functions of numbers and lists ----
+
+Result<Held> Evaluator::DoLarger(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Held a, Need(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const Held b, Need(scope, call, 1));
+  if (!Real(a) || !Real(b)) return Slip("larger takes numbers");
+  return *Real(a) >= *Real(b) ? a : b;
+}
+
+Result<Held> Evaluator::DoPlace(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Held type, Need(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const Held of, Need(scope, call, 1));
+  const List* const list = of.get<List>();
+  if (list == nullptr) return Slip("place takes a list");
+  const auto found = std::find_if(list->begin(), list->end(), [&](const Held& element) {
+    return TypeOf(element) == TypeOf(type);
+  });
+  return Held{found == list->end() ? int64_t{-1} : found - list->begin()};
+}
+
+// Scales come as float32 or double of quotients.
+Result<Held> Evaluator::DoFits(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const List numbers, EvalAll(scope, call.children));
+  if (numbers.size() != 3) return Slip("fits takes a scale and two sizes");
+  const double scale = Real(numbers[0]).value_or(0), in = Real(numbers[1]).value_or(0);
+  const double out = Real(numbers[2]).value_or(0);
+  return Held{scale <= 0 || std::fabs(scale * in - out) <= 1e-6 * out};
+}
+
+Result<Held> Evaluator::DoOnly(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Held holds, Need(scope, call, 0));
+  if (Truth(holds)) return Held{};
+  NPUMESH_ASSIGN_OR_RETURN(const Held what, Need(scope, call, 1));
+  const auto* const text = what.get<std::string>();
+  return Error(Code::kUnsupported, "npumesh has no {}", text == nullptr ? "such form" : *text);
+}
+
+template <bool kUpper>
+Result<Held> Evaluator::DoLimit(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Computed x, NeedTensor(scope, call, 0));
+  const DataType type = x.type.dtype;
+  if (IsFloating(type)) {
+    const double most = std::numeric_limits<double>::infinity();
+    return Held{kUpper ? most : -most};
+  }
+  if (type == DataType::kBool) return Held{int64_t{kUpper}};
+  const int bits = BitsOf(type) - (IsSignedInteger(type) ? 1 : 0);
+  const auto most = static_cast<int64_t>((uint64_t{1} << (bits - 1)) * 2 - 1);
+  return Held{kUpper ? most : IsSignedInteger(type) ? -most - 1 : 0};
+}
+
+Result<Held> Evaluator::DoFirst(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> list, NeedInts(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const Held count, Need(scope, call, 1));
+  const int64_t kept =
+      std::clamp<int64_t>(Integer(count).value_or(0), 0, static_cast<int64_t>(list.size()));
+  list.resize(static_cast<size_t>(kept));
+  return HeldList(ListOf(list));
+}
+
+Result<Held> Evaluator::DoFrom(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> list, NeedInts(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const Held start, Need(scope, call, 1));
+  const int64_t dropped =
+      std::clamp<int64_t>(Integer(start).value_or(0), 0, static_cast<int64_t>(list.size()));
+  list.erase(list.begin(), list.begin() + dropped);
+  return HeldList(ListOf(list));
+}
+
+Result<Held> Evaluator::DoDoubled(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> list, NeedInts(scope, call, 0));
+  std::vector<int64_t> doubled;
+  for (const int64_t value : list) doubled.insert(doubled.end(), {value, value});
+  return HeldList(ListOf(doubled));
+}
+
+Result<Held> Evaluator::DoPieces(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Held total, Need(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const Held size, Need(scope, call, 1));
+  const int64_t all = Integer(total).value_or(0), most = Integer(size).value_or(0);
+  if (most <= 0 && all > 0) return Wrong(fmt::format("pieces of {} elements of {}", most, all));
+  std::vector<int64_t> pieces;
+  for (int64_t left = all; left > 0; left -= most) pieces.push_back(std::min(left, most));
+  if (pieces.empty()) pieces.push_back(0);
+  return HeldList(ListOf(pieces));
+}
+
+Result<Held> Evaluator::DoWithout(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Held which, Need(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const Computed x, NeedTensor(scope, call, 1));
+  NPUMESH_ASSIGN_OR_RETURN(const int axis,
+                           NormalizeAxis(Integer(which).value_or(0), x.type.shape.rank()));
+  std::vector<int64_t> others;
+  for (int i = 0; i < x.type.shape.rank(); ++i) {
+    if (i != axis) others.push_back(i);
+  }
+  return HeldList(ListOf(others));
+}
+
+Result<Held> Evaluator::DoResized(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Computed x, NeedTensor(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const Held which, Need(scope, call, 1));
+  NPUMESH_ASSIGN_OR_RETURN(const Held size, Need(scope, call, 2));
+  std::vector<int64_t> dims = x.type.shape.dims();
+  NPUMESH_ASSIGN_OR_RETURN(const int axis,
+                           NormalizeAxis(Integer(which).value_or(0), x.type.shape.rank()));
+  dims[static_cast<size_t>(axis)] = Integer(size).value_or(0);
+  return HeldList(ListOf(dims));
+}
+
+Result<Held> Evaluator::DoBatch(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Computed x, NeedTensor(scope, call, 0));
+  return Held{x.type.shape.rank() == 0 ? int64_t{1} : x.type.shape[0]};
+}
+
+// ---- Functions of tensors ----
+
+Result<Held> Evaluator::DoZeros(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Held held, Need(scope, call, 0));
+  const List* const list = held.get<List>();
+  if (list == nullptr) return Slip("zeros takes a list of tensors");
+  List zeros;
+  for (const Held& element : *list) {
+    const auto* const tensor = element.get<Computed>();
+    if (tensor == nullptr) return Slip("zeros takes a list of tensors");
+    NPUMESH_ASSIGN_OR_RETURN(
+        zeros.emplace_back(),
+        Filled(Held{int64_t{0}}, tensor->type.shape.dims(), tensor->type.dtype));
+  }
+  return HeldList(std::move(zeros));
+}
+
+Result<Held> Evaluator::DoWide(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(Computed x, NeedTensor(scope, call, 0));
+  const DataType type = x.type.dtype;
+  const bool stays = type == DataType::kDouble ||
+                     (!IsFloating(type) && !npumesh::IsInteger(type) && type != DataType::kBool);
+  NPUMESH_ASSIGN_OR_RETURN(x, Cast(std::move(x), stays ? type : DataType::kFloat));
+  return Held{std::move(x)};
+}
+
+Result<Held> Evaluator::DoIsComplex(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Held held, Need(scope, call, 0));
+  const DataType type = TypeOf(held);
+  return Held{type == DataType::kComplex32 || type == DataType::kComplex64 ||
+              type == DataType::kComplex128};
+}
+
+// A tensor without elements stands for an index that is not there.
+bool IsPresent(const Held& held) {
+  const auto* const tensor = held.get<Computed>();
+  return tensor != nullptr && tensor->type.shape.elements() > 0;
+}
+
+Result<Held> Evaluator::DoPresent(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Held held, Need(scope, call, 0));
+  List present;
+  if (const List* const list = held.get<List>()) {
+    std::copy_if(list->begin(), list->end(), std::back_inserter(present), IsPresent);
+  }
+  return HeldList(std::move(present));
+}
+
+Result<Held> Evaluator::DoPresence(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Held held, Need(scope, call, 0));
+  std::vector<int64_t> presence;
+  if (const List* const list = held.get<List>()) {
+    for (const Held& element : *list) presence.push_back(IsPresent(element) ? 1 : 0);
+  }
+  return HeldList(ListOf(presence));
+}
+
+Result<Held> Evaluator::DoBeside(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Computed small, NeedTensor(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const Computed x, NeedTensor(scope, call, 1));
+  std::vector<int64_t> dims = small.type.shape.dims();
+  const int more = x.type.shape.rank() - small.type.shape.rank();
+  if (more > 0 && !dims.empty()) dims.insert(dims.begin() + 1, static_cast<size_t>(more), 1);
+  NPUMESH_ASSIGN_OR_RETURN(Computed made, Reshaped(small, dims));
+  return Held{std::move(made)};
+}
+
+// The dimensions of a vector that lies along an axis.
+Result<std::vector<int64_t>> DimsOnAxis(const Computed& vector, int64_t which, int rank) {
+  NPUMESH_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(which, rank));
+  std::vector<int64_t> dims(static_cast<size_t>(rank), 1);
+  dims[static_cast<size_t>(axis)] = vector.type.shape.elements();
+  return dims;
+}
+
+Result<Held> Evaluator::DoOnAxis(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Computed vector, NeedTensor(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const Held which, Need(scope, call, 1));
+  NPUMESH_ASSIGN_OR_RETURN(const Computed x, NeedTensor(scope, call, 2));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> dims,
+                           DimsOnAxis(vector, Integer(which).value_or(0), x.type.shape.rank()));
+  NPUMESH_ASSIGN_OR_RETURN(Computed made, Reshaped(vector, dims));
+  return Held{std::move(made)};
+}
+
+Result<Held> Evaluator::DoAlong(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Computed vector, NeedTensor(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const Held which, Need(scope, call, 1));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> to, NeedInts(scope, call, 2));
+  NPUMESH_ASSIGN_OR_RETURN(
+      const std::vector<int64_t> dims,
+      DimsOnAxis(vector, Integer(which).value_or(0), static_cast<int>(to.size())));
+  NPUMESH_ASSIGN_OR_RETURN(const Computed turned, Reshaped(vector, dims));
+  NPUMESH_ASSIGN_OR_RETURN(Computed made, Broadcast(turned, to));
+  return Held{std::move(made)};
+}
+
+Result<Held> Evaluator::DoCut(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Computed x, NeedTensor(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, NeedInts(scope, call, 1));
+  if (x.type.shape.dims() == dims) return Held{x};
+  const std::vector<int64_t> zeros(dims.size(), 0);
+  NPUMESH_ASSIGN_OR_RETURN(const Computed offsets, Ints(zeros, true, DataType::kInt64));
+  NPUMESH_ASSIGN_OR_RETURN(const Computed size, Ints(dims, true, DataType::kInt64));
+  NPUMESH_ASSIGN_OR_RETURN(
+      const List made,
+      AddNode(*BuiltinOps().Find("Slice"),
+              {{"x", x.value}, {"offsets", offsets.value}, {"size", size.value}}, {}, 1));
+  return made[0];
 }
 
 const std::map<std::string_view, Evaluator::Function>& Evaluator::Functions() {
@@ -969,6 +1247,7 @@ const std::map<std::string_view, Evaluator::Function>& Evaluator::Functions() {
       {"const", &Evaluator::DoConst},
       {"int32", &Evaluator::DoInts<DataType::kInt32>},
       {"int64", &Evaluator::DoInts<DataType::kInt64>},
+      {"uint64", &Evaluator::DoInts<DataType::kUint64>},
       {"fill", &Evaluator::DoFill},
       {"shape", &Evaluator::DoShape},
       {"size", &Evaluator::DoSize},
@@ -988,6 +1267,28 @@ const std::map<std::string_view, Evaluator::Function>& Evaluator::Functions() {
       {"length", &Evaluator::DoLength},
       {"ones", &Evaluator::DoOnes},
       {"full", &Evaluator::DoFull},
+      {"zeros", &Evaluator::DoZeros},
+      {"wide", &Evaluator::DoWide},
+      {"is_complex", &Evaluator::DoIsComplex},
+      {"larger", &Evaluator::DoLarger},
+      {"place", &Evaluator::DoPlace},
+      {"fits", &Evaluator::DoFits},
+      {"only", &Evaluator::DoOnly},
+      {"lowest", &Evaluator::DoLimit<false>},
+      {"highest", &Evaluator::DoLimit<true>},
+      {"first", &Evaluator::DoFirst},
+      {"from", &Evaluator::DoFrom},
+      {"doubled", &Evaluator::DoDoubled},
+      {"pieces", &Evaluator::DoPieces},
+      {"without", &Evaluator::DoWithout},
+      {"resized", &Evaluator::DoResized},
+      {"batch", &Evaluator::DoBatch},
+      {"present", &Evaluator::DoPresent},
+      {"presence", &Evaluator::DoPresence},
+      {"beside", &Evaluator::DoBeside},
+      {"on_axis", &Evaluator::DoOnAxis},
+      {"along", &Evaluator::DoAlong},
+      {"cut", &Evaluator::DoCut},
   };
   return functions;
 }

@@ -8,8 +8,8 @@
 //   real(x)              x, or float32 in place of integers and bool
 //   scaled(x, alpha)     alpha * x; x where alpha is 1
 //   number(s)            a scalar as a number
-//   const(n, like)       a tensor of no dimensions, of the type of `like`
-//   int32(list), int64(list)  a constant vector, or of no dimensions for a number
+//   const(n, like)       a tensor of no dimensions, of the type of `like`, or of that type
+//   int32(list), int64(list), uint64(list)  a constant vector, or of no dimensions for a number
 //   fill(n, like)        a tensor of the shape and type of `like`, a parameter that is written
 //   shape(x) size(x, d) rank(x) count(x) type(x)  of a tensor
 //   axis(d, x)           d without a sign
@@ -21,7 +21,26 @@
 //   front_and_back(list, x)  pads of the last axes first, as PyTorch has them, for all axes of x
 //   refuse(text)         the call is refused: npumesh lacks what the text says
 //   length(list) ones(n)  a number, and a list of n ones
-//   full(n, list, like)  a tensor of that shape, of the type of `like`
+//   full(n, list, like)  a tensor of that shape, of the type of `like`, or of that type
+//   zeros(tensors)       a list of tensors of zeros, as they are
+//   wide(x)              x, or float32 in place of integers, bool and floats of 16 bits
+//   is_complex(x)        of a tensor or scalar
+//   larger(a, b)         of two numbers
+//   lowest(x) highest(x) the least and the largest number of the type of x
+//   place(type, types)   where it stands in the list; -1: nowhere
+//   fits(scale, in, out) whether a scale is that of the sizes; one of 0 or less always is
+//   only(condition, text)  as a statement: the call is refused unless the condition holds
+//   first(list, n) from(list, n)  its first n numbers, and the others
+//   doubled(list)        every number twice
+//   pieces(n, most)      n as numbers of `most`, and the rest
+//   without(d, x)        all axes of x but that one
+//   resized(x, d, n)     the shape of x, with n for dimension d
+//   batch(x)             its first dimension; 1 where it has no dimensions
+//   present(tensors)     those with elements; presence(tensors): 1 for them, 0 for others
+//   beside(s, x)         s with dimensions of 1 behind its first one, until it has the rank of x
+//   on_axis(v, d, x)     a vector along that axis, with the rank of x
+//   along(v, d, list)    the same, broadcast to that shape
+//   cut(x, list)         its first elements, as many along each axis
 //
 // Of an operator whose outputs are a list, `outputs` says how many; without it as many as inputs.
 //

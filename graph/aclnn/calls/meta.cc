@@ -150,11 +150,30 @@ std::vector<int64_t> PackedStrides(const std::vector<int64_t>& dims) {
   return strides;
 }
 
-bool IsLiveTensor(const aclTensor* tensor) {
+bool IsLive(const aclTensor* tensor) {
   return Live<aclTensor>().Has(tensor);
 }
-bool IsLiveTensorList(const aclTensorList* list) {
-  return Live<aclTensorList>().Has(list);
+bool IsLive(const aclScalar* scalar) {
+  return Live<aclScalar>().Has(scalar);
+}
+bool IsLive(const aclIntArray* array) {
+  return Live<aclIntArray>().Has(array);
+}
+bool IsLive(const aclFloatArray* array) {
+  return Live<aclFloatArray>().Has(array);
+}
+bool IsLive(const aclBoolArray* array) {
+  return Live<aclBoolArray>().Has(array);
+}
+bool IsLive(const aclTensorList* list) {
+  return Live<aclTensorList>().Has(list) &&
+         std::all_of(list->tensors.begin(), list->tensors.end(),
+                     [](const aclTensor* tensor) { return IsLive(tensor); });
+}
+bool IsLive(const aclScalarList* list) {
+  return Live<aclScalarList>().Has(list) &&
+         std::all_of(list->scalars.begin(), list->scalars.end(),
+                     [](const aclScalar* scalar) { return IsLive(scalar); });
 }
 
 }  // namespace npumesh

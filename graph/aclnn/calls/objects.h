@@ -48,6 +48,16 @@ namespace npumesh {
 // Of elements that lie side by side, in C order.
 std::vector<int64_t> PackedStrides(const std::vector<int64_t>& dims);
 
+// Whether a pointer is an object that was created and not destroyed, as are the elements of a list.
+// Any thread.
+bool IsLive(const aclTensor* tensor);
+bool IsLive(const aclScalar* scalar);
+bool IsLive(const aclIntArray* array);
+bool IsLive(const aclFloatArray* array);
+bool IsLive(const aclBoolArray* array);
+bool IsLive(const aclTensorList* list);
+bool IsLive(const aclScalarList* list);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_ACLNN_CALLS_OBJECTS_H_

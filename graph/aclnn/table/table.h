@@ -107,6 +107,9 @@ class AclnnTable {
 // The tables of this library. Ends the process when a row cannot be read, which a test sees to.
 const AclnnTable& AclnnFunctions();
 
+// Functions of the vendor that the tables do not have, with the reason (functions/absent.txt).
+const std::map<std::string_view, std::string_view>& AclnnAbsences();
+
 // The type in C of a parameter: "const aclTensor*".
 std::string_view AclnnTypeInC(const AclnnParam& param);
 

@@ -133,7 +133,17 @@ TEST_F(AclnnTest, WrongCallsAreTold) {
   EXPECT_THAT(Words(), HasSubstr("aclnnAddGetWorkspaceSize: self is null"));
   EXPECT_EQ(aclnnAddGetWorkspaceSize(tensor, tensor, one_, tensor, nullptr, &executor_), 161001);
   EXPECT_EQ(PrepareAdd(tensor, reinterpret_cast<aclTensor*>(this), tensor), 161002);
-  EXPECT_THAT(Words(), HasSubstr("other is no tensor"));
+  EXPECT_THAT(Words(), HasSubstr("other is not what the function takes, or was destroyed"));
+  float value = 1;
+  aclScalar* const scalar = aclCreateScalar(&value, ACL_FLOAT);
+  ASSERT_EQ(aclDestroyScalar(scalar), 0);
+  EXPECT_EQ(aclnnAddGetWorkspaceSize(tensor, tensor, scalar, tensor, &bytes_, &executor_), 161002);
+  EXPECT_THAT(Words(), HasSubstr("alpha is not what the function takes, or was destroyed"));
+  const int64_t dims[] = {3};
+  aclTensor* const blocks =
+      aclCreateTensor(dims, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_FRACTAL_NZ, dims, 1, x);
+  EXPECT_EQ(PrepareAdd(blocks, tensor, tensor), 161002);
+  EXPECT_THAT(Words(), HasSubstr("self: format 29 is private"));
   float host[3] = {};
   EXPECT_EQ(PrepareAdd(tensor, Vector(host, 3), tensor), 161002);
   EXPECT_THAT(Words(), HasSubstr("is no device memory of 12 bytes"));

@@ -143,6 +143,15 @@ TEST(Commands, JsonOfTheTables) {
   EXPECT_EQ(add->at("inputs").size(), 2u);
   EXPECT_EQ(add->at("inputs")[0], nlohmann::json({{"name", "x1"}, {"kind", "required"}}));
 
+  const nlohmann::json aclnn =
+      JsonOf({"ops", "--aclnn", "aclnnInplaceAdd", "aclnnNonzero"}, "ops", 0).at("functions");
+  ASSERT_EQ(aclnn.size(), 2u);
+  EXPECT_EQ(aclnn[0].at("state"), "available");
+  EXPECT_EQ(aclnn[0].at("operators"), nlohmann::json({"aclnnAdd"}));
+  EXPECT_EQ(aclnn[0].at("header"), "aclnn_add.h");
+  EXPECT_EQ(aclnn[1].at("state"), "absent");
+  EXPECT_EQ(aclnn[1].at("reason"), "values decide the shape of its result");
+
   const nlohmann::json env = JsonOf({"env"}, "env", 0);
   EXPECT_EQ(env.at("variables"), JsonOf({"doctor", "--env"}, "env", 0).at("variables"));
   const auto names = [](const nlohmann::json& row) { return row.at("name") == "NPUMESH_RECORD"; };

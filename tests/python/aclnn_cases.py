@@ -1,0 +1,1055 @@
+"""Calls of functions of aclnn with what torch says of them: aclnn_test.py draws them.
+
+CASES[name](d) gives the arguments in order, with OUT for each tensor that is only written, and what stands in the
+written tensors afterwards. Floats are computed in double.
+"""
+
+import torch
+import torch.nn.functional as F
+
+from case import numpy as np
+
+OUT = object()
+FLOATS = ("float32", "float16")
+WHOLE = ("int32", "int64", "int8", "uint8", "int16")
+CASES = {}
+
+
+def case(*names):
+    def register(function):
+        for name in names:
+            CASES["aclnn" + name] = lambda d, name=name: function(d, name)
+        return function
+    return register
+
+
+def T(x):
+    """A tensor of torch: floats as double."""
+    made = torch.from_numpy(np.ascontiguousarray(x).reshape(np.shape(x)))
+    return made.double() if made.is_floating_point() else made
+
+
+def N(x, dtype=None):
+    """The array of a tensor; floats in the type of `dtype`."""
+    made = x.detach().numpy()
+    return made if dtype is None else made.astype(dtype)
+
+
+def reals(d, *ranks, low=-3, high=3, dtypes=FLOATS, least=1, most=5):
+    shape = tuple(int(v) for v in d.random.integers(least, most + 1, d.pick(ranks or (1, 2, 3, 4))))
+    return d.array(d.pick(dtypes), shape, low, high)
+
+
+def like(d, x, low=-3, high=3, dtype=None):
+    return d.array(dtype or x.dtype.name, x.shape, low, high)
+
+
+def gradient(function, grad, *inputs):
+    """The gradients of function(*inputs) for each input."""
+    leaves = [T(x).requires_grad_() for x in inputs]
+    function(*leaves).backward(T(grad))
+    return [N(leaf.grad, x.dtype) for leaf, x in zip(leaves, inputs)]
+
+
+# ---- One and two tensors ----
+
+for _name, _function, _low, _high in (
+        ("Sinc", torch.sinc, -3, 3), ("Erfinv", torch.erfinv, -0.9, 0.9), ("Erfc", torch.erfc, -3, 3),
+        ("Exp2", torch.exp2, -3, 3), ("Log2", torch.log2, 1, 4), ("Log10", torch.log10, 1, 4),
+        ("Frac", torch.frac, -3, 3), ("Round", torch.round, -3, 3), ("Atanh", torch.atanh, -0.8, 0.8),
+        ("Tan", torch.tan, -1, 1), ("Trunc", torch.trunc, -3, 3), ("Ceil", torch.ceil, -3, 3),
+        ("Neg", torch.neg, -3, 3), ("Rsqrt", torch.rsqrt, 1, 4), ("Reciprocal", torch.reciprocal, 1, 4),
+        ("Acosh", torch.acosh, 1.5, 4), ("Asinh", torch.asinh, -3, 3), ("Acos", torch.acos, -0.9, 0.9),
+        ("Asin", torch.asin, -0.9, 0.9), ("Atan", torch.atan, -3, 3), ("Cosh", torch.cosh, -3, 3),
+        ("Sinh", torch.sinh, -3, 3), ("Sin", torch.sin, -3, 3), ("Expm1", torch.expm1, -3, 3),
+        ("Log1p", torch.log1p, 0, 4), ("Erf", torch.erf, -3, 3), ("Mish", F.mish, -3, 3),
+        ("Hardswish", F.hardswish, -3, 3), ("Hardsigmoid", F.hardsigmoid, -4, 4), ("Selu", F.selu, -3, 3),
+        ("LogSigmoid", F.logsigmoid, -3, 3), ("Softsign", F.softsign, -3, 3), ("HardsigmoidV2", F.hardsigmoid, -4, 4)):
+    def _one(d, name, function=_function, low=_low, high=_high):
+        x = reals(d, 0, 1, 2, 3, 4, low=low, high=high, least=0)
+        expected = [N(function(T(x)), x.dtype)]
+        return ([x] if "Inplace" in name else [x, OUT]), expected
+    if _name not in ("Erfc", "LogSigmoid", "Softsign", "HardsigmoidV2"):
+        case("Inplace" + _name)(_one)
+    if _name not in ():
+        case(_name)(_one)
+CASES["aclnnInplaceErfc"] = CASES["aclnnErfc"]
+CASES["aclnnInplaceHardsigmoidV2"] = CASES["aclnnInplaceHardsigmoid"]
+CASES["aclnnInplaceErfc"] = lambda d: (lambda x: ([x], [N(torch.erfc(T(x)), x.dtype)]))(reals(d))
+
+
+@case("Signbit")
+def signbit(d, name):
+    x = reals(d, 0, 1, 2, 3, dtypes=FLOATS + ("int32",))
+    x = np.where(d.random.random(x.shape) < 0.3, np.array(-0.0, x.dtype), x)
+    return [x, OUT], [np.signbit(x) if x.dtype.kind == "f" else x < 0]
+
+
+@case("IsPosInf", "IsNegInf", "IsFinite", "NanToNum", "InplaceNanToNum")
+def special(d, name):
+    x = reals(d)
+    x = np.where(d.random.random(x.shape) < 0.5, d.random.choice([np.inf, -np.inf, np.nan], x.shape), x).astype(x.dtype)
+    if "NanToNum" in name:
+        words = [1.5, 2.0, -2.0]
+        expected = [N(torch.nan_to_num(T(x), *words), x.dtype)]
+        return [x, *words] + ([] if "Inplace" in name else [OUT]), expected
+    function = {"IsPosInf": np.isposinf, "IsNegInf": np.isneginf, "IsFinite": np.isfinite}[name]
+    return [x, OUT], [function(x)]
+
+
+@case("RoundDecimals", "InplaceRoundDecimals")
+def round_decimals(d, name):
+    x = reals(d, dtypes=("float32",))
+    decimals = int(d.random.integers(0, 3))
+    away = np.abs(x * 10.0 ** decimals - np.floor(x * 10.0 ** decimals) - 0.5)
+    if (away < 1e-3).any():
+        return None
+    return [x, decimals] + ([] if "Inplace" in name else [OUT]), [N(torch.round(T(x), decimals=decimals), x.dtype)]
+
+
+@case("FmodTensor", "InplaceFmodTensor", "RemainderTensorTensor", "InplaceRemainderTensorTensor", "FloorDivide",
+      "InplaceFloorDivide", "FmodScalar", "InplaceFmodScalar", "RemainderTensorScalar", "InplaceRemainderTensorScalar",
+      "FloorDivides", "InplaceFloorDivides", "RemainderScalarTensor")
+def quotients(d, name):
+    x = reals(d, 0, 1, 2, 3, dtypes=("int32", "int64", "float32"), low=-9, high=9)
+    scalar = "Scalar" in name or name.endswith("ides")
+    y = d.pick([-3, -2, 2, 4]) if scalar else like(d, x, -4, 4)
+    if not scalar:
+        y = np.where(np.abs(y) < 0.5, np.ones((), x.dtype), y)
+    function = torch.fmod if "Fmod" in name else torch.remainder if "Remainder" in name else torch.floor_divide
+    if name == "RemainderScalarTensor":
+        base = like(d, x, 1, 5)
+        if (np.abs(base) < 0.5).any():
+            return None
+        return [7, base, OUT], [N(torch.remainder(torch.tensor(7), T(base)), x.dtype)]
+    values = N(function(T(x), y if scalar else T(y)), x.dtype)
+    if x.dtype.kind == "f":  # close to a multiple either side is right
+        quotient = T(x).numpy() / (y if scalar else T(y).numpy())
+        if (np.abs(quotient - np.round(quotient)) < 1e-3).any():
+            return None
+    return [x, y] + ([] if "Inplace" in name else [OUT]), [values]
+
+
+@case("DivMod", "InplaceDivMod", "DivMods", "InplaceDivMods", "DivV3")
+def div_mod(d, name):
+    x = reals(d, 0, 1, 2, 3, dtypes=("int32", "float32"), low=-9, high=9)
+    mode = d.pick([1, 2]) if x.dtype.kind == "i" else d.pick([0, 1, 2])
+    y = d.pick([-3, -2, 2, 4]) if "Mods" in name else d.pick([-3, 2, 4]) * np.ones(x.shape, x.dtype)
+    quotient = np.asarray(x, "float64") / y
+    if x.dtype.kind == "f" and (np.abs(quotient - np.round(quotient)) < 1e-3).any():
+        return None
+    rounding = [None, "trunc", "floor"][mode]
+    expected = N(torch.div(T(x), y if "Mods" in name else T(y), rounding_mode=rounding), x.dtype)
+    return [x, y, mode] + ([] if "Inplace" in name else [OUT]), [expected]
+
+
+@case("Atan2", "InplaceAtan2", "LogAddExp", "LogAddExp2", "XLogYTensor", "InplaceXLogYTensor", "Heaviside",
+      "PowTensorTensor", "InplacePowTensorTensor", "Maximum", "Minimum", "AddV3")
+def two(d, name):
+    low = 0.5 if "LogY" in name or "Pow" in name else -3
+    x = reals(d, 0, 1, 2, 3, low=low, least=0)
+    y = d.array(x.dtype.name, x.shape if "Inplace" in name else d.against(x.shape), low, 3)
+    if name == "Heaviside":
+        x = np.where(d.random.random(x.shape) < 0.3, np.zeros((), x.dtype), x)
+    if name == "AddV3":
+        return [2, x, d.pick([1, 3]), OUT], None
+    function = {"Atan2": torch.atan2, "LogAddExp": torch.logaddexp, "LogAddExp2": torch.logaddexp2,
+                "XLogYTensor": torch.xlogy, "Heaviside": torch.heaviside, "PowTensorTensor": torch.pow,
+                "Maximum": torch.maximum, "Minimum": torch.minimum}[name.replace("Inplace", "")]
+    expected = [N(function(T(x), T(y)), x.dtype)]
+    return [x, y] + ([] if "Inplace" in name else [OUT]), expected
+
+
+@case("AddV3")
+def add_v3(d, name):
+    x = reals(d, dtypes=("float32", "int32"))
+    alpha = d.pick([1, 3])
+    return [2, x, alpha, OUT], [(2 + alpha * x.astype("float64")).astype(x.dtype)]
+
+
+@case("XLogYScalarOther", "InplaceXLogYScalarOther", "XLogYScalarSelf")
+def xlogy_scalar(d, name):
+    x, s = reals(d, low=0.5), float(np.float32(d.random.uniform(0.5, 3)))
+    if name == "XLogYScalarSelf":
+        return [s, x, OUT], [N(torch.xlogy(s, T(x)), x.dtype)]
+    return [x, s] + ([] if "Inplace" in name else [OUT]), [N(torch.xlogy(T(x), s), x.dtype)]
+
+
+@case("Lerp", "InplaceLerp", "Lerps", "InplaceLerps")
+def lerp(d, name):
+    x = reals(d)
+    end = like(d, x)
+    weight = d.pick([0.25, 0.5, 2.0]) if "Lerps" in name else like(d, x)
+    expected = N(torch.lerp(T(x), T(end), weight if "Lerps" in name else T(weight)), x.dtype)
+    return [x, end, weight] + ([] if "Inplace" in name else [OUT]), [expected]
+
+
+@case("ClampMax", "InplaceClampMax", "ClampMin", "ClampMaxTensor", "InplaceClampMaxTensor", "ClampMinTensor",
+      "InplaceClampMinTensor", "ClampTensor")
+def clamps(d, name):
+    x = reals(d, 0, 1, 2, 3, dtypes=FLOATS + ("int32",))
+    tensor = "Tensor" in name
+    bound = like(d, x) if tensor else d.pick([-1, 0, 2])
+    if name == "ClampTensor":
+        high = like(d, x)
+        return [x, bound, high, OUT], [np.minimum(np.maximum(x, bound), high)]
+    expected = (np.minimum if "Max" in name else np.maximum)(x, np.asarray(bound, x.dtype))
+    return [x, bound] + ([] if "Inplace" in name else [OUT]), [expected]
+
+
+@case("InplaceFillTensor", "Equal", "AddRelu", "InplaceAddRelu", "IsInTensorScalar", "IsInScalarTensor", "LeftShifts",
+      "BitwiseAndTensorOut", "InplaceBitwiseAndTensorOut", "MaskedScale", "ApproximateEqual", "AddMatMatElements")
+def others(d, name):
+    x = reals(d, 1, 2, 3, dtypes=("int32",) if "Shift" in name or "Bitwise" in name else ("float32", "int32"))
+    if name == "InplaceFillTensor":
+        value = np.array(2, x.dtype)
+        return [x, value], [np.full(x.shape, 2, x.dtype)]
+    if name == "Equal":
+        y = d.pick([x.copy(), like(d, x), d.array(x.dtype.name, x.shape + (1,))])
+        return [x, y, OUT], [np.array([np.array_equal(x, y)])]
+    if "AddRelu" in name:
+        y, alpha = like(d, x), d.pick([1, 2])
+        expected = np.maximum(x + alpha * y, 0).astype(x.dtype)
+        return [x, y, alpha] + ([] if "Inplace" in name else [OUT]), [expected]
+    if name == "IsInTensorScalar":
+        invert = d.pick([False, True])
+        return [x, 2, False, invert, OUT], [(x == 2) != invert]
+    if name == "IsInScalarTensor":
+        invert = d.pick([False, True])
+        return [2, x, False, invert, OUT], [np.asarray((x == 2).any() != invert)]
+    if name == "LeftShifts":
+        x = np.abs(x)
+        return [x, 2, OUT], [x << 2]
+    if "Bitwise" in name:
+        y = like(d, x)
+        return [x, y] + ([] if "Inplace" in name else [OUT]), [x & y]
+    x = x.astype("float32")
+    if name == "MaskedScale":
+        mask = d.array("uint8", x.shape, 0, 1)
+        return [x, mask, 2.0, OUT], [x * mask * np.float32(2)]
+    if name == "ApproximateEqual":
+        y = like(d, x)
+        return [x, y, 1.0, OUT], [np.abs(x - y) < 1]
+    y, z = like(d, x), like(d, x)
+    return [x, y, z, 2.0, 0.5, OUT], [(0.5 * z + 2 * x * y).astype("float32")]
+
+
+@case("Addr", "InplaceAddr", "AddrV2", "InplaceAddrV2")
+def addr(d, name):
+    m, n = (int(v) for v in d.random.integers(1, 6, 2))
+    c, a, b = d.array("float32", (m, n)), d.array("float32", (m,)), d.array("float32", (n,))
+    beta, alpha = d.pick([0.5, 1, 2, 0]), d.pick([0.5, 1, 2])
+    expected = N(torch.addr(T(c), T(a), T(b), beta=beta, alpha=alpha), "float32")
+    return [c, a, b, beta, alpha] + ([] if "Inplace" in name else [OUT]), [expected]
+
+
+@case("Addbmm", "InplaceAddbmm", "InplaceAddmm", "InplaceBaddbmm", "Gemm")
+def products(d, name):
+    b, m, k, n = (int(v) for v in d.random.integers(1, 6, 4))
+    array = lambda *shape: d.array("float32", shape, -1, 1)  # noqa: E731
+    beta, alpha = d.pick([0.5, 1, 2]), d.pick([0.5, 1, 2])
+    if name == "Gemm":
+        ta, tb = d.pick([0, 1]), d.pick([0, 1])
+        x, y, c = array(*((k, m) if ta else (m, k))), array(*((n, k) if tb else (k, n))), array(m, n)
+        product = (T(x).T if ta else T(x)) @ (T(y).T if tb else T(y))
+        return [x, y, c, alpha, beta, ta, tb, OUT, 1], [N(alpha * product + beta * T(c), "float32")]
+    batched = "bmm" in name
+    x, y = (array(b, m, k), array(b, k, n)) if batched else (array(m, k), array(k, n))
+    c = array(b, m, n) if "Badd" in name else array(m, n)
+    function = {"Addbmm": torch.addbmm, "InplaceAddbmm": torch.addbmm, "InplaceAddmm": torch.addmm,
+                "InplaceBaddbmm": torch.baddbmm}[name]
+    expected = N(function(T(c), T(x), T(y), beta=beta, alpha=alpha), "float32")
+    return [c, x, y, beta, alpha] + ([1] if "Inplace" in name else [OUT, 1]), [expected]
+
+
+@case("Trace", "Diag", "DiagFlat", "InplaceFillDiagonal")
+def diagonals(d, name):
+    x = reals(d, 2, dtypes=("float32", "int32"))
+    if name == "Trace":
+        expected = N(torch.trace(T(x)))
+        return [x, OUT], [expected.astype("float32" if x.dtype.kind == "f" else "int64")]
+    if name == "InplaceFillDiagonal":
+        x = x[:x.shape[1] + 1]
+        y = x.copy()
+        np.fill_diagonal(y, 2)
+        return [np.ascontiguousarray(x), 2, False], [y]
+    k = int(d.random.integers(-2, 3))
+    if name == "DiagFlat":
+        return [x, k, OUT], [N(torch.diagflat(T(x), k), x.dtype)]
+    if d.pick([True, False]):
+        x = x[0].copy()
+    elif not -x.shape[0] < k < x.shape[1]:
+        return None
+    return [x, k, OUT], [N(torch.diag(T(x), k), x.dtype)]
+
+
+@case("LinalgCross", "Cdist", "Norm", "LinalgVectorNorm", "Renorm", "InplaceRenorm", "ReduceNansum", "ReduceLogSum",
+      "MaxV2", "MeanV2", "Aminmax", "AminmaxAll", "AminmaxDim", "VarCorrection", "Var", "VarMean", "Std",
+      "StdMeanCorrection", "MaxN", "MinN", "Sum", "SumV2", "LogSumExp", "Prod", "ProdDim", "Max", "Min")
+def sums(d, name):
+    x = reals(d, 1, 2, 3, dtypes=("float32",))
+    dims = sorted({int(v) for v in d.random.integers(0, x.ndim, d.pick([0, 1, 2]))})
+    over = tuple(dims) or tuple(range(x.ndim))
+    keep, t = d.pick([True, False]), T(x)
+    if name == "LinalgCross":
+        axis = int(d.random.integers(x.ndim))
+        x = d.array("float32", x.shape[:axis] + (3,) + x.shape[axis + 1:])
+        y = like(d, x)
+        return [x, y, axis, OUT], [N(torch.linalg.cross(T(x), T(y), dim=axis), "float32")]
+    if name == "Cdist":
+        b, m, n, k = (int(v) for v in d.random.integers(1, 5, 4))
+        a, c, p = d.array("float32", (b, m, k)), d.array("float32", (b, n, k)), d.pick([1.0, 2.0, 3.0])
+        return [a, c, p, 2, OUT], [N(torch.cdist(T(a), T(c), p=p), "float32")]
+    if name in ("Norm", "LinalgVectorNorm"):
+        p = d.pick([1, 2, 3, 0.5])
+        expected = N(torch.linalg.vector_norm(t, p, over, keep), "float32")
+        return [x, p, list(dims), keep] + ([] if name == "Norm" else ["float32"]) + [OUT], [expected]
+    if "Renorm" in name:
+        if x.ndim < 2:
+            return None
+        axis, p = int(d.random.integers(x.ndim)), d.pick([1, 2])
+        return [x, p, axis, 2.0] + ([] if "Inplace" in name else [OUT]), [N(torch.renorm(t, p, axis, 2.0), "float32")]
+    if name == "ReduceNansum":
+        x = np.where(d.random.random(x.shape) < 0.3, np.float32(np.nan), x)
+        return [x, dims, keep, "float32", OUT], [np.nansum(x.astype("float64"), over, keepdims=keep).astype("float32")]
+    if name == "ReduceLogSum":
+        x = np.abs(x) + np.float32(1)
+        expected = np.log(x.astype("float64").sum(over, keepdims=keep)).astype("float32")
+        return [x, dims, keep, False, OUT], [expected]
+    if name in ("MaxV2", "MeanV2"):
+        wise = d.pick([True, False])
+        function = np.max if name == "MaxV2" else np.mean
+        expected = x if wise and not dims else function(x.astype("float64"), over, keepdims=keep).astype("float32")
+        return [x, dims, keep, wise, OUT], [expected]
+    if "Aminmax" in name:
+        if name == "AminmaxAll":
+            return [x, OUT, OUT], [np.asarray(x.min()), np.asarray(x.max())]
+        if name == "AminmaxDim":
+            dims, over = dims[:1] or [0], tuple(dims[:1] or [0])
+        expected = [np.asarray(x.min(over, keepdims=keep)), np.asarray(x.max(over, keepdims=keep))]
+        return [x, dims[0] if name == "AminmaxDim" else dims, keep, OUT, OUT], expected
+    if name in ("VarCorrection", "Var", "VarMean", "Std", "StdMeanCorrection"):
+        n = int(np.prod([x.shape[a] for a in over]))
+        if n < 2:
+            return None
+        correction = d.pick([0, 1])
+        word = bool(correction) if name == "Var" else correction
+        v, m = torch.var_mean(t, over, correction=correction, keepdim=keep)
+        first = torch.sqrt(v) if name.startswith("Std") else v
+        expected = [N(first, "float32")] + ([N(m, "float32")] if "Mean" in name else [])
+        return [x, dims, word, keep] + [OUT] * len(expected), expected
+    if name in ("MaxN", "MinN", "Sum", "SumV2"):
+        xs = [like(d, x) for _ in range(d.pick([1, 2, 3]))]
+        function = {"MaxN": np.max, "MinN": np.min}.get(name, np.sum)
+        return [xs, OUT], [function(np.stack(xs), 0).astype("float32")]
+    if name == "LogSumExp":
+        return [x, dims, keep, OUT], [N(torch.logsumexp(t, over, keep), "float32")]
+    if name in ("Max", "Min"):
+        return [x, OUT], [np.asarray(getattr(x, name.lower())())]
+    if name == "Prod":
+        return [x, "float32", OUT], [np.asarray(N(t.prod(), "float32"))]
+    axis = over[0]
+    return [x, axis, keep, "float32", OUT], [N(t.prod(axis, keep), "float32")]
+
+
+@case("Kthvalue", "MedianDim", "NanMedianDim", "Median", "NanMedian", "Argsort", "SortWithIndex", "Topk", "ArgMax",
+      "ArgMin")
+def orders(d, name):
+    x = reals(d, 1, 2, 3, dtypes=("float32",))
+    x = d.strided(d.random.permutation(x.size).astype("float32").reshape(x.shape))
+    if "edian" in name and d.pick([True, False]):
+        x = np.where(d.random.random(x.shape) < 0.2, np.float32(np.nan), x)
+    axis, keep = int(d.random.integers(-x.ndim, x.ndim)), d.pick([True, False])
+    t = torch.from_numpy(np.ascontiguousarray(x))
+    if name in ("Median", "NanMedian"):
+        return [x, OUT], [N(torch.median(t) if name == "Median" else torch.nanmedian(t))]
+    if name == "Argsort":
+        down = d.pick([True, False])
+        return [x, axis, down, OUT], [N(torch.argsort(t, axis, down))]
+    if name == "SortWithIndex":
+        index, down = d.array("int32", x.shape, 0, 9), d.pick([True, False])
+        values, order = torch.sort(t, axis, down)
+        return [x, index, axis, down, True, OUT, OUT], [N(values), np.take_along_axis(index, N(order), axis)]
+    if name == "Topk":
+        k, largest = int(d.random.integers(1, x.shape[axis] + 1)), d.pick([True, False])
+        values, order = torch.topk(t, k, axis, largest)
+        return [x, k, axis, largest, True, OUT, OUT], [N(values), N(order)]
+    if name in ("ArgMax", "ArgMin"):
+        function = torch.argmax if name == "ArgMax" else torch.argmin
+        return [x, axis, keep, OUT], [N(function(t, axis, keep))]
+    if name == "Kthvalue":
+        k = int(d.random.integers(1, x.shape[axis] + 1))
+        values, order = torch.kthvalue(t, k, axis, keep)
+        return [x, k, axis, keep, OUT, OUT], [N(values), N(order)]
+    values, order = (torch.median if name == "MedianDim" else torch.nanmedian)(t, axis, keep)
+    several = np.isnan(x).sum(axis) > 1  # which of them is not said
+    if several.any():
+        return None
+    return [x, axis, keep, OUT, OUT], [N(values), N(order)]
+
+
+@case("SearchSorted", "SearchSorteds", "Bucketize")
+def searches(d, name):
+    line = np.sort(d.random.integers(0, 9, int(d.random.integers(1, 6)))).astype("float32")
+    x, right = d.array("float32", d.shape((1, 2)), 0, 9), d.pick([True, False])
+    dtype = d.pick(["int32", "int64"])
+    if 0 in x.shape:
+        return None
+    if name == "Bucketize":
+        expected = N(torch.bucketize(T(x), T(line), right=right), dtype)
+        return [x, line, dtype == "int32", right, OUT], [expected]
+    if name == "SearchSorteds":
+        expected = N(torch.searchsorted(T(line), torch.tensor(4.0).double(), right=right), dtype)
+        return [line, 4, dtype == "int32", right, None, OUT], [np.asarray(expected)]
+    return [line, x, dtype == "int32", right, None, OUT], [N(torch.searchsorted(T(line), T(x), right=right), dtype)]
+
+
+@case("Range", "Linspace", "LogSpace", "OneHot", "Arange", "Eye")
+def makers(d, name):
+    if name in ("Range", "Arange"):
+        start, step, n = d.pick([-2, 0, 3]), d.pick([1, 2, -1]), int(d.random.integers(1, 6))
+        dtype, end = d.pick(["float32", "int32", "int64"]), None
+        end = start + step * (n - 1 if name == "Range" else n)
+        return [start, end, step, OUT], [(start + step * np.arange(n)).astype(dtype)]
+    n = int(d.random.integers(1, 7))
+    if name == "Linspace":
+        return [-1.0, 2.0, n, OUT], [N(torch.linspace(-1, 2, n, dtype=torch.double), "float32")]
+    if name == "LogSpace":
+        return [-1.0, 2.0, n, 2.0, OUT], [N(torch.logspace(-1, 2, n, 2.0, dtype=torch.double), "float32")]
+    if name == "Eye":
+        m = int(d.random.integers(1, 7))
+        return [n, m, OUT], [np.eye(n, m, dtype=d.pick(["float32", "int32"]))]
+    x = d.array("int32", d.shape((1, 2)), 0, n - 1)
+    on, off = np.array([2], "float32"), np.array([0.5], "float32")
+    return [x, n, on, off, -1, OUT], [np.where(x[..., None] == np.arange(n), on[0], off[0]).astype("float32")]
+
+
+# ---- Shapes and places ----
+
+@case("StridedSlice", "SplitTensor", "ConfusionTranspose", "ChannelShuffle", "GatherV2", "Take", "RepeatInterleaveInt",
+      "RepeatInterleaveIntWithDim", "Flip", "Roll", "Tril", "Triu", "InplaceTril", "InplaceTriu", "Repeat", "Flatten",
+      "SplitWithSize", "ConstantPadNd", "Embedding", "GatherNd")
+def shapes(d, name):
+    x = reals(d, 2, 3, 4, dtypes=("float32", "int32", "float16"))
+    t, axis = torch.from_numpy(np.ascontiguousarray(x)), int(d.random.integers(-x.ndim, x.ndim))
+    n = x.shape[axis]
+    if name == "StridedSlice":
+        begin, end = [0] * x.ndim, list(x.shape)
+        step = [int(v) for v in d.random.integers(1, 3, x.ndim)]
+        where = tuple(slice(b, e, s) for b, e, s in zip(begin, end, step))
+        return [x, begin, end, step, 0, 0, 0, 0, 0, OUT], [np.ascontiguousarray(x[where])]
+    if name in ("SplitTensor", "SplitWithSize"):
+        size = int(d.random.integers(1, n + 1))
+        parts = [np.ascontiguousarray(p.numpy()) for p in torch.split(t, size, axis)]
+        if name == "SplitWithSize":
+            size = [p.shape[axis] for p in parts]
+        return [x, size, axis, [OUT] * len(parts)], [parts]
+    if name == "ConfusionTranspose":
+        perm, first = [int(a) for a in d.random.permutation(x.ndim)], d.pick([True, False])
+        expected = x.transpose(perm).reshape(-1) if first else x.reshape(x.shape).transpose(perm)
+        return [x, perm, [x.size] if first else list(x.shape), first, OUT], [np.ascontiguousarray(expected)]
+    if name == "ChannelShuffle":
+        x = d.array("float32", (2, 6, 2, 3))
+        groups = d.pick([1, 2, 3, 6])
+        return [x, groups, OUT], [N(torch.channel_shuffle(torch.from_numpy(np.ascontiguousarray(x)), groups))]
+    if name == "GatherV2":
+        index = d.array("int64", d.shape((0, 1, 2)), 0, n - 1)
+        return [x, axis, index, OUT], [np.take(x, index, axis)]
+    if name == "Take":
+        index = d.array("int64", d.shape((0, 1, 2)), -x.size, x.size - 1)
+        return [x, index, OUT], [np.take(x, index)]
+    if name == "RepeatInterleaveInt":
+        return [x, 3, 3 * x.size, OUT], [np.repeat(x, 3)]
+    if name == "RepeatInterleaveIntWithDim":
+        return [x, 2, axis, 2 * n, OUT], [np.repeat(x, 2, axis)]
+    if name == "Flip":
+        dims = [int(a) for a in d.random.permutation(x.ndim)[:d.pick([1, 2])]]
+        return [x, dims, OUT], [np.ascontiguousarray(np.flip(x, dims))]
+    if name == "Roll":
+        return [x, [2], [axis], OUT], [np.roll(x, 2, axis)]
+    if "Tri" in name:
+        k = int(d.random.integers(-2, 3))
+        return [x, k] + ([] if "Inplace" in name else [OUT]), [N((torch.tril if "Tril" in name else torch.triu)(t, k))]
+    if name == "Repeat":
+        more = [2] + [int(v) for v in d.random.integers(1, 3, x.ndim)]
+        return [x, more, OUT], [np.ascontiguousarray(np.tile(x, more))]
+    if name == "Flatten":
+        a = int(d.random.integers(0, x.ndim))
+        return [x, a, OUT], [np.ascontiguousarray(x).reshape(int(np.prod(x.shape[:a])), -1)]
+    if name == "ConstantPadNd":
+        pad = [int(v) for v in d.random.integers(0, 3, 4)]
+        return [x, pad, 2, OUT], [N(F.pad(t, pad, value=2))]
+    if name == "Embedding":
+        x = d.array("float32", (5, 3))
+        index = d.array("int64", d.shape((1, 2)), 0, 4)
+        return [x, index, OUT], [x[index]]
+    index = np.stack([d.array("int32", (3,), 0, s - 1) for s in x.shape[:2]], -1)
+    return [x, index, False, OUT], [np.ascontiguousarray(x[index[:, 0], index[:, 1]])]
+
+
+@case("Scatter", "InplaceScatter", "ScatterAdd", "ScatterValue", "InplaceScatterValue", "ScatterReduce",
+      "InplaceScatterReduce", "IndexAdd", "IndexAddV2", "IndexCopy", "InplaceIndexCopy", "IndexFill",
+      "InplaceIndexFill", "IndexFillTensor", "InplaceIndexFillTensor", "InplacePut", "InplaceMaskedScatter",
+      "InplaceScatterUpdate", "ScatterNdUpdate", "TfScatterAdd", "Index", "IndexPutImpl")
+def scatters(d, name):
+    x = reals(d, 2, 3, dtypes=("float32", "int32"))
+    t, axis = torch.from_numpy(np.ascontiguousarray(x)), int(d.random.integers(x.ndim))
+    n, inplace = x.shape[axis], "Inplace" in name
+    tail = [] if inplace else [OUT]
+    if name in ("Scatter", "InplaceScatter", "ScatterAdd", "ScatterValue", "InplaceScatterValue", "ScatterReduce",
+                "InplaceScatterReduce"):
+        shape = [int(d.random.integers(1, s + 1)) for s in x.shape]
+        order = np.stack([d.random.permutation(n)[:shape[axis]] for _ in range(int(np.prod(shape)) // shape[axis])])
+        rest = [s for a, s in enumerate(shape) if a != axis]
+        index = np.ascontiguousarray(np.moveaxis(order.reshape(rest + [shape[axis]]), -1, axis)).astype("int64")
+        src = d.array(x.dtype.name, [s + int(d.random.integers(0, 2)) for s in shape])  # larger than the index
+        i, s = torch.from_numpy(index), torch.from_numpy(np.ascontiguousarray(src))
+        if name == "ScatterAdd":
+            return [x, axis, index, src, OUT], [N(t.scatter_add(axis, i, s))]
+        if "Reduce" in name:
+            kind, own = int(d.random.integers(5)), d.pick([True, False])
+            if kind == 2 and x.dtype.kind != "f":
+                return None
+            word = ["sum", "prod", "mean", "amax", "amin"][kind]
+            return [x, axis, index, src, kind, own] + tail, [N(t.scatter_reduce(axis, i, s, word, include_self=own))]
+        kind = int(d.random.integers(3))
+        words = {} if kind == 0 else {"reduce": ["", "add", "multiply"][kind]}
+        if "Value" in name:
+            return [x, axis, index, 2, kind] + tail, [N(t.scatter(axis, i, 2, **words))]
+        return [x, axis, index, src, kind] + tail, [N(t.scatter(axis, i, s, **words))]
+    count = int(d.random.integers(1, n + 1))
+    index = d.random.permutation(n)[:count].astype(d.pick(["int32", "int64"]))
+    i = torch.from_numpy(index.astype("int64"))
+    source = d.array(x.dtype.name, x.shape[:axis] + (count,) + x.shape[axis + 1:])
+    s = torch.from_numpy(np.ascontiguousarray(source))
+    if "IndexAdd" in name:
+        return [x, axis, index, source, 2] + ([0] if "V2" in name else []) + [OUT], [N(t.index_add(axis, i, s, alpha=2))]
+    if "IndexCopy" in name:
+        return [x, axis, index, source] + tail, [N(t.index_copy(axis, i, s))]
+    if "IndexFill" in name:
+        word = [int(v) for v in index] if "Tensor" in name else index
+        return [x, axis, word, 3] + tail, [N(t.index_fill(axis, i, 3))]
+    if name == "InplacePut":
+        places, add = d.random.permutation(x.size)[:3].astype("int64"), d.pick([True, False])
+        places = np.where(d.random.random(places.shape) < 0.3, places - x.size, places)
+        values = d.array(x.dtype.name, places.shape)
+        expected = t.clone().put_(torch.from_numpy(places), torch.from_numpy(np.ascontiguousarray(values)), add)
+        return [x, places, values, add], [N(expected)]
+    if name == "InplaceMaskedScatter":
+        mask, values = d.array("bool", x.shape), like(d, x)
+        return [x, mask, values], [N(t.masked_scatter(torch.from_numpy(np.ascontiguousarray(mask)),
+                                                      torch.from_numpy(np.ascontiguousarray(values))))]
+    if name in ("ScatterNdUpdate", "TfScatterAdd", "InplaceScatterUpdate"):
+        rows = d.random.permutation(x.shape[0])[:2].astype("int32")
+        values = d.array(x.dtype.name, (len(rows),) + x.shape[1:])
+        expected = x.copy()
+        if name == "TfScatterAdd":
+            expected[rows] += values
+            return [x, rows, values], [expected]
+        if name == "ScatterNdUpdate":
+            expected[rows] = values
+            return [x, rows[:, None].copy(), values], [expected]
+        x = d.array("float32", (2, 4, 5, 3))
+        at, values = d.array("int32", (2,), 0, 3), d.array("float32", (2, 4, 2, 3))
+        expected = x.copy()
+        for b in range(2):
+            expected[b, :, at[b]:at[b] + 2] = values[b]
+        return [x, at, values, -2], [expected]
+    places = [d.array("int64", (3,), 0, s - 1) for s in x.shape[:2]]
+    which = d.pick([(0,), (1,), (0, 1)])
+    empty = np.zeros((0,), "int64")
+    lists = [places[a] if a in which else empty for a in range(max(which) + 1)]
+    key = tuple(places[a] if a in which else slice(None) for a in range(max(which) + 1))
+    if name == "Index":
+        return [x, lists, OUT], [np.ascontiguousarray(x[key])]
+    distinct = [np.arange(min(3, s)).astype("int64") for s in x.shape[:2]]
+    length = min(len(v) for v in distinct)
+    lists = [distinct[a][:length] if a in which else empty for a in range(max(which) + 1)]
+    key = tuple(distinct[a][:length] if a in which else slice(None) for a in range(max(which) + 1))
+    expected, add = x.copy(), d.pick([True, False])
+    values = d.array(x.dtype.name, expected[key].shape)
+    expected[key] = expected[key] + values if add else values
+    return [x, lists, values, add, False], [expected]
+
+
+# ---- Activations and their gradients ----
+
+@case("HardshrinkBackward", "SoftshrinkBackward", "SoftsignBackward", "SeluBackward", "SwishBackward", "SqrtBackward",
+      "ReluGradV4", "ThresholdBackward", "HardswishBackward", "HardswishBackwardV2", "HardsigmoidBackward",
+      "GeluBackward", "SiluBackward", "TanhBackward", "SigmoidBackward", "LogSigmoidBackward", "MishBackward",
+      "SoftplusBackward", "LeakyReluBackward", "EluBackward", "HardtanhBackward", "LogitGrad", "PreluBackward",
+      "GeluBackwardV2", "GluBackward", "SoftmaxBackward", "LogSoftmaxBackward", "FastGeluBackward", "GeGluV3Backward",
+      "GeGluBackward", "SwiGluGrad")
+def activation_gradients(d, name):
+    x = reals(d, 1, 2, 3, dtypes=("float32",))
+    g = like(d, x)
+    simple = {"HardshrinkBackward": (lambda t: F.hardshrink(t, 0.7), [0.7]),
+              "SoftshrinkBackward": (lambda t: F.softshrink(t, 0.7), [0.7]),
+              "ReluGradV4": (lambda t: F.threshold(t, 0.5, 0), [0.5]),
+              "ThresholdBackward": (lambda t: F.threshold(t, 0.5, 0), [0.5]),
+              "HardswishBackward": (F.hardswish, []), "HardswishBackwardV2": (F.hardswish, []),
+              "HardsigmoidBackward": (F.hardsigmoid, []), "GeluBackward": (F.gelu, []), "SiluBackward": (F.silu, []),
+              "MishBackward": (F.mish, []), "SoftplusBackward": (lambda t: F.softplus(t, 2.0, 1.5), [2.0, 1.5]),
+              "LeakyReluBackward": (lambda t: F.leaky_relu(t, 0.2), [0.2, False]),
+              "HardtanhBackward": (lambda t: F.hardtanh(t, -1, 2), [-1, 2]),
+              "SwishBackward": (lambda t: t * torch.sigmoid(1.5 * t), [1.5]),
+              "GeluBackwardV2": (lambda t: F.gelu(t, approximate="tanh"), ["tanh"]),
+              "LogSigmoidBackward": (F.logsigmoid, [np.zeros(x.shape, "float32")])}
+    if name in simple:
+        function, words = simple[name]
+        return [g, x, *words, OUT], gradient(function, g, x)
+    if name == "SoftsignBackward":
+        return [g, x, OUT], gradient(F.softsign, g, x)
+    if name == "EluBackward":
+        function = lambda t: F.elu(t, 1.5)  # noqa: E731
+        result = d.pick([True, False])
+        return [g, 1.5, 1, 1, result, N(function(T(x)), "float32") if result else x, OUT], gradient(function, g, x)
+    if name in ("SeluBackward", "TanhBackward", "SigmoidBackward"):
+        function = {"SeluBackward": F.selu, "TanhBackward": torch.tanh, "SigmoidBackward": torch.sigmoid}[name]
+        return [g, N(function(T(x)), "float32"), OUT], gradient(function, g, x)
+    if name == "SqrtBackward":
+        x = np.abs(x) + np.float32(0.5)
+        return [N(torch.sqrt(T(x)), "float32"), g, OUT], gradient(torch.sqrt, g, x)
+    if name == "LogitGrad":
+        x = like(d, x, 0.1, 0.9)
+        eps = d.pick([0.2, -1.0])
+        return [x, g, eps, OUT], gradient(lambda t: torch.logit(t, eps if eps > 0 else None), g, x)
+    if name == "PreluBackward":
+        x = reals(d, 2, 3, dtypes=("float32",))
+        g, w = like(d, x), d.array("float32", (x.shape[1],))
+        return [g, x, w, OUT, OUT], gradient(F.prelu, g, x, w)
+    if name in ("SoftmaxBackward", "LogSoftmaxBackward"):
+        axis = int(d.random.integers(-x.ndim, x.ndim))
+        function = lambda t: (torch.softmax if name[0] == "S" else torch.log_softmax)(t, axis)  # noqa: E731
+        return [g, N(function(T(x)), "float32"), axis, OUT], gradient(function, g, x)
+    if name == "FastGeluBackward":
+        return [g, x, OUT], gradient(lambda t: t / (1 + torch.exp(-1.702 * t)), g, x)
+    axis = int(d.random.integers(-x.ndim, x.ndim))
+    x = d.array("float32", x.shape[:axis % x.ndim] + (4,) + x.shape[axis % x.ndim + 1:])
+    half = list(x.shape)
+    half[axis] = 2
+    g = d.array("float32", half)
+    if name == "GluBackward":
+        return [g, x, axis, OUT], gradient(lambda t: F.glu(t, axis), g, x)
+    if name == "SwiGluGrad":
+        return [g, x, axis, OUT], gradient(lambda t: F.silu(t.chunk(2, axis)[0]) * t.chunk(2, axis)[1], g, x)
+    left, tanh = (d.pick([True, False]) if "V3" in name else False), d.pick([0, 1])
+    gelu = lambda t: F.gelu(t, approximate=["none", "tanh"][tanh])  # noqa: E731
+    gate = lambda t: t.chunk(2, axis)[0 if left else 1]  # noqa: E731
+    function = lambda t: gelu(gate(t)) * t.chunk(2, axis)[1 if left else 0]  # noqa: E731
+    inner = N(gelu(gate(T(x))), "float32")
+    return [g, x, inner, axis, tanh] + ([left] if "V3" in name else []) + [OUT], gradient(function, g, x)
+
+
+@case("LeakyRelu", "InplaceLeakyRelu", "Elu", "EluV2", "InplaceElu", "Celu", "InplaceCelu", "Hardtanh",
+      "InplaceHardtanh", "Softplus", "Threshold", "ThresholdV2", "InplaceThreshold", "Softshrink", "Hardshrink",
+      "Swish", "GeluV2", "FastGelu", "Prelu", "Glu", "SwiGlu", "GeGluV3", "GeGlu", "Logit", "Shrink", "Modulate",
+      "RReluWithNoise", "InplaceRReluWithNoise", "FusedBiasLeakyRelu", "GeluMul")
+def activations(d, name):
+    x = reals(d, 1, 2, 3, dtypes=("float32",))
+    t, tail = T(x), ([] if "Inplace" in name else [OUT])
+    plain = {"LeakyRelu": (lambda t: F.leaky_relu(t, 0.2), [0.2]), "Elu": (lambda t: F.elu(t, 1.5), [1.5, 1, 1]),
+             "EluV2": (lambda t: F.elu(t, 1.5), [1.5, 1, 1]), "Celu": (lambda t: F.celu(t, 1.5), [1.5]),
+             "Hardtanh": (lambda t: F.hardtanh(t, -1, 2), [-1, 2]),
+             "Softplus": (lambda t: F.softplus(t, 2.0, 1.5), [2.0, 1.5]),
+             "Threshold": (lambda t: F.threshold(t, 0.5, 2), [0.5, 2]),
+             "ThresholdV2": (lambda t: F.threshold(t, 0.5, 2), [0.5, 2]),
+             "Softshrink": (lambda t: F.softshrink(t, 0.7), [0.7]), "Hardshrink": (lambda t: F.hardshrink(t, 0.7), [0.7]),
+             "Swish": (lambda t: t * torch.sigmoid(1.5 * t), [1.5]),
+             "FastGelu": (lambda t: t / (1 + torch.exp(-1.702 * t)), []),
+             "Shrink": (lambda t: torch.where(t > 0.7, t - 0.2, torch.where(t < -0.7, t + 0.2, 0 * t)), [0.7, 0.2])}
+    key = name.replace("Inplace", "")
+    if key in plain:
+        function, words = plain[key]
+        return [x, *words, *tail], [N(function(t), "float32")]
+    if "RRelu" in name:
+        return [x, None, 0.1, 0.3, False, 1, 0, *tail], [N(F.leaky_relu(t, 0.2), "float32")]
+    if name == "GeluV2":
+        kind = d.pick([0, 1])
+        return [x, kind, OUT], [N(F.gelu(t, approximate=["none", "tanh"][kind]), "float32")]
+    if name == "Prelu":
+        x = reals(d, 2, 3, dtypes=("float32",))
+        w = d.array("float32", (d.pick([1, x.shape[1]]),))
+        return [x, w, OUT], [N(F.prelu(T(x), T(w)), "float32")]
+    if name == "Logit":
+        x = like(d, x, 0.1, 0.9)
+        return [x, 0.2, OUT], [N(torch.logit(T(x), 0.2), "float32")]
+    if name == "FusedBiasLeakyRelu":
+        b = like(d, x)
+        return [x, b, 0.2, 1.5, OUT], [N(1.5 * F.leaky_relu(t + T(b), 0.2), "float32")]
+    if name == "Modulate":
+        b, s, h = (int(v) for v in d.random.integers(1, 5, 3))
+        x = d.array("float32", (b, s, h))
+        shape = d.pick([(b, h), (b, 1, h)])
+        scale, shift = (d.array("float32", shape) if d.pick([1, 1, 0]) else None for _ in range(2))
+        wide = lambda a: T(a).reshape(b, 1, h)  # noqa: E731
+        result = T(x) * (1 + wide(scale)) if scale is not None else T(x)
+        return [x, scale, shift, OUT], [N(result + wide(shift) if shift is not None else result, "float32")]
+    axis = int(d.random.integers(-x.ndim, x.ndim)) if name != "GeluMul" else -1
+    x = d.array("float32", x.shape[:axis % x.ndim] + (4,) + x.shape[axis % x.ndim + 1:])
+    a, b = T(x).chunk(2, axis)
+    if name == "GeluMul":
+        return [x, "none", OUT], [N(F.gelu(a) * b, "float32")]
+    if name == "Glu":
+        return [x, axis, OUT], [N(F.glu(T(x), axis), "float32")]
+    if name == "SwiGlu":
+        return [x, axis, OUT], [N(F.silu(a) * b, "float32")]
+    left, kind = (d.pick([True, False]) if "V3" in name else False), d.pick([0, 1])
+    gelu = F.gelu(a if left else b, approximate=["none", "tanh"][kind])
+    expected = [N(gelu * (b if left else a), "float32"), N(gelu, "float32")]
+    return [x, axis, kind] + ([left] if "V3" in name else []) + [OUT, OUT], expected
+
+
+# ---- Losses ----
+
+REDUCTIONS = ["none", "mean", "sum", "batchmean"]
+
+
+@case("KlDiv", "KlDivBackward", "KlDivTargetBackward", "L1Loss", "L1LossBackward", "MseLoss", "MseLossOut",
+      "MseLossBackward", "SmoothL1Loss", "SmoothL1LossBackward", "BinaryCrossEntropy", "BinaryCrossEntropyBackward",
+      "BinaryCrossEntropyWithLogits", "BinaryCrossEntropyWithLogitsBackward",
+      "BinaryCrossEntropyWithLogitsTargetBackward", "SoftMarginLoss", "SoftMarginLossBackward")
+def losses(d, name):
+    x = reals(d, 1, 2, 3, dtypes=("float32",))
+    kind = int(d.random.integers(4 if "KlDiv" in name else 3))
+    word, target, words = REDUCTIONS[kind], like(d, x), []
+    if "KlDiv" in name:
+        logs = d.pick([True, False])
+        target = like(d, x, 0.1, 1)
+        words, function = [logs], lambda a, b: F.kl_div(a, b, reduction=word, log_target=logs)
+    elif "L1Loss" in name and "Smooth" not in name:
+        function = lambda a, b: F.l1_loss(a, b, reduction=word)  # noqa: E731
+    elif "Mse" in name:
+        function = lambda a, b: F.mse_loss(a, b, reduction=word)  # noqa: E731
+    elif "Smooth" in name:
+        words, function = [0.5], lambda a, b: F.smooth_l1_loss(a, b, reduction=word, beta=0.5)
+    elif "SoftMargin" in name:
+        target = np.sign(target) + (target == 0)
+        function = lambda a, b: F.soft_margin_loss(a, b, reduction=word)  # noqa: E731
+    else:
+        weight = like(d, x, 0.1, 2) if d.pick([True, False]) else None
+        w = None if weight is None else T(weight)
+        target = like(d, x, 0.1, 0.9)
+        if "Logits" in name:
+            positive = like(d, x, 0.5, 2) if d.pick([True, False]) else None
+            p = None if positive is None else T(positive)
+            function = lambda a, b: F.binary_cross_entropy_with_logits(a, b, w, reduction=word, pos_weight=p)  # noqa: E731
+            middle = [weight, positive]
+        else:
+            x = like(d, x, 0.1, 0.9)
+            function = lambda a, b: F.binary_cross_entropy(a, b, w, reduction=word)  # noqa: E731
+            middle = [weight]
+        words = None
+    result = function(T(x), T(target))
+    order = (lambda k: middle + [k]) if words is None else (lambda k: [k] + words)
+    if "Backward" not in name:
+        return [x, target, *order(kind), OUT], [N(result, "float32")]
+    g = d.array("float32", tuple(result.shape))
+    if "Target" in name:
+        return [g, x, target, *order(kind), OUT], gradient(lambda b: function(T(x), b), g, target)
+    return [g, x, target, *order(kind), OUT], gradient(lambda a: function(a, T(target)), g, x)
+
+
+@case("NLLLoss", "NLLLossBackward", "NLLLoss2d", "NLLLoss2dBackward")
+def nll(d, name):
+    n, c, h, w = (int(v) for v in d.random.integers(1, 5, 4))
+    flat = "2d" not in name
+    x = d.array("float32", (n, c) if flat else (n, c, h, w))
+    target = d.array("int64", (n,) if flat else (n, h, w), 0, c - 1)
+    weight, kind = d.array("float32", (c,), 0.5, 2), int(d.random.integers(3))
+    function = lambda a: F.nll_loss(a, torch.from_numpy(np.ascontiguousarray(target)), T(weight),  # noqa: E731
+                                    reduction=REDUCTIONS[kind])
+    result, total = function(T(x)), np.asarray(weight[target].sum(dtype="float64"), "float32")
+    if "Backward" not in name:
+        values = [x, target, weight, kind, -100, OUT, OUT]
+        expected = [N(result, "float32"), total if kind != 0 else np.zeros((), "float32")]
+        return None if kind == 0 else (values, expected)
+    g = d.array("float32", tuple(result.shape))
+    return [g, x, target, weight, kind, -100, total, OUT], gradient(function, g, x)
+
+
+@case("FakeQuantPerTensorAffineCachemask", "FakeQuantPerChannelAffineCachemask")
+def fake_quant(d, name):
+    x = reals(d, 2, 3, dtypes=("float32",))
+    if "Tensor" in name:
+        scale, zero = np.array([0.1], "float32"), np.array([2], "int32")
+        at = x / scale + 2
+        words, step, shift = [1.0, -10, 12], scale, 2
+    else:
+        axis = int(d.random.integers(x.ndim))
+        scale, zero = d.array("float32", (x.shape[axis],), 0.1, 0.3), d.array("int32", (x.shape[axis],), -2, 2)
+        shape = [-1 if a == axis else 1 for a in range(x.ndim)]
+        step, shift = scale.reshape(shape), zero.reshape(shape)
+        at, words = x / step + shift, [axis, -10, 12]
+    if (np.abs(at - np.floor(at) - 0.5) < 1e-3).any():
+        return None
+    at = np.round(at)
+    expected = ((np.clip(at, -10, 12) - shift) * step).astype("float32")
+    return [x, scale, zero, *words, OUT, OUT], [expected, (at >= -10) & (at <= 12)]
+
+
+# ---- Norms ----
+
+@case("LayerNormBackward", "FastLayerNorm", "LayerNormWithImplMode", "AdaLayerNorm", "AdaLayerNormV2", "GroupNorm",
+      "GroupNormBackward", "GroupNormSilu", "GroupNormSiluV2", "InstanceNorm", "RmsNorm", "AddRmsNorm",
+      "InplaceAddRmsNorm", "BatchNorm", "BatchNormBackward", "FastBatchNormBackward", "BatchNormElemt",
+      "BatchNormStats", "BatchNormReduce", "BatchNormReduceBackward", "BatchNormElemtBackward", "RmsNormGrad",
+      "GemmaRmsNorm", "AddLayerNorm", "DeepNorm")
+def norms(d, name):
+    eps = 1e-2
+    b, c, h, w = (int(v) for v in d.random.integers(2, 5, 4))
+    rows = d.array("float32", (b, h, c))
+    gamma, beta = d.array("float32", (c,), 0.5, 2), d.array("float32", (c,))
+    mean = lambda t: t.mean(-1, keepdim=True)  # noqa: E731
+    rstd = lambda t: 1 / torch.sqrt(t.var(-1, correction=0, keepdim=True) + eps)  # noqa: E731
+    rms = lambda t: 1 / torch.sqrt((t * t).mean(-1, keepdim=True) + eps)  # noqa: E731
+    layer = lambda t: F.layer_norm(t, (c,), T(gamma), T(beta), eps)  # noqa: E731
+    f32 = lambda *ts: [N(t, "float32") for t in ts]  # noqa: E731
+    t = T(rows)
+    if name == "LayerNormBackward":
+        g = like(d, rows)
+        grads = gradient(lambda a, s, m: F.layer_norm(a, (c,), s, m, eps), g, rows, gamma, beta)
+        return [g, rows, [c], *f32(mean(t), rstd(t)), gamma, beta, [True] * 3, OUT, OUT, OUT], grads
+    if name in ("FastLayerNorm", "LayerNormWithImplMode"):
+        return [rows, [c], gamma, beta, eps, OUT, OUT, OUT] + ([0] if "Impl" in name else []), \
+            f32(layer(t), mean(t), rstd(t))
+    if "AdaLayer" in name:
+        scale, shift = (d.array("float32", d.pick([(b, c), (b, 1, c)])) for _ in range(2))
+        result = layer(t) * (1 + T(scale).reshape(b, 1, c)) + T(shift).reshape(b, 1, c)
+        if name == "AdaLayerNorm":
+            return [rows, scale, shift, gamma, beta, eps, OUT], f32(result)
+        return [rows, scale, shift, gamma, beta, eps, OUT, OUT, OUT], f32(result, mean(t), rstd(t))
+    if name == "RmsNorm":
+        return [rows, gamma, eps, OUT, OUT], f32(t * rms(t) * T(gamma), rms(t))
+    if name == "GemmaRmsNorm":
+        return [rows, gamma, eps, OUT, OUT], f32(t * rms(t) * (1 + T(gamma)), rms(t))
+    if name == "RmsNormGrad":
+        g = like(d, rows)
+        grads = gradient(lambda a, s: a * rms(a) * s, g, rows, gamma)
+        return [g, rows, N(rms(t), "float32"), gamma, OUT, OUT], grads
+    if "AddRmsNorm" in name or name in ("AddLayerNorm", "DeepNorm"):
+        other = like(d, rows)
+        s = t + T(other)
+        if name == "InplaceAddRmsNorm":
+            return [rows, other, gamma, eps, OUT], f32(s * rms(s) * T(gamma), s, rms(s))
+        if name == "AddRmsNorm":
+            return [rows, other, gamma, eps, OUT, OUT, OUT], f32(s * rms(s) * T(gamma), rms(s), s)
+        if name == "AddLayerNorm":
+            return [rows, other, gamma, beta, None, eps, True, OUT, OUT, OUT, OUT], f32(layer(s), mean(s), rstd(s), s)
+        s = 0.5 * t + T(other)
+        return [rows, other, beta, gamma, 0.5, eps, OUT, OUT, OUT], f32(mean(s), rstd(s), layer(s))
+    x = d.array("float32", (b, 4, h, w))
+    gamma, beta, groups = d.array("float32", (4,), 0.5, 2), d.array("float32", (4,)), d.pick([1, 2, 4])
+    t = T(x)
+    if "Group" in name:
+        parts = t.reshape(b, groups, -1)
+        stats = [m.reshape(b, groups) for m in (mean(parts), rstd(parts))]
+        function = lambda a, s, m: F.group_norm(a, groups, s, m, eps)  # noqa: E731
+        if name == "GroupNormBackward":
+            g = like(d, x)
+            return [g, x, *f32(*stats), gamma, b, 4, h * w, groups, [True] * 3, OUT, OUT, OUT], \
+                gradient(function, g, x, gamma, beta)
+        y = function(t, T(gamma), T(beta))
+        if name == "GroupNorm":
+            return [x, gamma, beta, b, 4, h * w, groups, eps, OUT, OUT, OUT], f32(y, *stats)
+        silu = name == "GroupNormSilu" or d.pick([True, False])
+        words = [groups, eps] + ([silu] if "V2" in name else [])
+        return [x, gamma, beta, *words, OUT, OUT, OUT], f32(F.silu(y) if silu else y, *stats)
+    over = (0, 2, 3)
+    wide = lambda v: v.reshape(1, 4, 1, 1)  # noqa: E731
+    m, r = t.mean(over), 1 / torch.sqrt(t.var(over, correction=0) + eps)
+    if name == "InstanceNorm":
+        last = d.pick([True, False])
+        mi, vi = t.mean((2, 3), keepdim=True), t.var((2, 3), correction=0, keepdim=True)
+        y = F.instance_norm(t, weight=T(gamma), bias=T(beta), eps=eps)
+        order = (lambda a: np.ascontiguousarray(a.transpose(0, 2, 3, 1))) if last else (lambda a: a)
+        return [order(x), gamma, beta, "NHWC" if last else "NCHW", eps, OUT, OUT, OUT], \
+            [order(a) for a in f32(y, mi, vi)]
+    if name == "BatchNorm":
+        training, running = d.pick([True, False]), [d.array("float32", (4,)), d.array("float32", (4,), 0.5, 2)]
+        left = [T(a).clone() for a in running]
+        y = F.batch_norm(t, left[0], left[1], T(gamma), T(beta), training, 0.25, eps)
+        values = [x, gamma, beta, *running, training, 0.25, eps, OUT, OUT if training else None,
+                  OUT if training else None]
+        return values, f32(left[0], left[1], y, *((m, r) if training else ()))
+    if "BatchNormBackward" in name:
+        training, g = d.pick([True, False]), like(d, x)
+        running = [d.array("float32", (4,)), d.array("float32", (4,), 0.5, 2)]
+        function = lambda a, s, v: F.batch_norm(a, T(running[0]), T(running[1]), s, v, training, 0, eps)  # noqa: E731
+        words = [training, eps, [True] * 3] + ([0] if "Fast" in name else [])
+        return [g, x, gamma, *running, *f32(m, r), *words, OUT, OUT, OUT], gradient(function, g, x, gamma, beta)
+    if name == "BatchNormElemt":
+        return [x, gamma, beta, *f32(m, r), eps, OUT], \
+            f32((t - wide(m)) * wide(r) * wide(T(gamma)) + wide(T(beta)))
+    if name == "BatchNormStats":
+        return [x, eps, OUT, OUT], f32(m, r)
+    if name == "BatchNormReduce":
+        return [x, OUT, OUT], f32(t.sum(over), (t * t).sum(over))
+    g = like(d, x)
+    total, away = T(g).sum(over), (T(g) * (t - wide(m))).sum(over)
+    if name == "BatchNormReduceBackward":
+        return [g, x, *f32(m, r), gamma, True, True, True, OUT, OUT, OUT, OUT], f32(total, away, away * r, total)
+    n = b * h * w
+    grad = (T(g) - wide(total / n) - (t - wide(m)) * wide(r * r * away / n)) * wide(r * T(gamma))
+    return [g, x, *f32(m, r), gamma, *f32(total, away), np.array([n], "int32"), OUT], f32(grad)
+
+
+# ---- Images ----
+
+@case("Convolution", "ConvolutionBackward")
+def convolutions(d, name):
+    rank, groups, transposed = d.pick([1, 2, 3]), d.pick([1, 2]), d.pick([True, False])
+    n, a, b = int(d.random.integers(1, 3)), groups * d.pick([1, 2]), groups * d.pick([1, 2])
+    pick = lambda most: [int(v) for v in d.random.integers(1, most + 1, rank)]  # noqa: E731
+    stride, dilation, kernel = pick(2), pick(2), pick(3)
+    padding = [int(d.random.integers(0, dd * (k - 1) // 2 + 1)) for dd, k in zip(dilation, kernel)]
+    more = [int(d.random.integers(0, s)) if transposed else 0 for s in stride]
+    x = d.array("float32", [n, a] + [dd * k + int(d.random.integers(0, 3)) for dd, k in zip(dilation, kernel)])
+    w = d.array("float32", ([a, b // groups] if transposed else [b, a // groups]) + kernel)
+    bias = d.array("float32", (b,))
+    plain = getattr(F, f"conv{rank}d")
+    back = getattr(F, f"conv_transpose{rank}d")
+    function = (lambda p, q, r: back(p, q, r, stride, padding, more, groups, dilation)) if transposed else \
+        (lambda p, q, r: plain(p, q, r, stride, padding, dilation, groups))
+    words = [stride, padding, dilation, transposed, more, groups]
+    y = function(T(x), T(w), T(bias))
+    if name == "Convolution":
+        if d.pick([True, False]):
+            return [x, w, bias, *words, OUT, 1], [N(y, "float32")]
+        return [x, w, None, *words, OUT, 1], [N(function(T(x), T(w), None), "float32")]
+    g = d.array("float32", tuple(y.shape))
+    return [g, x, w, [b], *words, [True] * 3, 1, OUT, OUT, OUT], gradient(function, g, x, w, bias)
+
+
+@case("ConvDepthwise2d", "ConvTbc", "ConvTbcBackward")
+def other_convolutions(d, name):
+    if name == "ConvDepthwise2d":
+        x, w = d.array("float32", (2, 3, 5, 6)), d.array("float32", (3, 1, 3, 2))
+        bias = d.array("float32", (3,))
+        return [x, w, [3, 2], bias, [1, 2], [1, 0], [1, 1], OUT, 1], \
+            [N(F.conv2d(T(x), T(w), T(bias), (1, 2), (1, 0), 1, 3), "float32")]
+    t, b, c, o, k, pad = 5, 2, 3, 4, d.pick([1, 3]), d.pick([0, 1])
+    x, w, bias = d.array("float32", (t, b, c)), d.array("float32", (k, c, o)), d.array("float32", (o,))
+    function = lambda p, q, r: torch.conv_tbc(p, q, r, pad)  # noqa: E731
+    y = function(T(x), T(w), T(bias))
+    if name == "ConvTbc":
+        return [x, w, bias, pad, OUT, 1], [N(y, "float32")]
+    g = d.array("float32", tuple(y.shape))
+    return [g, x, w, bias, pad, 1, OUT, OUT, OUT], gradient(function, g, x, w, bias)
+
+
+@case("AvgPool2d", "AvgPool2dBackward", "MaxPool2dWithIndices", "MaxPool2dWithIndicesBackward", "MaxPool3dWithArgmax",
+      "MaxPool3dWithArgmaxBackward", "AdaptiveAvgPool2d", "AdaptiveAvgPool2dBackward", "AdaptiveAvgPool3d",
+      "AdaptiveAvgPool3dBackward", "AdaptiveMaxPool2dBackward", "AdaptiveMaxPool3dBackward", "MaxUnpool2d",
+      "MaxUnpool2dBackward", "MaxUnpool3d", "MaxUnpool3dBackward", "GlobalMaxPool", "GlobalAveragePool")
+def pools(d, name):
+    deep = "3" in name
+    front = [int(v) for v in d.random.integers(1, 3, 2)]
+    sizes = [int(v) for v in d.random.integers(3, 7, 3 if deep else 2)]
+    x = d.array("float32", front + sizes)
+    x = d.strided(d.random.permutation(x.size).astype("float32").reshape(x.shape))
+    t = T(x)
+    if "Global" in name:
+        return [x, OUT], [N(t.amax((2, 3), True) if "Max" in name else t.mean((2, 3), True), "float32")]
+    if "Adaptive" in name:
+        out = [int(v) for v in d.random.integers(1, 4, len(sizes))]
+        if "Max" in name:
+            function = F.adaptive_max_pool3d if deep else F.adaptive_max_pool2d
+            y, at = function(t, out, return_indices=True)
+            g = d.array("float32", tuple(y.shape))
+            return [g, x, N(at, "int32"), OUT], gradient(lambda a: function(a, out), g, x)
+        function = (lambda a: F.adaptive_avg_pool3d(a, out)) if deep else (lambda a: F.adaptive_avg_pool2d(a, out))
+        if "Backward" not in name:
+            return [x, out, OUT], [N(function(t), "float32")]
+        g = d.array("float32", tuple(function(t).shape))
+        return [g, x, OUT], gradient(function, g, x)
+    kernel = [int(v) for v in d.random.integers(1, 4, len(sizes))]
+    stride = d.pick([[], [1] * len(sizes), [2] * len(sizes)])
+    padding, ceil = [k // 2 if d.pick([0, 1]) else 0 for k in kernel], d.pick([True, False])
+    step = stride or kernel
+    if "Avg" in name:
+        own, divisor = d.pick([True, False]), d.pick([0, 0, 3])
+        function = lambda a: F.avg_pool2d(a, kernel, step, padding, ceil, own, divisor or None)  # noqa: E731
+        words = [kernel, stride, padding, ceil, own, divisor, 1, OUT]
+        if name == "AvgPool2d":
+            return [x, *words], [N(function(t), "float32")]
+        g = d.array("float32", tuple(function(t).shape))
+        return [g, x, *words], gradient(function, g, x)
+    if "Unpool" in name:
+        y, at = (F.max_pool3d if deep else F.max_pool2d)(t, 2, return_indices=True)
+        y, at = N(y, "float32"), N(at, "int64")
+        function = lambda a: (F.max_unpool3d if deep else F.max_unpool2d)(  # noqa: E731
+            a, torch.from_numpy(at), 2, output_size=sizes)
+        words = [at, sizes] + ([[2] * 3, [0] * 3] if deep else [])
+        if "Backward" not in name:
+            return [y, *words, OUT], [N(function(T(y)), "float32")]
+        g = d.array("float32", front + sizes)
+        return [g, y, *words, OUT], gradient(function, g, y)
+    dilation = [d.pick([1, 1, 2]) for _ in sizes]
+    if any(dd * (k - 1) + 1 > s for dd, k, s in zip(dilation, kernel, sizes)):
+        return None
+    function = lambda a: (F.max_pool3d if deep else F.max_pool2d)(  # noqa: E731
+        a, kernel, step, padding, dilation, ceil, return_indices=True)
+    y, at = function(t)
+    words = [kernel, stride, padding, dilation, ceil]
+    if "Backward" not in name:
+        return [x, *words, OUT, OUT], [N(y, "float32"), N(at, d.pick(["int32", "int64"]))]
+    g = d.array("float32", tuple(y.shape))
+    return [g, x, N(at, "int32"), *words, OUT], gradient(lambda a: function(a)[0], g, x)
+
+
+@case("ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
+      "ReplicationPad3d", "ReflectionPad1dBackward", "ReflectionPad2dBackward", "ReflectionPad3dBackward",
+      "ReplicationPad1dBackward", "ReplicationPad2dBackward", "ReplicationPad3dBackward")
+def pads(d, name):
+    rank = int(name[name.index("Pad") + 3])
+    x = d.array("float32", (1, 2) + tuple(int(v) for v in d.random.integers(3, 5, rank)))
+    pad = [int(v) for v in d.random.integers(0, 3, 2 * rank)]
+    function = lambda a: F.pad(a, pad, "reflect" if "Reflection" in name else "replicate")  # noqa: E731
+    if "Backward" not in name:
+        return [x, pad, OUT], [N(function(T(x)), "float32")]
+    g = d.array("float32", tuple(function(T(x)).shape))
+    return [g, x, pad, OUT], gradient(function, g, x)
+
+
+@case("UpsampleNearest1d", "UpsampleNearest1dV2", "UpsampleNearestExact1d", "UpsampleNearest1dBackward",
+      "UpsampleNearestExact1dBackward", "UpsampleNearest2d", "UpsampleNearest2dV2", "UpsampleNearestExact2d",
+      "UpsampleNearest2dBackward", "UpsampleNearestExact2dBackward", "UpsampleNearest3d", "UpsampleNearestExact3d",
+      "UpsampleNearest3dBackward", "UpsampleNearestExact3dBackward", "UpsampleLinear1d", "UpsampleLinear1dBackward",
+      "UpsampleBilinear2d", "UpsampleBilinear2dBackward", "UpsampleBilinear2dBackwardV2", "UpsampleTrilinear3d")
+def upsamples(d, name):
+    rank = int(name[name.index("d") - 1]) if name[name.index("d") - 1].isdigit() else int(
+        [c for c in name if c in "123"][0])
+    x = d.array("float32", (1, 2) + tuple(int(v) for v in d.random.integers(1, 5, rank)))
+    sizes = [int(v) for v in d.random.integers(1, 8, rank)]
+    scaled = d.pick([True, False])
+    if scaled:
+        sizes = [2 * s for s in x.shape[2:]]
+    scales = [2.0 if scaled else 0.0] * rank
+    linear = "inear" in name
+    corners = d.pick([True, False]) if linear else None
+    mode = ["linear", "bilinear", "trilinear"][rank - 1] if linear else "nearest-exact" if "Exact" in name else "nearest"
+    function = lambda a: F.interpolate(a, sizes, mode=mode, align_corners=corners)  # noqa: E731
+    words = ([corners] if linear else []) + scales
+    if name in ("UpsampleNearest1d", "UpsampleNearest2d"):
+        words = []
+    if "Backward" not in name:
+        return [x, sizes, *words, OUT], [N(function(T(x)), "float32")]
+    g = d.array("float32", (1, 2, *sizes))
+    return [g, sizes, list(x.shape), *words, OUT], gradient(function, g, x)
+
+
+@case("GridSampler2D", "GridSampler2DBackward", "GridSampler3D")
+def grids(d, name):
+    deep = "3D" in name
+    x = d.array("float32", (2, 2, 3, 4, 2)[:5 if deep else 4])
+    grid = d.array("float32", (2, 2, 3, 2, 3) if deep else (2, 3, 2, 2), -1.2, 1.2)
+    mode, pad, corners = int(d.random.integers(2 if deep or "Back" in name else 2)), d.pick([0, 1]), d.pick([True, False])
+    mode = 0 if "Backward" in name else mode
+    function = lambda a, b: F.grid_sample(a, b, ["bilinear", "nearest", "bicubic"][mode],  # noqa: E731
+                                          ["zeros", "border", "reflection"][pad], corners)
+    if "Backward" not in name:
+        return [x, grid, mode, pad, corners, OUT], [N(function(T(x), T(grid)), "float32")]
+    y = function(T(x), T(grid))
+    g = d.array("float32", tuple(y.shape))
+    return [g, x, grid, mode, pad, corners, [True, True], OUT, OUT], gradient(function, g, x, grid)
