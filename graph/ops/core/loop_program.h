@@ -67,7 +67,7 @@ enum class LoopOp : uint8_t {
   kRowMax,                 // of what is no NaN; -inf where there is nothing else
   kRowLargest, kRowLeast,  // NaN wins
   kRowSum,                 // a double, of floats in blocks as BlockedSum adds
-  kRowTotal, kRowProduct,  // of doubles in blocks as JoinBlock joins
+  kRowTotal, kRowProduct,  // of doubles in blocks of 512 by sixteen lanes
   // float from a sum
   kMeanOf,         // params: count
   kReciprocalOf,   // 1 / sum

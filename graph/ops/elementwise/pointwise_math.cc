@@ -34,21 +34,27 @@ WideInt Times(WideInt a, WideInt b) {
 // start is good to 2e-3 (S. Winitzki, "A handy approximation for the error function and its
 // inverse"), and the number of digits doubles with every step.
 template <Real D>
-D Erfinv(D y) {
+D ErfinvOfMagnitude(D y) {
   constexpr double kFit = 0.147;
-  const D magnitude = Magnitude(y);
-  const D logarithm = Log1pOf(-magnitude * magnitude);
+  const D logarithm = Log1pOf(-y * y);
   const D half = 2 / (std::numbers::pi * kFit) + logarithm / 2;
   D x = RootOf(RootOf(half * half - logarithm / kFit) - half);
   for (int step = 0; step < 4; ++step) {
     const D slope = 2 * std::numbers::inv_sqrtpi * ExpOf(-x * x);
     const D error = Where(
-        magnitude < 0.5, [&] { return magnitude - ErfOf(x); },
-        [&] { return ErfcOf(x) - (1 - magnitude); });
+        y < 0.5, [&] { return y - ErfOf(x); }, [&] { return ErfcOf(x) - (1 - y); });
     x = x + error / slope;
   }
-  const D inside = Where(magnitude < 1, x, Where(magnitude == 1, kInfinity, kNan));
-  return Where(y == 0, y, Where(y < 0, -inside, inside));
+  return x;
+}
+
+template <Real D>
+D Erfinv(D y) {
+  const D magnitude = Magnitude(y);
+  const D x = Where(
+      magnitude < 1, [&] { return ErfinvOfMagnitude(magnitude); },
+      [&] { return Where(magnitude == 1, D(kInfinity), D(kNan)); });
+  return Where(y == 0, y, Where(y < 0, -x, x));
 }
 
 template <Real D>

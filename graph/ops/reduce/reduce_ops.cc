@@ -18,10 +18,10 @@
 #include "graph/ops/reduce/family.h"
 #include "graph/ops/reduce/reduce_ops_fold.h"
 #include "graph/ops/toolbox/copy/block_operand.h"
+#include "graph/ops/toolbox/lanes/lane_table.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
-#include "graph/ops/toolbox/values/fold_row.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
@@ -53,7 +53,7 @@ std::vector<Pass> PassesOf(const Shape& shape, const std::vector<bool>& reduced)
 }
 
 constexpr int64_t kStep = kBlockElements;
-static_assert(kStep == kFoldBlock);
+static_assert(kStep == kJoinBlock);
 
 // Rows so long, and so few, that threads share one.
 bool HasLongRows(const Pass& pass) {

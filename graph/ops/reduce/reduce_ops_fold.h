@@ -26,7 +26,7 @@ struct Fold {
   uint64_t identity;
   // Writes `count` copies of the identity.
   void (*fill)(uint64_t identity, void* totals, size_t count);
-  // Joins `count` values, at most kFoldBlock, to the single accumulator at `total`.
+  // Joins `count` values, at most kJoinBlock, to the single accumulator at `total`.
   void (*row)(const void* values, size_t count, void* total);
   // Folds value i into accumulator i.
   void (*columns)(const void* values, size_t count, void* totals);
@@ -35,7 +35,7 @@ struct Fold {
 };
 
 // nullopt when the reduction is not defined for elements of type `dtype`. `fast`: sums, products
-// and means of floats up to 32 bits accumulate in float, in the order of JoinBlock.
+// and means of floats up to 32 bits accumulate in float, in the order of eight lanes.
 std::optional<Fold> FindFold(FoldKind kind, DataType dtype, bool fast = false);
 
 }  // namespace npumesh

@@ -13,7 +13,7 @@
 namespace npumesh {
 namespace {
 
-constexpr int64_t kJoinBlock = 512;            // as JoinBlock of fold_row.h
+constexpr int64_t kJoinBlock = 512;            // as kJoinBlock of lane_table.h
 constexpr int64_t kSumBlock = 2 * kJoinBlock;  // as BlockedSum of row_io.h
 
 // How elements of a type are named in the text: their C type, and the end of the functions that

@@ -78,6 +78,98 @@ struct Block<Result(Args...)> {
   }
 };
 
+// Functions of the C library, by one number after the other: the same numbers as by lanes, which
+// would be taken apart and put together again.
+template <double (*kFunction)(double)>
+void EachOne(const void* const* in, void* out, size_t count, const LaneParams& /*params*/) {
+  const auto* const x = static_cast<const double*>(in[0]);
+  for (size_t i = 0; i < count; ++i) static_cast<double*>(out)[i] = kFunction(x[i]);
+}
+template <double (*kFunction)(double, double)>
+void EachTwo(const void* const* in, void* out, size_t count, const LaneParams& /*params*/) {
+  const auto *const x = static_cast<const double*>(in[0]), *const y =
+                                                               static_cast<const double*>(in[1]);
+  for (size_t i = 0; i < count; ++i) static_cast<double*>(out)[i] = kFunction(x[i], y[i]);
+}
+template <double (*kFunction)(double, double, double, double)>
+void EachScaled(const void* const* in, void* out, size_t count, const LaneParams& params) {
+  const auto* const x = static_cast<const double*>(in[0]);
+  auto* const y = static_cast<double*>(out);
+  if (params == LaneParams{-1, 1, 0}) {  // by far the most frequent
+    for (size_t i = 0; i < count; ++i) y[i] = kFunction(x[i], -1, 1, 0);
+    return;
+  }
+  const auto [base, scale, shift] = params;
+  for (size_t i = 0; i < count; ++i) y[i] = kFunction(x[i], base, scale, shift);
+}
+
+// Calls join(lanes) for the elements of a block; those that are left stand among `filler`.
+template <class Lanes, class Join>
+void ForLanes(const void* x, size_t count, typename Memory<Lanes>::Number filler, Join join) {
+  const auto* const from = static_cast<const typename Memory<Lanes>::Number*>(x);
+  size_t i = 0;
+  for (; i + NM_WIDTH <= count; i += NM_WIDTH) join(Memory<Lanes>::Load(from + i));
+  if (i == count) return;
+  const int rest = static_cast<int>(count - i);
+  join(FirstLanes(Memory<Lanes>::LoadRest(from + i, rest), rest, filler));
+}
+
+NM_INLINE void Lead(F lanes, double& total) {
+  float first;
+  StorePart(StoreFloat, lanes, &first, 1);
+  total = first;
+}
+NM_INLINE void Lead(D lanes, double& total) { StorePart(StoreDouble, lanes, &total, 1); }
+NM_INLINE F Raised(F most, F x) {
+  Raise(most, x);
+  return most;
+}
+NM_INLINE void Spread(double total, F& lanes) { lanes = Set((float)total); }
+NM_INLINE void Spread(double total, D& lanes) { lanes = SetWide(total); }
+
+template <class Lanes, Lanes (*kJoin)(Lanes, Lanes), Lanes (*kEnd)(Lanes)>
+void JoinFurthest(const void* x, size_t count, RowGathered& row) {
+  Lanes lanes;
+  Spread(row.total, lanes);
+  const auto filler = static_cast<typename Memory<Lanes>::Number>(row.total);
+  ForLanes<Lanes>(x, count, filler, [&](Lanes each) { lanes = kJoin(lanes, each); });
+  Lead(kEnd(lanes), row.total);
+}
+template <void (*kJoin)(W&, D), void (*kEmpty)(W&, double&), int kNothing>
+void JoinDoubles(const void* x, size_t count, RowGathered& row) {
+  W lanes = Sixteen(kNothing);
+  ForLanes<D>(x, count, kNothing, [&](D each) { kJoin(lanes, each); });
+  kEmpty(lanes, row.total);
+}
+NM_INLINE void EmptyFloats(RowGathered& row) {
+  S lanes;
+  __builtin_memcpy(&lanes, row.lanes.data(), sizeof(lanes));
+  Empty(lanes, row.total);
+  row.lanes = {};
+}
+void EndFloats(RowGathered& row) { EmptyFloats(row); }
+void JoinFloats(const void* x, size_t count, RowGathered& row) {
+  constexpr size_t kSumBlock = 1024;  // as BlockedSum of row_io.h
+  S lanes;
+  __builtin_memcpy(&lanes, row.lanes.data(), sizeof(lanes));
+  ForLanes<F>(x, count, 0, [&](F each) { AddLanes(lanes, each); });
+  __builtin_memcpy(row.lanes.data(), &lanes, sizeof(lanes));
+  row.count += count;
+  if (row.count % kSumBlock == 0) EmptyFloats(row);
+}
+
+constexpr double kInfinity = __builtin_inf();
+constexpr RowJoin kJoins[] = {
+    {LoopOp::kRowMax, LoopType::kFloat, -kInfinity, JoinFurthest<F, Raised, LargestLane>},
+    {LoopOp::kRowLargest, LoopType::kFloat, -kInfinity, JoinFurthest<F, Largest, LargestOrNan>},
+    {LoopOp::kRowLargest, LoopType::kDouble, -kInfinity, JoinFurthest<D, Largest, LargestOrNan>},
+    {LoopOp::kRowLeast, LoopType::kFloat, kInfinity, JoinFurthest<F, Least, LeastOrNan>},
+    {LoopOp::kRowLeast, LoopType::kDouble, kInfinity, JoinFurthest<D, Least, LeastOrNan>},
+    {LoopOp::kRowSum, LoopType::kFloat, 0, JoinFloats, EndFloats},
+    {LoopOp::kRowTotal, LoopType::kDouble, 0, JoinDoubles<JoinSums, EmptySums, 0>},
+    {LoopOp::kRowProduct, LoopType::kDouble, 1, JoinDoubles<JoinProducts, EmptyProducts, 1>},
+};
+
 struct LaneRow {
   LoopOp op;
   LoopType type;
@@ -86,7 +178,8 @@ struct LaneRow {
 
 // clang-format off
 #define NM_ROW(name, type, ...) {LoopOp::k##name, LoopType::type, Block<__VA_ARGS__>::Of<name>}
-#define NM_CALL_ROW(name) NM_ROW(name, kDouble, D(D))
+#define NM_EACH_ROW(name, each) {LoopOp::k##name, LoopType::kDouble, each<name>}
+#define NM_CALL_ROW(name) NM_EACH_ROW(name, EachOne)
 // What floats round once, before that; for the wide machine.
 #define NM_WIDE_ROW(name, ...) {LoopOp::k##name, LoopType::kDouble, Block<__VA_ARGS__>::Of<Wide##name>}
 #define NM_REALS_ONE(name) NM_ROW(name, kFloat, F(F)), NM_ROW(name, kDouble, D(D))
@@ -117,13 +210,12 @@ constexpr LaneRow kLanes[] = {
     NM_ROW(Sigmoid, kFloat, F(F)), NM_ROW(GeluTanh, kFloat, F(F)), NM_ROW(GeluErf, kFloat, F(F)),
     NM_ROW(FastGelu, kFloat, F(F)), NM_ROW(Swish, kFloat, F(F, double)),
     NM_ROW(SwiGlu, kFloat, F(F, F)), NM_ROW(Cube, kFloat, F(F)), NM_ROW(ExpOfNonPositive, kFloat, F(F)),
-    NM_ROW(Exp, kDouble, D(D, double, double, double)),
-    NM_ROW(Log, kDouble, D(D, double, double, double)),
+    NM_EACH_ROW(Exp, EachScaled), NM_EACH_ROW(Log, EachScaled),
     NM_CALL_ROW(Expm1), NM_CALL_ROW(Log1p), NM_CALL_ROW(Sin), NM_CALL_ROW(Cos), NM_CALL_ROW(Tan),
     NM_CALL_ROW(Sinh), NM_CALL_ROW(Cosh), NM_CALL_ROW(Tanh), NM_CALL_ROW(Asin), NM_CALL_ROW(Acos),
     NM_CALL_ROW(Atan), NM_CALL_ROW(Asinh), NM_CALL_ROW(Acosh), NM_CALL_ROW(Atanh), NM_CALL_ROW(Erf),
-    NM_CALL_ROW(Erfc), NM_CALL_ROW(Sigmoid), NM_ROW(Atan2, kDouble, D(D, D)),
-    NM_ROW(Mod, kDouble, D(D, D)), NM_ROW(Pow, kDouble, D(D, D)),
+    NM_CALL_ROW(Erfc), NM_CALL_ROW(Sigmoid), NM_EACH_ROW(Atan2, EachTwo),
+    NM_EACH_ROW(Mod, EachTwo), NM_EACH_ROW(Pow, EachTwo),
     NM_WIDE_ROW(GeluTanh, D(D)), NM_WIDE_ROW(GeluErf, D(D)), NM_WIDE_ROW(FastGelu, D(D)),
     NM_WIDE_ROW(Swish, D(D, double)), NM_WIDE_ROW(SwiGlu, D(D, D)), NM_WIDE_ROW(Cube, D(D)),
 };
@@ -132,6 +224,13 @@ constexpr LaneRow kLanes[] = {
 LaneFn FindLanes(LoopOp op, LoopType type) {
   for (const LaneRow& row : kLanes) {
     if (row.op == op && row.type == type) return row.fn;
+  }
+  return nullptr;
+}
+
+const RowJoin* FindJoin(LoopOp op, LoopType type) {
+  for (const RowJoin& row : kJoins) {
+    if (row.op == op && row.type == type) return &row;
   }
   return nullptr;
 }
@@ -145,7 +244,12 @@ namespace npumesh {
 
 HWY_EXPORT(FindLanes);
 
+HWY_EXPORT(FindJoin);
+
 LaneFn FindLanes(LoopOp op, LoopType type) { return HWY_DYNAMIC_DISPATCH(FindLanes)(op, type); }
+const RowJoin* FindJoin(LoopOp op, LoopType type) {
+  return HWY_DYNAMIC_DISPATCH(FindJoin)(op, type);
+}
 
 }  // namespace npumesh
 #endif  // HWY_ONCE

@@ -22,6 +22,28 @@ using LaneFn = void (*)(const void* const* in, void* out, size_t count, const La
 // Of values of `type`, of the last argument; null: the instruction has no lanes for them.
 LaneFn FindLanes(LoopOp op, LoopType type);
 
+// Elements of a row that are joined at once: so many but for the last ones.
+inline constexpr size_t kJoinBlock = 512;
+
+// What a row has given so far.
+struct RowGathered {
+  double total = 0;
+  std::array<float, 16> lanes = {};  // of kRowSum, not yet in the total
+  size_t count = 0;                  // elements of kRowSum
+};
+
+// How an instruction gathers the number of a row from blocks of its elements.
+struct RowJoin {
+  LoopOp op;
+  LoopType type;     // of the elements
+  double start = 0;  // RowGathered::total
+  void (*join)(const void* x, size_t count, RowGathered& row) = nullptr;
+  void (*end)(RowGathered& row) = nullptr;  // null: nothing is left to do
+};
+
+// Null: the instruction gathers nothing from elements of this type.
+const RowJoin* FindJoin(LoopOp op, LoopType type);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_TOOLBOX_LANES_LANE_TABLE_H_
