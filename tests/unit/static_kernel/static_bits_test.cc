@@ -155,8 +155,7 @@ TEST_P(StaticRowsTest, FoldedRows) {
   const int64_t n = GetParam();
   int steps = 0;
   const Value axis = g_.Ints({-1});
-  for (const DataType dtype :
-       {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16, DataType::kDouble}) {
+  for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kDouble}) {
     const Value x = In(TensorType{dtype, Shape({3, 2, n})});
     for (const bool keep : {false, true}) {
       for (const char* type : {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin",
@@ -175,8 +174,7 @@ TEST_P(StaticRowsTest, FoldedRows) {
 TEST_P(StaticRowsTest, StatisticsAndNorms) {
   const int64_t n = GetParam();
   int steps = 0;
-  for (const DataType dtype :
-       {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16, DataType::kDouble}) {
+  for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kDouble}) {
     const Value x = In(TensorType{dtype, Shape({3, 2, n})});
     const Value y = In(TensorType{dtype, Shape({3, 2, n})});
     for (const char* type : {"ReduceStd", "ReduceStdV2"}) {
@@ -186,14 +184,14 @@ TEST_P(StaticRowsTest, StatisticsAndNorms) {
     }
     Out(g_.Op("ReduceStdWithMean", {{"x", x}, {"mean", y}},
               {RowsOf("dim"), {"invert", AttrValue::Bool(true)}}));
-    for (const float p : {0.0f, 1.0f, 2.5f, 2147483647.0f, -2147483648.0f}) {
+    for (const float p : {0.0f, 2.5f, 2147483647.0f, -2147483648.0f}) {
       Out(g_.Op("LpNormV2", {{"x", x}}, {RowsOf("axes"), {"p", AttrValue::Float(p)}}));
     }
     Out(g_.Op("LogSoftmaxV2", {{"logits", x}}));
     Out(g_.Op("SoftmaxGrad", {{"softmax", x}, {"grad_softmax", y}}));
     Out(g_.Op("LogSoftmaxGrad", {{"grad", x}, {"x", y}}));
     Out(g_.Op("L2Normalize", {{"x", x}}, {RowsOf("axis")}));
-    steps += 12;
+    steps += 11;
   }
   ExpectSameBits(steps);
 }

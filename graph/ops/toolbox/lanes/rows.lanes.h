@@ -53,22 +53,24 @@ NM_INLINE F LargestLane(F most) {
 // As Max and Min, but of zeros the positive one is the largest and the negative one the least, in
 // any order.
 #define NM_FURTHEST(T, V, W, parts, number, set, name, of_lanes, beyond, sign_wins) \
+  NM_INLINE V name(V a, V b) {                                                      \
+    return (a beyond b) | (a != a) | ((a == b) & ((W)a sign_wins 0)) ? a : b;       \
+  }                                                                                 \
   NM_INLINE T name(T x, T y) {                                                      \
-    T r;                                                                            \
-    NM_EACH(parts) {                                                                \
-      const V a = x.v[i], b = y.v[i];                                               \
-      r.v[i] = (a beyond b) | (a != a) | ((a == b) & ((W)a sign_wins 0)) ? a : b;   \
-    }                                                                               \
-    return r;                                                                       \
+    NM_EACH(parts) x.v[i] = name(x.v[i], y.v[i]);                                   \
+    return x;                                                                       \
   }                                                                                 \
   NM_INLINE T of_lanes(T lanes) {                                                   \
-    number each[NM_WIDTH], furthest;                                                \
-    __builtin_memcpy(each, &lanes, sizeof(each));                                   \
-    furthest = each[0];                                                             \
-    for (int i = 1; i < NM_WIDTH; ++i) {                                            \
-      const bool below_zero = __builtin_signbit(furthest);                          \
+    enum { kNumbers = sizeof(V) / sizeof(number) };                                 \
+    V all = lanes.v[0];                                                             \
+    for (int i = 1; i < parts; ++i) all = name(all, lanes.v[i]);                    \
+    number each[kNumbers];                                                          \
+    __builtin_memcpy(each, &all, sizeof(each));                                     \
+    number furthest = each[0];                                                      \
+    for (int i = 1; i < kNumbers; ++i) {                                            \
+      const int sign = __builtin_signbit(furthest) ? -1 : 0;                        \
       const bool stays = furthest beyond each[i] || furthest != furthest ||         \
-                         (furthest == each[i] && (below_zero ? -1 : 0)sign_wins 0); \
+                         (furthest == each[i] && sign sign_wins 0);                 \
       furthest = stays ? furthest : each[i];                                        \
     }                                                                               \
     return set(furthest);                                                           \

@@ -46,8 +46,11 @@ struct BoundLine {
   bool skipped = false;                // read by its conversions alone
   const RowJoin* reduction = nullptr;  // of a number of the row
   size_t width = 0;                    // bytes of an element
+  // Where the elements of a block of rows lie, or the whole row of what is kept; of a number, those
+  // of the rows.
   size_t room = 0;
-  bool kept = false;  // a whole row, else a block
+  size_t spread_room = 0;  // of a number, as elements
+  bool kept = false;
 };
 
 // What is done in one walk, and before it.
@@ -61,7 +64,10 @@ struct BoundStage {
 class Bound {
  public:
   explicit Bound(const LoopProgram& program)
-      : program_(program), columns_(program.columns), whole_(BlockOf(columns_)) {}
+      : program_(program),
+        columns_(program.columns),
+        rows_(std::max<int64_t>(1, kBlock / std::max<int64_t>(1, columns_))),
+        elements_(rows_ == 1 ? std::min(columns_, kBlock) : rows_ * columns_) {}
 
   // False: an instruction is not computed here.
   bool Bind() {
@@ -85,11 +91,12 @@ class Bound {
 
   const std::vector<BoundLine>& lines() const { return lines_; }
   const std::vector<BoundStage>& stages() const { return stages_; }
+  // Rows that are computed together: short ones fill a block.
+  int64_t rows() const { return rows_; }
   size_t bytes() const { return bytes_; }
   ConvertFn store(size_t output) const { return stores_[output]; }
 
  private:
-  static int64_t BlockOf(int64_t columns) { return std::clamp<int64_t>(columns, 1, kBlock); }
   LoopValue size() const { return static_cast<LoopValue>(program_.instructions.size()); }
   const LoopInstruction& line(LoopValue v) const {
     return program_.instructions[static_cast<size_t>(v)];
@@ -128,11 +135,15 @@ class Bound {
     bound.skipped = now.op == LoopOp::kInput && skipped_[static_cast<size_t>(v)];
     bound.spread = spread_[static_cast<size_t>(v)];
     if (!BindFunction(now, bound)) return false;
-    bound.room = bytes_;
-    const auto places = static_cast<size_t>(kept ? columns_ : whole_);
-    bytes_ += (places * bound.width + 63) / 64 * 64 + kApart;
+    bound.room = Take(now.row ? rows_ : kept ? std::max(columns_, elements_) : elements_, bound);
+    if (bound.spread) bound.spread_room = Take(elements_, bound);
     lines_.push_back(bound);
     return true;
+  }
+
+  size_t Take(int64_t places, const BoundLine& line) {
+    const size_t bytes = (static_cast<size_t>(places) * line.width + 63) / 64 * 64 + kApart;
+    return std::exchange(bytes_, bytes_ + bytes);
   }
 
   bool BindFunction(const LoopInstruction& now, BoundLine& bound) const {
@@ -182,7 +193,8 @@ class Bound {
   }
 
   const LoopProgram& program_;
-  const int64_t columns_, whole_;
+  const int64_t columns_, rows_;
+  const int64_t elements_;              // of a block
   std::vector<bool> skipped_, spread_;  // by value
   std::vector<BoundLine> lines_;        // by value
   std::vector<BoundStage> stages_;      // the last one has numbers alone
@@ -192,10 +204,12 @@ class Bound {
 
 // ---- one thread ----
 
-// Elements of a row, in order.
-struct Columns {
-  int64_t first = 0;
-  int64_t count = 0;
+// Elements of rows, in order; several rows are whole.
+struct Tile {
+  int64_t row = 0, rows = 1;
+  int64_t first = 0, columns = 0;
+
+  size_t elements() const { return static_cast<size_t>(rows * columns); }
 };
 
 class Walker {
@@ -205,21 +219,27 @@ class Walker {
       : program_(program), bound_(bound), places_(places), args_(args), rooms_(rooms) {
     for (LoopValue v = 0; v < static_cast<LoopValue>(program.instructions.size()); ++v) {
       if (line(v).op != LoopOp::kConstant) continue;
-      FindConvert(DataType::kDouble, KeptAs(line(v).type))(line(v).params.data(), Room(v), 1);
-      Spread(v);
+      const ConvertFn convert = FindConvert(DataType::kDouble, KeptAs(line(v).type));
+      for (int64_t r = 0; r < bound.rows(); ++r) {
+        convert(line(v).params.data(), rooms_ + how(v).room + static_cast<size_t>(r) * how(v).width,
+                1);
+      }
+      Spread(v, bound.rows());
     }
   }
 
-  void Run(int64_t row) {
+  // Rows [row, row + rows), at most Bound::rows().
+  void Run(int64_t row, int64_t rows) {
+    const Tile numbers = {row, rows, 0, 1};
     for (const BoundStage& stage : bound_.stages()) {
       for (const LoopValue v : stage.numbers) {
-        Compute(v, row, {0, 1});
-        Spread(v);
+        Compute(v, numbers);
+        Spread(v, rows);
       }
-      Walk(stage, row);
+      if (!stage.elements.empty() || !stage.reductions.empty()) Walk(stage, row, rows);
     }
     for (size_t o = 0; o < program_.outputs.size(); ++o) {
-      if (line(program_.outputs[o].value).row) Store(o, row, {0, 1});
+      if (line(program_.outputs[o].value).row) Store(o, numbers);
     }
   }
 
@@ -227,105 +247,129 @@ class Walker {
   const LoopInstruction& line(LoopValue v) const {
     return program_.instructions[static_cast<size_t>(v)];
   }
-  const BoundLine& bound(LoopValue v) const { return bound_.lines()[static_cast<size_t>(v)]; }
-  std::byte* Room(LoopValue v) const { return rooms_ + bound(v).room; }
-  // Where the elements of a value from column `first` on are.
+  const BoundLine& how(LoopValue v) const { return bound_.lines()[static_cast<size_t>(v)]; }
+  // Where the numbers of a value, or its elements from column `first` on, are.
   std::byte* At(LoopValue v, int64_t first) const {
-    return Room(v) + (bound(v).kept ? static_cast<size_t>(first) * bound(v).width : 0);
+    return rooms_ + how(v).room + (how(v).kept ? static_cast<size_t>(first) * how(v).width : 0);
+  }
+  // The same as `reader` reads it: a number beside elements is spread.
+  const std::byte* Read(LoopValue v, const LoopInstruction& reader, int64_t first) const {
+    const bool spread = line(v).row && !reader.row;
+    return spread ? rooms_ + how(v).spread_room : At(v, first);
   }
 
-  // A number of the row stands for each element of a block where elements are computed with it.
-  void Spread(LoopValue v) const {
-    if (!bound(v).spread) return;
-    const auto count = static_cast<size_t>(std::min(kBlock, program_.columns));
-    std::byte* const room = Room(v);
-    ByWidth(bound(v).width, [&](auto element) {
-      std::memcpy(&element, room, sizeof(element));
-      std::fill_n(reinterpret_cast<decltype(element)*>(room), count, element);
+  // A number of a row stands for each of its elements where elements are computed with it.
+  void Spread(LoopValue v, int64_t rows) const {
+    if (!how(v).spread) return;
+    const int64_t columns = std::min(kBlock, program_.columns);
+    const std::byte* from = rooms_ + how(v).room;
+    std::byte* to = rooms_ + how(v).spread_room;
+    ByWidth(how(v).width, [&](auto element) {
+      for (int64_t r = 0; r < rows; ++r, from += sizeof(element)) {
+        std::memcpy(&element, from, sizeof(element));
+        std::fill_n(reinterpret_cast<decltype(element)*>(to), columns, element);
+        to += static_cast<size_t>(columns) * sizeof(element);
+      }
     });
   }
 
-  void Walk(const BoundStage& stage, int64_t row) {
-    if (stage.elements.empty() && stage.reductions.empty()) return;
-    const size_t reductions = stage.reductions.size();
-    for (size_t i = 0; i < reductions; ++i) {
-      gathered_[i] = {.total = bound(stage.reductions[i]).reduction->start};
-    }
-    for (int64_t first = 0; first < program_.columns; first += kBlock) {
-      const Columns block = {first, std::min(kBlock, program_.columns - first)};
-      for (const LoopValue v : stage.elements) Compute(v, row, block);
-      for (size_t i = 0; i < reductions; ++i) Gather(stage.reductions[i], block, gathered_[i]);
-      for (const size_t o : stage.outputs) Store(o, row, block);
-    }
-    for (size_t i = 0; i < reductions; ++i) Finish(stage.reductions[i], gathered_[i]);
+  void Walk(const BoundStage& stage, int64_t row, int64_t rows) {
+    int64_t first = 0;
+    do {  // once at least, because rows without elements have numbers, too
+      const Tile tile = {row, rows, first, std::min(kBlock, program_.columns - first)};
+      for (const LoopValue v : stage.elements) Compute(v, tile);
+      for (size_t i = 0; i < stage.reductions.size(); ++i) {
+        Gather(stage.reductions[i], tile, gathered_[i]);
+      }
+      for (const size_t o : stage.outputs) Store(o, tile);
+      first += kBlock;
+    } while (first < program_.columns);
+    for (const LoopValue v : stage.reductions) Spread(v, rows);
   }
 
-  void Gather(LoopValue v, const Columns& block, RowGathered& gathered) const {
-    const void* const x = At(line(v).args[0], block.first);
-    bound(v).reduction->join(x, static_cast<size_t>(block.count), gathered);
+  void Gather(LoopValue v, const Tile& tile, RowGathered& gathered) const {
+    const RowJoin& by = *how(v).reduction;
+    const LoopValue from = line(v).args[0];
+    const bool last = tile.first + tile.columns == program_.columns;
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      if (tile.first == 0) gathered = {.total = by.start};
+      by.join(At(from, tile.first) + static_cast<size_t>(r * tile.columns) * how(from).width,
+              static_cast<size_t>(tile.columns), gathered);
+      if (last) Finish(v, r, gathered);
+    }
   }
 
-  void Finish(LoopValue v, RowGathered& gathered) const {
-    if (const auto end = bound(v).reduction->end; end != nullptr) end(gathered);
+  void Finish(LoopValue v, int64_t r, RowGathered& gathered) const {
+    if (const auto end = how(v).reduction->end; end != nullptr) end(gathered);
     const auto narrow = static_cast<float>(gathered.total);
     const bool is_float = line(v).type == LoopType::kFloat;
-    std::memcpy(Room(v), is_float ? static_cast<const void*>(&narrow) : &gathered.total,
-                bound(v).width);
-    Spread(v);
+    const size_t width = how(v).width;
+    std::memcpy(rooms_ + how(v).room + static_cast<size_t>(r) * width,
+                is_float ? static_cast<const void*>(&narrow) : &gathered.total, width);
   }
 
-  void Compute(LoopValue v, int64_t row, const Columns& block) const {
+  void Compute(LoopValue v, const Tile& tile) const {
     const LoopInstruction& now = line(v);
-    const BoundLine& how = bound(v);
-    const auto count = static_cast<size_t>(block.count);
-    std::byte* const to = At(v, block.first);
-    if (how.input >= 0) return Load(v, row, block);
+    const BoundLine& by = how(v);
+    if (by.input >= 0) return Load(v, tile);
+    const size_t count = tile.elements();
+    std::byte* const to = At(v, tile.first);
     std::array<const void*, kMostArgs> in{};
-    for (size_t i = 0; i < now.args.size(); ++i) in[i] = At(now.args[i], block.first);
-    if (how.lanes != nullptr) {
-      how.lanes(in.data(), to, count, now.params);
-    } else if (how.back != nullptr) {
+    for (size_t i = 0; i < now.args.size(); ++i) in[i] = Read(now.args[i], now, tile.first);
+    if (by.lanes != nullptr) {
+      by.lanes(in.data(), to, count, now.params);
+    } else if (by.back != nullptr) {
       alignas(64) std::byte stored[kBlock * sizeof(double)];
-      how.convert(in[0], stored, count);
-      how.back(stored, to, count);
-    } else if (how.convert != nullptr) {
-      how.convert(in[0], to, count);
+      by.convert(in[0], stored, count);
+      by.back(stored, to, count);
+    } else if (by.convert != nullptr) {
+      by.convert(in[0], to, count);
     } else {
-      const float number = OfSum(now, *static_cast<const double*>(in[0]));
-      std::memcpy(to, &number, sizeof(number));
+      const auto* const sums = static_cast<const double*>(in[0]);
+      for (size_t i = 0; i < count; ++i) reinterpret_cast<float*>(to)[i] = OfSum(now, sums[i]);
     }
   }
 
-  void Load(LoopValue v, int64_t row, const Columns& block) const {
-    const LoopInput& input = program_.inputs[static_cast<size_t>(bound(v).input)];
-    const size_t width = WidthOf(input.dtype);
-    const void* const data = args_.in[input.tensor];
-    if (places_) {
-      const RowSide side = {input.tensor, width, bound(v).convert, bound(v).width};
-      return places_->from.Load(side, data, row, block.first, block.count, At(v, block.first));
+  void Load(LoopValue v, const Tile& tile) const {
+    const LoopInput& input = program_.inputs[static_cast<size_t>(how(v).input)];
+    const RowSide side = {input.tensor, WidthOf(input.dtype), how(v).convert, how(v).width};
+    const auto* const data = static_cast<const std::byte*>(args_.in[input.tensor]);
+    std::byte* to = At(v, tile.first);
+    for (int64_t row = tile.row; row < tile.row + tile.rows; ++row) {
+      if (places_) {
+        places_->from.Load(side, data, row, tile.first, tile.columns, to);
+      } else {
+        const auto at = static_cast<size_t>(StartOf(input, row) + tile.first * input.step);
+        side.convert(data + at * side.width, to, static_cast<size_t>(tile.columns));
+      }
+      to += static_cast<size_t>(tile.columns) * side.computed;
     }
-    int64_t at = input.offset + block.first * input.step;
+  }
+
+  int64_t StartOf(const LoopInput& input, int64_t row) const {
+    int64_t at = input.offset;
     for (size_t d = program_.outer.size(); d-- > 0; row /= program_.outer[d]) {
       at += row % program_.outer[d] * input.strides[d];
     }
-    bound(v).convert(static_cast<const std::byte*>(data) + static_cast<size_t>(at) * width,
-                     At(v, block.first), static_cast<size_t>(block.count));
+    return at;
   }
 
-  void Store(size_t o, int64_t row, const Columns& block) const {
+  void Store(size_t o, const Tile& tile) const {
     const LoopOutput& output = program_.outputs[o];
-    const size_t width = WidthOf(output.dtype);
-    const ConvertFn convert = bound_.store(o);
-    const std::byte* const from = At(output.value, block.first);
-    if (places_) {
-      const RowSide side = {static_cast<int>(o), width, convert, bound(output.value).width};
-      return places_->to.Store(side, from, args_.out[o], row, block.first, block.count);
-    }
+    const RowSide side = {static_cast<int>(o), WidthOf(output.dtype), bound_.store(o),
+                          how(output.value).width};
     const int64_t columns = line(output.value).row ? 1 : program_.columns;
-    convert(from,
-            static_cast<std::byte*>(args_.out[o]) +
-                static_cast<size_t>(row * columns + block.first) * width,
-            static_cast<size_t>(block.count));
+    const std::byte* from = At(output.value, tile.first);
+    for (int64_t row = tile.row; row < tile.row + tile.rows; ++row) {
+      if (places_) {
+        places_->to.Store(side, from, args_.out[o], row, tile.first, tile.columns);
+      } else {
+        auto* const to = static_cast<std::byte*>(args_.out[o]);
+        side.convert(from, to + static_cast<size_t>(row * columns + tile.first) * side.width,
+                     static_cast<size_t>(tile.columns));
+      }
+      from += static_cast<size_t>(tile.columns) * side.computed;
+    }
   }
 
   const LoopProgram& program_;
@@ -333,7 +377,7 @@ class Walker {
   const std::optional<RowPlaces>& places_;
   const KernelArgs& args_;
   std::byte* const rooms_;
-  std::array<RowGathered, kMostReductions> gathered_;  // of the current walk
+  std::array<RowGathered, kMostReductions> gathered_;  // of the current walk, of a long row
 };
 
 class RowMachine final : public Kernel {
@@ -356,7 +400,9 @@ class RowMachine final : public Kernel {
       auto* const rooms =
           static_cast<std::byte*>(args.scratch) + static_cast<size_t>(part) * bound_.bytes();
       Walker walker(program_, bound_, places_, args, rooms);
-      for (int64_t row = begin; row < end; ++row) walker.Run(row);
+      for (int64_t row = begin; row < end; row += bound_.rows()) {
+        walker.Run(row, std::min(bound_.rows(), end - row));
+      }
     });
     return Status();
   }
