@@ -78,6 +78,12 @@ const StatisticAxes kStatisticAxes[] = {
     {{3, 5}, {0}, {1, 5}},
     {{2, 3, 4}, {0, 2}, {1, 3, 1}},
     {{2, 3, 4}, {}, {1, 1, 1}},
+    // more short rows than a block holds, and rows of several blocks
+    {{700, 3}, {1}, {700, 1}},
+    {{3, 700}, {0}, {1, 700}},
+    {{4, 300}, {1}, {4, 1}},
+    {{2, 1100}, {-1}, {2, 1}},
+    {{1100, 2}, {0}, {1, 2}},
 };
 
 // 1 and more, so that logarithms exist.
