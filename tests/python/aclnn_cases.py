@@ -71,11 +71,9 @@ for _name, _function, _low, _high in (
         return ([x] if "Inplace" in name else [x, OUT]), expected
     if _name not in ("Erfc", "LogSigmoid", "Softsign", "HardsigmoidV2"):
         case("Inplace" + _name)(_one)
-    if _name not in ():
-        case(_name)(_one)
-CASES["aclnnInplaceErfc"] = CASES["aclnnErfc"]
-CASES["aclnnInplaceHardsigmoidV2"] = CASES["aclnnInplaceHardsigmoid"]
-CASES["aclnnInplaceErfc"] = lambda d: (lambda x: ([x], [N(torch.erfc(T(x)), x.dtype)]))(reals(d))
+    case(_name)(_one)
+    if _name in ("Erfc", "HardsigmoidV2"):
+        case("Inplace" + _name)(_one)
 
 
 @case("Signbit")
@@ -144,15 +142,13 @@ def div_mod(d, name):
 
 
 @case("Atan2", "InplaceAtan2", "LogAddExp", "LogAddExp2", "XLogYTensor", "InplaceXLogYTensor", "Heaviside",
-      "PowTensorTensor", "InplacePowTensorTensor", "Maximum", "Minimum", "AddV3")
+      "PowTensorTensor", "InplacePowTensorTensor", "Maximum", "Minimum")
 def two(d, name):
     low = 0.5 if "LogY" in name or "Pow" in name else -3
     x = reals(d, 0, 1, 2, 3, low=low, least=0)
     y = d.array(x.dtype.name, x.shape if "Inplace" in name else d.against(x.shape), low, 3)
     if name == "Heaviside":
         x = np.where(d.random.random(x.shape) < 0.3, np.zeros((), x.dtype), x)
-    if name == "AddV3":
-        return [2, x, d.pick([1, 3]), OUT], None
     function = {"Atan2": torch.atan2, "LogAddExp": torch.logaddexp, "LogAddExp2": torch.logaddexp2,
                 "XLogYTensor": torch.xlogy, "Heaviside": torch.heaviside, "PowTensorTensor": torch.pow,
                 "Maximum": torch.maximum, "Minimum": torch.minimum}[name.replace("Inplace", "")]
@@ -408,7 +404,7 @@ def searches(d, name):
 def makers(d, name):
     if name in ("Range", "Arange"):
         start, step, n = d.pick([-2, 0, 3]), d.pick([1, 2, -1]), int(d.random.integers(1, 6))
-        dtype, end = d.pick(["float32", "int32", "int64"]), None
+        dtype = d.pick(["float32", "int32", "int64"])
         end = start + step * (n - 1 if name == "Range" else n)
         return [start, end, step, OUT], [(start + step * np.arange(n)).astype(dtype)]
     n = int(d.random.integers(1, 7))
@@ -523,7 +519,8 @@ def scatters(d, name):
     source = d.array(x.dtype.name, x.shape[:axis] + (count,) + x.shape[axis + 1:])
     s = torch.from_numpy(np.ascontiguousarray(source))
     if "IndexAdd" in name:
-        return [x, axis, index, source, 2] + ([0] if "V2" in name else []) + [OUT], [N(t.index_add(axis, i, s, alpha=2))]
+        words = [2, 0] if "V2" in name else [2]
+        return [x, axis, index, source, *words, OUT], [N(t.index_add(axis, i, s, alpha=2))]
     if "IndexCopy" in name:
         return [x, axis, index, source] + tail, [N(t.index_copy(axis, i, s))]
     if "IndexFill" in name:
@@ -654,7 +651,8 @@ def activations(d, name):
              "Softplus": (lambda t: F.softplus(t, 2.0, 1.5), [2.0, 1.5]),
              "Threshold": (lambda t: F.threshold(t, 0.5, 2), [0.5, 2]),
              "ThresholdV2": (lambda t: F.threshold(t, 0.5, 2), [0.5, 2]),
-             "Softshrink": (lambda t: F.softshrink(t, 0.7), [0.7]), "Hardshrink": (lambda t: F.hardshrink(t, 0.7), [0.7]),
+             "Softshrink": (lambda t: F.softshrink(t, 0.7), [0.7]),
+             "Hardshrink": (lambda t: F.hardshrink(t, 0.7), [0.7]),
              "Swish": (lambda t: t * torch.sigmoid(1.5 * t), [1.5]),
              "FastGelu": (lambda t: t / (1 + torch.exp(-1.702 * t)), []),
              "Shrink": (lambda t: torch.where(t > 0.7, t - 0.2, torch.where(t < -0.7, t + 0.2, 0 * t)), [0.7, 0.2])}
@@ -733,7 +731,8 @@ def losses(d, name):
         if "Logits" in name:
             positive = like(d, x, 0.5, 2) if d.pick([True, False]) else None
             p = None if positive is None else T(positive)
-            function = lambda a, b: F.binary_cross_entropy_with_logits(a, b, w, reduction=word, pos_weight=p)  # noqa: E731
+            function = lambda a, b: F.binary_cross_entropy_with_logits(  # noqa: E731
+                a, b, w, reduction=word, pos_weight=p)
             middle = [weight, positive]
         else:
             x = like(d, x, 0.1, 0.9)
@@ -1028,7 +1027,9 @@ def upsamples(d, name):
     scales = [2.0 if scaled else 0.0] * rank
     linear = "inear" in name
     corners = d.pick([True, False]) if linear else None
-    mode = ["linear", "bilinear", "trilinear"][rank - 1] if linear else "nearest-exact" if "Exact" in name else "nearest"
+    mode = "nearest-exact" if "Exact" in name else "nearest"
+    if linear:
+        mode = ["linear", "bilinear", "trilinear"][rank - 1]
     function = lambda a: F.interpolate(a, sizes, mode=mode, align_corners=corners)  # noqa: E731
     words = ([corners] if linear else []) + scales
     if name in ("UpsampleNearest1d", "UpsampleNearest2d"):
@@ -1044,8 +1045,8 @@ def grids(d, name):
     deep = "3D" in name
     x = d.array("float32", (2, 2, 3, 4, 2)[:5 if deep else 4])
     grid = d.array("float32", (2, 2, 3, 2, 3) if deep else (2, 3, 2, 2), -1.2, 1.2)
-    mode, pad, corners = int(d.random.integers(2 if deep or "Back" in name else 2)), d.pick([0, 1]), d.pick([True, False])
-    mode = 0 if "Backward" in name else mode
+    mode = 0 if "Backward" in name else d.pick([0, 1])
+    pad, corners = d.pick([0, 1]), d.pick([True, False])
     function = lambda a, b: F.grid_sample(a, b, ["bilinear", "nearest", "bicubic"][mode],  # noqa: E731
                                           ["zeros", "border", "reflection"][pad], corners)
     if "Backward" not in name:
@@ -1053,3 +1054,326 @@ def grids(d, name):
     y = function(T(x), T(grid))
     g = d.array("float32", tuple(y.shape))
     return [g, x, grid, mode, pad, corners, [True, True], OUT, OUT], gradient(function, g, x, grid)
+
+
+# ---- Lists of tensors ----
+
+FOREACH_ONE = {
+    "Abs": torch.abs, "Acos": torch.acos, "Asin": torch.asin, "Atan": torch.atan, "Cos": torch.cos, "Cosh": torch.cosh,
+    "Erf": torch.erf, "Erfc": torch.erfc, "Exp": torch.exp, "Expm1": torch.expm1, "Log": torch.log,
+    "Log10": torch.log10,
+    "Log1p": torch.log1p, "Log2": torch.log2, "Neg": torch.neg, "Reciprocal": torch.reciprocal,
+    "Sigmoid": torch.sigmoid, "Sign": torch.sign, "Sin": torch.sin, "Sinh": torch.sinh, "Sqrt": torch.sqrt,
+    "Tan": torch.tan, "Tanh": torch.tanh, "Copy": torch.clone}
+FOREACH_TWO = {"Add": torch.add, "Sub": torch.sub, "Mul": torch.mul, "Div": torch.div, "Maximum": torch.maximum,
+               "Minimum": torch.minimum, "Pow": torch.pow}
+
+
+def lists(d, count=1):
+    """Lists of as many tensors, of the same shapes."""
+    shapes = [d.shape((1, 2, 3), 4) for _ in range(int(d.random.integers(1, 4)))]
+    return [[d.array("float32", shape, 0.2, 0.9) for shape in shapes] for _ in range(count)]
+
+
+def each(function, *arrays):
+    return [N(function(*[T(a) for a in group]), "float32") for group in zip(*arrays)]
+
+
+@case(*["Foreach" + name for name in FOREACH_ONE], "ForeachZeroInplace", "ForeachNorm")
+def foreach_one(d, name):
+    xs, = lists(d)
+    if name == "ForeachZeroInplace":
+        return [xs], [[np.zeros_like(x) for x in xs]]
+    outs = [OUT] * len(xs)
+    if name == "ForeachNorm":
+        norms = [np.linalg.norm(x.astype("float64").ravel()) for x in xs]
+        return [xs, 2.0, outs], [[np.asarray(norm).astype("float32") for norm in norms]]
+    return [xs, outs], [each(FOREACH_ONE[name[7:]], xs)]
+
+
+@case(*[f"Foreach{name}{form}" for name in FOREACH_TWO for form in ("List", "Scalar", "ScalarV2", "ScalarList")
+        if (name, form) != ("Pow", "List")], "ForeachPowList", "ForeachAddListV2", "ForeachSubListV2",
+      "ForeachAddcmulScalar", "ForeachAddcdivScalar", "ForeachAddcmulScalarV2", "ForeachAddcdivScalarV2",
+      "ForeachAddcmulScalarList", "ForeachAddcdivScalarList", "ForeachLerpScalar", "ForeachPowScalarAndTensor")
+def foreach_two(d, name):
+    xs, ys, zs = lists(d, 3)
+    outs = [OUT] * len(xs)
+    kind = name[7:]
+    if kind.startswith("Addc"):
+        function = torch.addcmul if "mul" in kind else torch.addcdiv
+        if kind.endswith("List"):
+            scalars = np.asarray([0.5 + i for i in range(len(xs))], "float32")
+            expected = [N(function(T(x), T(y), T(z), value=float(s)), "float32")
+                        for x, y, z, s in zip(xs, ys, zs, scalars)]
+            return [xs, ys, zs, scalars, outs], [expected]
+        word = 0.5 if "V2" in kind else np.asarray([0.5], "float32")
+        return [xs, ys, zs, word, outs], [each(lambda x, y, z: function(x, y, z, value=0.5), xs, ys, zs)]
+    if kind == "LerpScalar":
+        return [xs, ys, 0.25, outs], [each(lambda x, y: torch.lerp(x, y, 0.25), xs, ys)]
+    if kind == "PowScalarAndTensor":
+        return [2.0, xs, outs], [each(lambda x: torch.pow(2.0, x), xs)]
+    base = next(n for n in FOREACH_TWO if kind.startswith(n))
+    function = FOREACH_TWO[base]
+    if "ScalarList" in kind:
+        scalars = [0.5 + i for i in range(len(xs))]
+        expected = [N(function(T(x), torch.tensor(s).double()), "float32") for x, s in zip(xs, scalars)]
+        return [xs, scalars, outs], [expected]
+    if "Scalar" in kind:
+        word = 0.5 if "V2" in kind else np.asarray([0.5], "float32")
+        return [xs, word, outs], [each(lambda x: function(x, torch.tensor(0.5).double()), xs)]
+    if base in ("Add", "Sub"):
+        word = 0.5 if "V2" in kind else np.asarray([0.5], "float32")
+        return [xs, ys, word, outs], [each(lambda x, y: function(x, y, alpha=0.5), xs, ys)]
+    return [xs, ys, outs], [each(function, xs, ys)]
+
+
+# ---- Numbers of fewer bits ----
+
+@case("QuantMatmulV3", "QuantMatmulV4", "QuantMatmulV5", "WeightQuantBatchMatmulV2", "WeightQuantBatchMatmulV3",
+      "AscendQuant", "AscendQuantV3", "AscendAntiQuant", "DynamicQuant", "DynamicQuantV3", "AddRmsNormQuant",
+      "GroupedMatmulV2", "GroupedMatmulV3", "GroupedMatmulV4", "GroupedMatmulV5", "FFN", "FFNV2", "FFNV3")
+def quantised(d, name):
+    m, k, n = (int(v) for v in d.random.integers(1, 7, 3))
+    if name.startswith("QuantMatmul"):
+        a, b = d.array("int8", (m, k), -9, 9), d.array("int8", (k, n), -9, 9)
+        flip = d.pick([True, False])
+        w = np.ascontiguousarray(b.T) if flip else b
+        scale = d.array("float32", (n,), 0.1, 1)
+        row = d.array("float32", (m,), 0.1, 1) if name != "QuantMatmulV3" and d.pick([True, False]) else None
+        bias = d.array("int32", (n,), -9, 9) if d.pick([True, False]) else None
+        product = a.astype("float64") @ b.astype("float64") + (0 if bias is None else bias)
+        y = product * scale * (1 if row is None else row[:, None].astype("float64"))
+        expected = [y.astype("float16")]
+        if name == "QuantMatmulV3":
+            return [a, w, scale, None, bias, False, flip, OUT], expected
+        if name == "QuantMatmulV4":
+            return [a, w, scale, None, row, bias, False, flip, OUT], expected
+        return [a, w, row, scale, None, None, None, None, bias, False, flip, 0, OUT], expected
+    if name.startswith("WeightQuant"):
+        x, w = d.array("float16", (m, k), -1, 1), d.array("int8", (k, n), -9, 9)
+        scale, offset = d.array("float16", (n,), 0.1, 1), d.array("float16", (n,), -2, 2)
+        y = x.astype("float64") @ ((w.astype("float64") + offset) * scale.astype("float64"))
+        return [x, w, scale, offset, None, None, None, 0] + ([0] if "V3" in name else []) + [OUT], [y.astype("float16")]
+    if name in ("AscendQuant", "AscendQuantV3"):
+        x, scale, offset = d.array("float32", (m, k), -3, 3), d.array("float32", (k,), 1, 9), d.array("float32", (k,))
+        at = x.astype("float64") * scale + offset
+        if (np.abs(at - np.floor(at) - 0.5) < 1e-3).any():
+            return None
+        expected = [np.clip(np.round(at), -128, 127).astype("int8")]
+        return [x, scale, offset, False, "round", 2] + ([-1] if "V3" in name else []) + [OUT], expected
+    if name == "AscendAntiQuant":
+        x, scale, offset = d.array("int8", (m, k), -9, 9), d.array("float32", (k,), 0.1, 1), d.array("float32", (k,))
+        return [x, scale, offset, 1, False, OUT], [((x + offset.astype("float64")) * scale).astype("float16")]
+    if name in ("DynamicQuant", "DynamicQuantV3"):
+        x = d.array("float16", (m, k))
+        scale = np.abs(x.astype("float32")).max(-1) / np.float32(127)
+        at = x.astype("float64") / scale[:, None].astype("float64")
+        if (scale == 0).any() or (np.abs(at - np.floor(at) - 0.5) < 1e-3).any():
+            return None
+        expected = [np.round(at).astype("int8"), scale]
+        if name == "DynamicQuantV3":
+            return [x, None, None, 2, True, "pertoken", OUT, OUT, None], expected
+        return [x, None, OUT, OUT], expected
+    if name == "AddRmsNormQuant":
+        a, b, gamma = d.array("float16", (m, k)), d.array("float16", (m, k)), d.array("float16", (k,), 0.5, 2)
+        scale = d.array("float32", (k,), 0.02, 0.1)
+        s = (a + b).astype("float16").astype("float64")
+        y = s / np.sqrt((s * s).mean(-1, keepdims=True) + 1e-2) * gamma / scale
+        if (np.abs(y - np.floor(y) - 0.5) < 5e-2).any():
+            return None
+        expected = [np.clip(np.round(y), -128, 127).astype("int8"), (a + b).astype("float16")]
+        return [a, b, gamma, scale, None, None, None, -1, 1e-2, True, OUT, None, OUT], expected
+    if name.startswith("FFN"):
+        x, h = d.array("float16", (m, k), -1, 1), int(d.random.integers(1, 5))
+        w1, w2 = d.array("float16", (k, h), -1, 1), d.array("float16", (h, k), -1, 1)
+        inner = F.relu(T(x) @ T(w1))
+        y = [N(inner @ T(w2), "float16")]
+        words = ["relu", 1] + ([] if name == "FFN" else [False])
+        return [x, w1, w2, None] + [None] * 10 + words + [OUT], y
+    groups = int(d.random.integers(1, 4))
+    sizes = [int(v) for v in d.random.integers(1, 4, groups)]
+    x = d.array("float16", (sum(sizes), k), -1, 1)
+    w = d.array("float16", (groups, k, n), -1, 1)
+    parts = np.split(x, np.cumsum(sizes)[:-1])
+    y = np.concatenate([p.astype("float64") @ v.astype("float64") for p, v in zip(parts, w)]).astype("float16")
+    ends = [int(v) for v in np.cumsum(sizes)]
+    none = [None] * 5
+    if name == "GroupedMatmulV2":
+        return [[x], [w], *none, ends, 3, 0, [OUT]], [[y]]
+    ends = np.asarray(ends, "int64")
+    if name == "GroupedMatmulV3":
+        return [[x], [w], *none, ends, 3, 0, [OUT]], [[y]]
+    more = [None] if name == "GroupedMatmulV5" else []
+    return [[x], [w], *none, None, ends, None, None, None, 3, 0, 0, 0, *more, [OUT], None, None], [[y]]
+
+
+# ---- Attention, positions, experts ----
+
+def attended(q, k, v, scale):
+    """[B, N, S, D] each, in double; fewer heads of k and v serve several of q."""
+    repeat = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(repeat, 1), v.repeat_interleave(repeat, 1)
+    return torch.softmax(q @ k.transpose(-1, -2) * scale, -1) @ v
+
+
+@case("FlashAttentionScore", "FlashAttentionScoreV2", "FlashAttentionScoreGrad", "PromptFlashAttention",
+      "PromptFlashAttentionV2", "PromptFlashAttentionV3", "IncreFlashAttention", "IncreFlashAttentionV2",
+      "IncreFlashAttentionV3", "IncreFlashAttentionV4", "FusedInferAttentionScore", "FusedInferAttentionScoreV2",
+      "FusedInferAttentionScoreV3", "FusedInferAttentionScoreV4")
+def attention(d, name):
+    b, kv, group, s, t, size = (int(v) for v in d.random.integers(1, 4, 6))
+    size *= 8
+    heads, scale, wide = kv * group, 0.3, 2 ** 31 - 1
+    train = name.startswith("Flash")
+    s = 1 if name.startswith("Incre") else s
+    dtype = "float32" if train else "float16"
+    q = d.array(dtype, (b, heads, s, size), -1, 1)
+    k, v = (d.array(dtype, (b, heads if train else kv, t, size), -1, 1) for _ in range(2))
+    y = attended(T(q), T(k), T(v), scale)
+    expected = [N(y, dtype)]
+    if train:
+        scores = T(q) @ T(k).transpose(-1, -2) * scale
+        most = scores.amax(-1, keepdim=True)
+        total = torch.exp(scores - most).sum(-1, keepdim=True)
+        stats = [np.ascontiguousarray(np.broadcast_to(N(a, "float32"), (b, heads, s, 8))) for a in (most, total)]
+        more, last = ([None, None], [0]) if "V2" in name else ([], [])
+        words = [None, *more, scale, 1.0, wide, wide, heads, "BNSD", 0, 0, *last]
+        if "Grad" in name:
+            g = like(d, q, -1, 1)
+            grads = gradient(lambda a, c, e: attended(a, c, e, scale), g, q, k, v)
+            return [q, k, v, g, None, None, None, None, *stats, None, expected[0], *words, OUT, OUT, OUT, None], grads
+        return [q, k, v, None, None, None, None, *words, OUT, OUT, None, OUT], stats + expected
+    if name.startswith("Prompt"):
+        none = [] if name == "PromptFlashAttention" else [None] * 6
+        end = {"": [], "V2": [0], "V3": [0, 1]}[name[20:]]
+        return [q, k, v, None, None, None, *none, heads, scale, wide, wide, "BNSD", kv, *end, OUT], expected
+    if name.startswith("Incre"):
+        none = [None] * {"": 3, "V2": 8, "V3": 11, "V4": 12}[name[19:]]
+        end = [0, 1] if name[19:] in ("V3", "V4") else []
+        return [q, [k], [v], *none, heads, scale, "BNSD", kv, *end, OUT], expected
+    none = [None] * {"": 14, "V2": 21, "V3": 24, "V4": 26}[name[24:]]
+    end = {"": [], "V2": [0, 0], "V3": [0, 0], "V4": [0, 0, 0]}[name[24:]]
+    return [q, [k], [v], *none, heads, scale, wide, wide, "BNSD", kv, 0, 0, 0, 0, False, *end, OUT, None], expected
+
+
+@case("RotaryPositionEmbedding", "RotaryPositionEmbeddingV2", "ApplyRotaryPosEmb", "ApplyRotaryPosEmbV2",
+      "MoeGatingTopKSoftmax", "MoeGatingTopKSoftmaxV2", "MoeComputeExpertTokens", "MoeFinalizeRoutingV2",
+      "MoeInitRouting")
+def positions(d, name):
+    if name.startswith("Moe"):
+        n, experts, k, h = 4, 6, int(d.random.integers(1, 4)), 3
+        x = d.strided(d.random.permutation(n * experts).reshape(n, experts).astype("float32") / np.float32(8))
+        p = torch.softmax(T(x), -1)
+        values, which = torch.topk(p, k)
+        if name == "MoeGatingTopKSoftmax":
+            rows = (np.arange(k)[None, :] * n + np.arange(n)[:, None]).astype("int32")
+            return [x, None, k, OUT, OUT, OUT], [N(values, "float32"), N(which, "int32"), rows]
+        if name == "MoeGatingTopKSoftmaxV2":
+            return [x, None, k, 0, True, OUT, OUT, OUT], [N(values, "float32"), N(which, "int32"), N(p, "float32")]
+        if name == "MoeComputeExpertTokens":
+            line = np.sort(d.random.integers(0, experts, 9)).astype("int32")
+            return [line, experts, OUT], [np.searchsorted(line, np.arange(experts), "right").astype("int32")]
+        tokens, chosen = d.array("float32", (n, h)), d.array("int32", (n, k), 0, experts - 1)
+        if name == "MoeInitRouting":
+            rows = (np.arange(k)[None, :] * n + np.arange(n)[:, None]).astype("int32")
+            order = np.argsort(chosen.ravel(), kind="stable")
+            source = rows.ravel()[order]
+            back = np.empty(n * k, "int32")
+            back[source] = np.arange(n * k, dtype="int32")
+            return [tokens, rows, chosen, n, OUT, OUT, OUT], \
+                [np.ascontiguousarray(tokens[source % n]), back, np.sort(chosen.ravel())]
+        expanded = d.array("float32", (n * k, h))
+        back, scales = d.random.permutation(n * k).astype("int32"), d.array("float32", (n, k), 0.1, 1)
+        y = sum(expanded[back[np.arange(n) + j * n]] * scales[:, j:j + 1].astype("float64") for j in range(k))
+        return [expanded, back, None, None, None, scales, None, 0, OUT], [y.astype("float32")]
+    b, s, heads, size = 2, 3, int(d.random.integers(1, 4)), 128 if "Apply" in name else 8
+    x, key = (d.array("float32", (b, s, heads, size)) for _ in range(2))
+    cos, sin = (d.array("float32", (b if "Apply" in name else 1, s, 1, size), -1, 1) for _ in range(2))
+    half = lambda a: np.concatenate([-a[..., size // 2:], a[..., :size // 2]], -1)  # noqa: E731
+    turned = lambda a: (a.astype("float64") * cos + half(a.astype("float64")) * sin).astype("float32")  # noqa: E731
+    if "Apply" in name:
+        return [x, key, cos, sin, 1] + (["half"] if "V2" in name else []), [turned(x), turned(key)]
+    return [x, cos, sin, 0] + ([None] if "V2" in name else []) + [OUT], [turned(x)]
+
+
+# ---- What is left of the simple ones ----
+
+@case(*[f"Inplace{name}{kind}" for name in ("Eq", "Ne", "Ge", "Gt", "Le", "Lt") for kind in ("Tensor", "Scalar")],
+      "InplaceLogicalAnd", "InplaceLogicalOr", "InplaceLogicalNot", "LogicalNot", "BitwiseNot", "BitwiseAndScalar",
+      "BitwiseOrScalar", "BitwiseXorScalar", "InplaceBitwiseAndScalar", "InplaceBitwiseOrScalar",
+      "InplaceBitwiseXorScalar", "RightShift", "LeftShift")
+def truths(d, name):
+    x = reals(d, 0, 1, 2, 3, dtypes=("int32", "int64"), least=0)
+    y, tail = like(d, x), ([] if "Inplace" in name else [OUT])
+    key = name.replace("Inplace", "")
+    if "Shift" in name:
+        x, y = np.abs(x) + 8, np.full(x.shape, 2, x.dtype)
+        return [x, y, OUT], [x << y if "Left" in name else x >> y]
+    if key == "BitwiseNot":
+        return [x, OUT], [np.invert(x)]
+    if key == "LogicalNot":
+        return [x, *tail], [np.logical_not(x).astype(x.dtype if not tail else "bool")]
+    if "Bitwise" in name:
+        function = {"And": np.bitwise_and, "Or": np.bitwise_or, "Xor": np.bitwise_xor}[key[7:-6]]
+        return [x, 3, *tail], [function(x, np.asarray(3, x.dtype))]
+    if "Logical" in name:
+        return [x, y], [(np.logical_and if "And" in name else np.logical_or)(x, y).astype(x.dtype)]
+    function = {"Eq": np.equal, "Ne": np.not_equal, "Ge": np.greater_equal, "Gt": np.greater, "Le": np.less_equal,
+                "Lt": np.less}[key[:2]]
+    word = y if key.endswith("Tensor") else 1
+    return [x, word], [function(x, word).astype(x.dtype)]
+
+
+@case("Addcdiv", "Addcmul", "InplaceAddcdiv", "InplaceAddcmul", "InplaceMaskedFillScalar", "InplaceMaskedFillTensor",
+      "InplaceDivs", "InplaceSubs", "InplacePowTensorScalar", "InplaceCumprod", "CumsumV2", "IsClose", "AddN",
+      "SliceV2", "Real", "ScaledMaskedSoftmaxBackward", "Xlog1py")
+def simple(d, name):
+    x = reals(d, 1, 2, 3, dtypes=("float32",), low=0.5)
+    y, z, t = like(d, x, 0.5, 3), like(d, x, 0.5, 3), T(x)
+    tail = [] if "Inplace" in name else [OUT]
+    if "Addc" in name:
+        function = torch.addcdiv if "div" in name else torch.addcmul
+        return [x, y, z, 0.5, *tail], [N(function(t, T(y), T(z), value=0.5), "float32")]
+    if "MaskedFill" in name:
+        mask = d.array("bool", x.shape)
+        return [x, mask, np.array(2, "float32") if "Tensor" in name else 2], [np.where(mask, np.float32(2), x)]
+    if name in ("InplaceDivs", "InplaceSubs", "InplacePowTensorScalar"):
+        expected = {"InplaceDivs": t / 2, "InplaceSubs": t - 3 * 2, "InplacePowTensorScalar": t ** 2}[name]
+        return [x, 2] + ([3] if "Subs" in name else []), [N(expected, "float32")]
+    axis = int(d.random.integers(-x.ndim, x.ndim))
+    if name == "InplaceCumprod":
+        return [x, axis], [N(torch.cumprod(t, axis), "float32")]
+    if name == "CumsumV2":
+        return [x, axis, False, True, OUT], [N(t.flip(axis).cumsum(axis).flip(axis), "float32")]
+    if name == "IsClose":
+        y = np.where(d.random.random(x.shape) < 0.5, x, y)
+        return [x, y, 1e-3, 1e-3, False, OUT], [np.isclose(x, y, 1e-3, 1e-3)]
+    if name == "AddN":
+        return [[x, y, z], OUT], [(x.astype("float64") + y + z).astype("float32")]
+    if name == "SliceV2":
+        return [x, [0], [x.shape[axis]], [axis % x.ndim], [2], OUT], \
+            [np.ascontiguousarray(np.take(x, range(0, x.shape[axis], 2), axis))]
+    if name == "Real":
+        return [x, OUT], [x]
+    if name == "Xlog1py":
+        return [x, y, OUT], [N(torch.special.xlog1py(t, T(y)), "float32")]
+    x = d.array("float32", (1, 2, 3, 4))
+    g, mask = like(d, x), d.array("bool", (1, 1, 3, 4))
+    mask[..., 0] = False
+    function = lambda a: torch.softmax((a * 0.5).masked_fill(torch.from_numpy(np.ascontiguousarray(mask)),  # noqa: E731
+                                                             -10000.0), -1)
+    return [g, N(function(T(x)), "float32"), mask, 0.5, False, OUT], gradient(function, g, x)
+
+
+@case("InplaceUniform", "InplaceNormal", "Randperm", "InplaceBernoulli")
+def randoms(d, name):
+    """Values are those of seed and offset: twice the same; here what all of them have in common."""
+    if name == "Randperm":
+        return [1, 5, 0, OUT], [np.zeros(1, "int64")]
+    x = reals(d, 1, 2, dtypes=("float32",))
+    if name == "InplaceUniform":  # of one number
+        return [x, 2.0, 2.0, 3, 0], [np.full(x.shape, 2, "float32")]
+    if name == "InplaceNormal":
+        return [x, 1.5, 0.0, 3, 0], [np.full(x.shape, 1.5, "float32")]
+    share = d.pick([0.0, 1.0])
+    return [x, share, 3, 0], [np.full(x.shape, share, "float32")]
