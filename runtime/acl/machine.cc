@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
+#include "runtime/world/meeting.h"
 #include "runtime/world/mpi_transport.h"
 #include "runtime/world/thread_transport.h"
 
@@ -26,12 +27,19 @@ Status OnDevices(int count, const std::function<Status(int)>& body) {
   return Status();
 }
 
+// Whether this process is a rank among others, rather than one that has all devices.
+Result<bool> IsOneOfMany(const Env& env) {
+  if (env.device_count) return false;
+  if (StartedByLauncher()) return true;
+  NPUMESH_ASSIGN_OR_RETURN(const std::optional<Appointment> appointment, AppointmentOf(env));
+  return appointment.has_value();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Machine>> Machine::Start(const Env& env) {
-  if (env.device_count || !StartedByLauncher()) {
-    return StartThreads(env, env.device_count.value_or(1));
-  }
+  NPUMESH_ASSIGN_OR_RETURN(const bool one_of_many, IsOneOfMany(env));
+  if (!one_of_many) return StartThreads(env, env.device_count.value_or(1));
   std::unique_ptr<Machine> machine(new Machine);
   machine->launched_ = true;
   NPUMESH_ASSIGN_OR_RETURN(Seat seat, TakeSeat(World::Start(env)));
@@ -64,7 +72,8 @@ Result<Machine::Seat> Machine::TakeSeat(Result<std::unique_ptr<World>> world) {
 
 int Machine::CountBeforeStart(const Env& env) {
   if (env.device_count) return *env.device_count;
-  if (!StartedByLauncher()) return 1;
+  const Result<bool> one_of_many = IsOneOfMany(env);
+  if (!one_of_many.ok() || !*one_of_many) return 1;
   return env.launched_on_node.value_or(env.local_world_size.value_or(0));
 }
 

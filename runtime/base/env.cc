@@ -84,6 +84,11 @@ Status ParseLibraries(const EnvVariable& variable, std::string_view text, Env& e
   return Status();
 }
 
+// Read where ranks meet (world/meeting.h): programs that compute alone may have any value there.
+Status TakeAsItIs(const EnvVariable&, std::string_view, Env&) {
+  return Status();
+}
+
 // TorchAir only warns, so a wrong level must not stop a program that runs on hardware. The warning
 // is written whatever the level is.
 Status ParseLogLevel(const EnvVariable& variable, std::string_view text, Env& env) {
@@ -178,6 +183,17 @@ constexpr std::array kLauncherEntries = {
     Entry{{"MPI_LOCALNRANKS", "integer in [1, 2147483647]", "the ranks are asked",
            "The same, set by MPICH's launcher."},
           ParseOptionalField<&Env::launched_on_node, 1>},
+    Entry{
+        {"MASTER_ADDR", "a name or address", "ranks are MPI's, or there is one",
+         "Set by torchrun and scripts: with RANK, WORLD_SIZE and MASTER_PORT, where ranks of this "
+         "host meet that MPI has not started."},
+        TakeAsItIs},
+    Entry{{"MASTER_PORT", "integer in [0, 65535]", "ranks are MPI's, or there is one",
+           "The same. Ranks of npumesh meet beside that port, not at it."},
+          TakeAsItIs},
+    Entry{{"TORCHELASTIC_RESTART_COUNT", "integer in [0, 2147483647]", "0",
+           "Set by torchrun: tells the meetings of ranks that it starts again apart."},
+          TakeAsItIs},
 };
 
 constexpr auto kManual = ManualOf(kEntries);

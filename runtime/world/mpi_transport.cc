@@ -20,31 +20,12 @@
 #include "runtime/world/message_group.h"
 #include "runtime/world/mpi_calls.h"
 #include "runtime/world/mpi_start.h"
+#include "runtime/world/process_watch.h"
 
 namespace npumesh {
 namespace {
 
 constexpr int kHandshakeTag = 1 << 14;  // above the tags of callers
-
-// Notices the end of a process, also as a zombie and after its number has been given away again.
-class ProcessWatch {
- public:
-  explicit ProcessWatch(int process)
-      : process_(process), fd_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))) {}
-  int process() const { return process_; }
-  bool stopped() const {
-    const char state = ProcessState(process_);
-    return state == 'T' || state == 't';
-  }
-  bool gone() const {
-    pollfd entry{fd_.get(), POLLIN, 0};
-    return !fd_ || poll(&entry, 1, 0) > 0;
-  }
-
- private:
-  int process_;
-  UniqueFd fd_;
-};
 
 // MPI belongs to the process, and so does this: how many transports have not said farewell.
 std::atomic<int>& WorldsWithoutFarewell() {

@@ -6,7 +6,9 @@
 #include "runtime/base/log.h"
 #include "runtime/base/rank_list.h"
 #include "runtime/world/blocked_watch.h"
+#include "runtime/world/meeting.h"
 #include "runtime/world/mpi_transport.h"
+#include "runtime/world/socket_transport.h"
 #include "runtime/world/thread_transport.h"
 
 namespace npumesh {
@@ -29,7 +31,14 @@ Result<std::unique_ptr<World>> World::Start(const Env& env) {
                   BlockedWatch::Limits{env.soft_timeout, env.connect_timeout});
     NPUMESH_ASSIGN_OR_RETURN(transport, MakeMpiTransport(env.connect_timeout, env.soft_timeout));
   } else {
-    transport = MakeThreadTransport(MakeThreadFabric(1, {}, env.connect_timeout), 0);
+    NPUMESH_ASSIGN_OR_RETURN(const std::optional<Appointment> appointment, AppointmentOf(env));
+    if (appointment) {
+      watch.emplace("the start of all ranks",
+                    BlockedWatch::Limits{env.soft_timeout, env.connect_timeout});
+      NPUMESH_ASSIGN_OR_RETURN(transport, MakeSocketTransport(*appointment, env.connect_timeout));
+    } else {
+      transport = MakeThreadTransport(MakeThreadFabric(1, {}, env.connect_timeout), 0);
+    }
   }
   SetLogRank(transport->size() > 1 ? transport->rank() : -1);
   NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<World> world, Start(env, std::move(transport)));
