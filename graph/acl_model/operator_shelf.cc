@@ -8,6 +8,7 @@
 #include "graph/offline/offline_compile.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/session/session_config.h"
+#include "runtime/base/log.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
@@ -92,9 +93,61 @@ struct AttrMaker {
   }
 };
 
+// As on a card, attributes that the operator does not have are passed over: clients set some that
+// only other releases know.
+void DropForeignAttrs(SingleOperator* single) {
+  const Operator* const op = BuiltinOps().Find(single->type);
+  if (op == nullptr) return;
+  const std::vector<AttrSpec>& known = op->schema.attrs;
+  std::erase_if(single->attrs, [&](const auto& attr) {
+    const bool foreign = !attr.first.starts_with("_") &&
+                         std::none_of(known.begin(), known.end(), [&](const AttrSpec& spec) {
+                           return spec.name == attr.first;
+                         });
+    if (foreign) {
+      NPUMESH_WARNING_ONCE("operator {} has no attribute \"{}\"; it is passed over", single->type,
+                           attr.first);
+    }
+    return foreign;
+  });
+}
+
+// A description of an output tells how much memory there is; what lies in it is as the operator
+// says. So only numbers of elements are compared (CheckOutputs).
+void ForgetOutputShapes(Graph* graph) {
+  for (TensorDesc& desc : graph->node(graph->NetOutput()).input_descs) {
+    if (!IsPrivateLayout(LayoutNumber(desc.layout))) desc.shape.reset();
+  }
+  for (size_t i = 0; i < graph->nodes().size(); ++i) {
+    Node& node = graph->node(static_cast<NodeId>(i));
+    if (IsFurniture(node)) continue;
+    for (TensorDesc& desc : node.output_descs) desc.shape.reset();
+  }
+}
+
 Result<OperatorGraph> GraphOfCall(const OperatorCall& call) {
-  NPUMESH_ASSIGN_OR_RETURN(const SingleOperator single, SingleOf(call));
-  return GraphOf(single, BuiltinOps());
+  NPUMESH_ASSIGN_OR_RETURN(SingleOperator single, SingleOf(call));
+  DropForeignAttrs(&single);
+  NPUMESH_ASSIGN_OR_RETURN(OperatorGraph graph, GraphOf(single, BuiltinOps()));
+  ForgetOutputShapes(&graph.model.graph);
+  return graph;
+}
+
+// `types`: what the operator gives, of the outputs that `outputs` numbers.
+Status CheckOutputs(const OperatorCall& call, const std::vector<size_t>& outputs,
+                    const std::vector<TensorType>& types) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const CallTensor& given = call.outputs[outputs[i]];
+    const TensorType declared{DataTypeFromRuntime(given.dtype).value_or(DataType::kUndefined),
+                              Shape(given.dims)};
+    const bool fits =
+        !declared.shape.is_static() || declared.shape.elements() == types[i].shape.elements();
+    if (fits && declared.dtype == types[i].dtype) continue;
+    return Error(Code::kMismatch,
+                 "operator {}: output {} is described as {}, the operator gives {}", call.type,
+                 outputs[i], declared, types[i]);
+  }
+  return Status();
 }
 
 // ---- Making ----
@@ -217,6 +270,9 @@ Result<MadeOperator> OperatorShelf::Make(AclDevice& device, std::mutex& turn,
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<TensorType> types,
                              OutputTypesOnPaper(OptionsOf(), read.model, read.facts));
     if (AllKnown(types)) read.facts.outputs = {types};
+  }
+  if (!read.facts.outputs.empty()) {
+    NPUMESH_RETURN_IF_ERROR(CheckOutputs(call, graph.outputs, read.facts.outputs[0]));
   }
   NPUMESH_ASSIGN_OR_RETURN(read.told, FactsOf(read.model, read.facts));
   return MadeOperator{std::make_unique<OperatorModel>(device, turn, std::move(read)),
