@@ -188,6 +188,8 @@ def clamps(d, name):
     bound = like(d, x) if tensor else d.pick([-1, 0, 2])
     if name == "ClampTensor":
         high = like(d, x)
+        if d.pick([True, False]):
+            return [x, None, high, OUT], [np.minimum(x, high)]
         return [x, bound, high, OUT], [np.minimum(np.maximum(x, bound), high)]
     expected = (np.minimum if "Max" in name else np.maximum)(x, np.asarray(bound, x.dtype))
     return [x, bound] + ([] if "Inplace" in name else [OUT]), [expected]
@@ -459,7 +461,7 @@ def shapes(d, name):
     if name == "RepeatInterleaveIntWithDim":
         return [x, 2, axis, 2 * n, OUT], [np.repeat(x, 2, axis)]
     if name == "Flip":
-        dims = [int(a) for a in d.random.permutation(x.ndim)[:d.pick([1, 2])]]
+        dims = [int(a) for a in d.random.permutation(x.ndim)[:d.pick([0, 1, 2])]]  # none: as it is
         return [x, dims, OUT], [np.ascontiguousarray(np.flip(x, dims))]
     if name == "Roll":
         return [x, [2], [axis], OUT], [np.roll(x, 2, axis)]
@@ -503,10 +505,12 @@ def scatters(d, name):
         if name == "ScatterAdd":
             return [x, axis, index, src, OUT], [N(t.scatter_add(axis, i, s))]
         if "Reduce" in name:
-            kind, own = int(d.random.integers(5)), d.pick([True, False])
-            if kind == 2 and x.dtype.kind != "f":
+            kind, own = int(d.random.integers(6)), d.pick([True, False])
+            if kind == 5 and x.dtype.kind != "f":
                 return None
-            word = ["sum", "prod", "mean", "amax", "amin"][kind]
+            if kind == 0:
+                return [x, axis, index, src, kind, own] + tail, [N(t.scatter(axis, i, s))]
+            word = ["", "sum", "prod", "amax", "amin", "mean"][kind]
             return [x, axis, index, src, kind, own] + tail, [N(t.scatter_reduce(axis, i, s, word, include_self=own))]
         kind = int(d.random.integers(3))
         words = {} if kind == 0 else {"reduce": ["", "add", "multiply"][kind]}

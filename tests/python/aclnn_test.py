@@ -386,7 +386,8 @@ def fill(number):
 def clamp(d, inplace):
     x = d.array(d.pick(("float32", "int32", "float16")), d.shape())
     low, high = sorted((d.scalar(("int64",)), d.scalar(("int64",))))
-    return [x, low, high, d.out(x.dtype, x.shape)], [np.clip(x, low, high)]
+    limits = d.pick([[low, high], [low, None], [None, high]])
+    return [x, *limits, d.out(x.dtype, x.shape)], [np.clip(x, *limits)]
 
 
 def where(d, inplace):
@@ -400,8 +401,8 @@ def where(d, inplace):
 
 def bits(name):
     function = {"And": np.bitwise_and, "Or": np.bitwise_or, "Xor": np.bitwise_xor}[name]
-    return {f"aclnnBitwise{name}Tensor": binary(function, ("int32", "int64", "uint8", "int16", "int8")),
-            f"aclnnInplaceBitwise{name}Tensor": binary(function, ("int32", "int64"))}
+    return {f"aclnnBitwise{name}Tensor": binary(function, ("int32", "int64", "uint8", "int16", "int8", "bool")),
+            f"aclnnInplaceBitwise{name}Tensor": binary(function, ("int32", "int64", "bool"))}
 
 
 CASES = {
