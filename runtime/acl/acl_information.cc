@@ -1,4 +1,5 @@
 // What programs ask of devices and versions: parts of acl_rt.h and acl_base_rt.h.
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +18,6 @@
 #include "runtime/acl/without_effect.h"
 #include "runtime/base/log.h"
 
-using npumesh::AclContext;
 using npumesh::AclProcess;
 using npumesh::Fail;
 
@@ -26,8 +26,10 @@ namespace {
 // The release whose interface these headers have, of each of its packages.
 constexpr const char* kPackageVersion = "9.1.0";
 constexpr int32_t kPackageNumber = 90100000;  // 9, 1 and 0 weighted by 10^7, 10^5 and 10^3
-constexpr std::array<std::string_view, 8> kPackages = {
-    "cann", "runtime", "compiler", "hccl", "toolkit", "opp", "opp_kernel", "driver"};  // by number
+// The first eight are numbered so; the others are named only.
+constexpr std::array<std::string_view, 13> kPackages = {
+    "cann",     "runtime", "compiler",        "hccl",   "toolkit",   "opp", "opp_kernel", "driver",
+    "ops_math", "ops_nn",  "ops_transformer", "ops_cv", "ops_legacy"};
 
 aclError CheckPackage(const char* function, const char* package, const void* result) {
   if (package == nullptr || result == nullptr) {
@@ -36,9 +38,8 @@ aclError CheckPackage(const char* function, const char* package, const void* res
   const std::string_view name(package, strnlen(package, ACL_PKG_VERSION_MAX_SIZE));
   if (std::find(kPackages.begin(), kPackages.end(), name) != kPackages.end()) return ACL_SUCCESS;
   return Fail(ACL_ERROR_INVALID_FILE, function,
-              "there is no package \"{}\"; npumesh answers for cann, runtime, compiler, hccl, "
-              "toolkit, opp, opp_kernel and driver",
-              name);
+              "there is no package \"{}\"; npumesh answers for {}", name,
+              fmt::join(kPackages, ", "));
 }
 
 void PutText(char* room, size_t bytes, std::string_view text) {
