@@ -35,9 +35,9 @@ install(CODE "
 # is: the one that aclsysGetVersionStr gives.
 file(STRINGS ${PROJECT_SOURCE_DIR}/runtime/acl/acl_information.cc release REGEX "kPackageVersion = ")
 string(REGEX MATCH "[0-9]+[.][0-9]+[.][0-9]+" release "${release}")
-file(WRITE ${PROJECT_BINARY_DIR}/version.info "Version=${release}\n")
 foreach(folder runtime compiler opp)
-  install(FILES ${PROJECT_BINARY_DIR}/version.info DESTINATION ${folder} COMPONENT runtime)
+  file(WRITE ${PROJECT_BINARY_DIR}/${folder}/version.info "Version=${release}\n")
+  install(FILES ${PROJECT_BINARY_DIR}/${folder}/version.info DESTINATION ${folder} COMPONENT runtime)
 endforeach()
 
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/setenv.bash DESTINATION ${CMAKE_INSTALL_BINDIR}

@@ -15,12 +15,14 @@ namespace {
 
 struct PythonOptions {
   std::string torchair;            // a checkout of TorchAir; empty: as the environment says
+  bool vendor = false;             // torch_npu is the vendor's wheel
   std::string program;             // empty: python3
   std::vector<std::string> words;  // of the program
 };
 
 constexpr char kTorchAir[] = "NPUMESH_TORCHAIR";
 constexpr char kPath[] = "PYTHONPATH";
+constexpr char kLibraries[] = "LD_LIBRARY_PATH";
 
 std::string Variable(const char* name) {
   const char* const value = secure_getenv(name);
@@ -74,6 +76,16 @@ std::string PathWith(const std::filesystem::path& packages) {
   return users.empty() ? ours : fmt::format("{}:{}", ours, users);
 }
 
+// What set_env.sh gives besides: programs, and the vendor's wheel of torch_npu, find libraries and
+// folders by these.
+void NameFolders(const std::filesystem::path& prefix) {
+  const std::string users = Variable(kLibraries);
+  const std::string ours = (prefix / "lib64").string();
+  setenv(kLibraries, users.empty() ? ours.c_str() : fmt::format("{}:{}", ours, users).c_str(), 1);
+  setenv("ASCEND_HOME_PATH", prefix.c_str(), 0);
+  setenv("ASCEND_OPP_PATH", (prefix / "opp").c_str(), 0);
+}
+
 // Becomes the program; returns only when it cannot.
 Status Become(const std::string& program, const PythonOptions& options) {
   std::vector<std::string> words = {program};
@@ -96,6 +108,8 @@ Status RunPython(PythonOptions options) {
     NPUMESH_ASSIGN_OR_RETURN(const std::string folder, CheckTorchAir(options.torchair));
     setenv(kTorchAir, folder.c_str(), 1);
   }
+  if (options.vendor) setenv("NPUMESH_TORCH_NPU", "wheel", 1);
+  NameFolders(self.parent_path().parent_path());
   setenv(kPath, PathWith(packages).c_str(), 1);
   setenv("NPUMESH_COMMAND", self.c_str(), 0);
   return Become(program, options);
@@ -106,7 +120,8 @@ Status RunPython(PythonOptions options) {
 std::vector<std::string> PythonWords(std::vector<std::string> words) {
   size_t at = 1;
   while (at < words.size() && words[at].starts_with("--") && words[at] != "--") {
-    at += words[at].find('=') == std::string::npos ? 2 : 1;
+    const bool whole = words[at] == "--vendor" || words[at].find('=') != std::string::npos;
+    at += whole ? 1 : 2;
   }
   if (at < words.size() && words[at] == "--") {
     words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
@@ -128,6 +143,9 @@ void AddPython(CLI::App& app, Action& action) {
       ->add_option("--torchair", options->torchair,
                    "A checkout of TorchAir, for `import torchair`; else NPUMESH_TORCHAIR")
       ->type_name("DIR");
+  python->add_flag("--vendor", options->vendor,
+                   "torch_npu is the vendor's wheel, or an error where none is installed; else the "
+                   "wheel where there is one");
   python->add_option("--python", options->program, "The Python to run; else python3")
       ->type_name("FILE");
   python->prefix_command();

@@ -9,6 +9,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+from typing import Any, Optional
 
 from ._library import library_path
 
@@ -33,10 +34,12 @@ class _NativeModules(importlib.abc.MetaPathFinder):
     """Finds them below a package. A TorchAir that was built for CANN has its own, which this
     overrules."""
 
-    def __init__(self, package: str):
+    def __init__(self, package: str) -> None:
         self.package = package
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: Any = None,
+                  target: Any = None) -> Optional[importlib.machinery.ModuleSpec]:
+        """Where the module `name` is; None: it is another one."""
         package, _, module = name.rpartition(".")
         if package != self.package:
             return None

@@ -45,6 +45,7 @@ class PythonCommand(unittest.TestCase):
         self.assertEqual(self.run_command("--", "s.py", *words), (9, f"{words}\n", ""))
         self.assertEqual(self.run_command("--python", "python3", "--", "s.py", "--"),
                          (9, "['--']\n", ""))
+        self.assertEqual(self.run_command("--vendor", "--", "s.py", "--"), (9, "['--']\n", ""))
 
     def test_code_and_modules(self):
         self.assertEqual(self.run_command("-c", "print(6 * 7)"), (0, "42\n", ""))

@@ -1,0 +1,350 @@
+"""The vendor's wheel of torch_npu over npumesh's libraries (docs/torch_npu.md): functions of torch
+beside the same on the CPU, training, captures, TorchAir, ranks. Skipped where torch or the wheel is
+missing (launch/install_deps --torch).
+
+`wheel_test.py functions FILE [NAME..]` compares all functions that torch's own samples describe and
+writes a line of JSON for each into FILE; it goes on after those that FILE has.
+"""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import case
+
+WHEEL = os.environ.get("NPUMESH_TORCH_NPU_WHEEL", "")
+TOLERANCE = 1e-3
+AGAIN = 75
+LONGEST = 120  # seconds of a function's samples
+
+
+def missing():
+    """Why the tests cannot run; None: they can."""
+    if not os.path.isfile(os.path.join(WHEEL, "torch_npu", "lib", "libtorch_npu.so")):
+        return f"there is no wheel of torch_npu at {WHEEL!r} (launch/install_deps --torch)"
+    if importlib.util.find_spec("torch") is None:
+        return "torch is not installed (launch/install_deps --torch)"
+    return None
+
+
+def environment(**more):
+    """What set_env.sh gives, with the wheel in sys.path behind npumesh's packages."""
+    home = os.environ["NPUMESH_VENDOR_HOME"]
+    seen = dict(os.environ)
+    for name in ("NPUMESH_LIBRARY", "NPUMESH_ACL_LIBRARY"):
+        seen.pop(name, None)
+    packages = [os.environ["NPUMESH_PACKAGES"], WHEEL]
+    seen.update(LD_LIBRARY_PATH=os.path.join(home, "lib64"), ASCEND_HOME_PATH=home,
+                ASCEND_OPP_PATH=os.path.join(home, "opp"), PYTHONPATH=os.pathsep.join(packages),
+                NPUMESH_TORCH_NPU="wheel", PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", **more)
+    return seen
+
+
+def run(test, program, words=(), launcher=(), **more):
+    """What a program prints; a failure shows all of it."""
+    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
+        file.write(program)
+    try:
+        done = subprocess.run([*launcher, sys.executable, file.name, *words], env=environment(**more),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
+    finally:
+        os.unlink(file.name)
+    test.assertEqual(done.returncode, 0, done.stdout[-6000:])
+    return done.stdout
+
+
+IDENTITY = """
+import torch, torch_npu
+assert torch_npu.__file__.startswith(WHEEL), torch_npu.__file__
+assert torch.npu.is_available() and torch.npu.device_count() == 1
+properties = torch.npu.get_device_properties(0)
+assert properties.total_memory > 0 and properties.name.startswith("Ascend"), properties
+"""
+
+TRAINING = """
+import copy, torch, torch_npu
+torch.manual_seed(0)
+cpu = torch.nn.Sequential(torch.nn.Embedding(32, 16), torch.nn.Linear(16, 32), torch.nn.GELU(),
+                          torch.nn.LayerNorm(32), torch.nn.Linear(32, 8))
+npu = copy.deepcopy(cpu).npu()
+ids, goal = torch.randint(0, 32, (4, 6)), torch.randint(0, 8, (24,))
+sides = [(m, torch.optim.AdamW(m.parameters(), lr=0.01), d) for m, d in ((cpu, "cpu"), (npu, "npu"))]
+for step in range(5):
+    losses = []
+    for model, optimizer, device in sides:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(ids.to(device)).flatten(0, 1), goal.to(device))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    assert abs(losses[0] - losses[1]) < 1e-4, (step, losses)
+assert losses[0] < 2.2, losses
+for a, b in zip(cpu.parameters(), npu.parameters()):
+    torch.testing.assert_close(a, b.cpu(), rtol=1e-3, atol=1e-4)
+with torch.autocast("npu", dtype=torch.bfloat16):
+    assert (npu[1].weight @ npu[1].weight.t()).dtype == torch.bfloat16
+"""
+
+CAPTURE = """
+import torch, torch_npu
+x = torch.arange(6.0, device="npu")
+stream = torch.npu.Stream()
+graph = torch.npu.NPUGraph()
+with torch.npu.graph(graph):
+    y = torch.softmax(x * 2 + 1, 0)
+for value in (0.5, -3.0):
+    x.copy_(torch.linspace(value, 4, 6))
+    graph.replay()
+    torch.testing.assert_close(y.cpu(), torch.softmax(torch.linspace(value, 4, 6) * 2 + 1, 0))
+begin, end = torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
+begin.record(); y + y; end.record(); end.synchronize()
+assert begin.elapsed_time(end) >= 0
+assert torch.npu.memory_allocated() > 0
+"""
+
+TORCHAIR = """
+import torch, torch_npu, torchair
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(8, 16), torch.nn.Linear(16, 4)
+    def forward(self, x):
+        return torch.softmax(self.b(torch.nn.functional.silu(self.a(x))), -1)
+torch.manual_seed(0)
+block = Block()
+x = torch.randn(3, 8)
+expected = block(x).detach()
+block.npu()
+for mode in ("max-autotune", "reduce-overhead"):
+    config = torchair.CompilerConfig()
+    config.mode = mode
+    torch._dynamo.reset()
+    compiled = torch.compile(block, backend=torchair.get_npu_backend(compiler_config=config), dynamic=False)
+    with torch.no_grad():
+        for _ in range(2):
+            torch.testing.assert_close(compiled(x.npu()).cpu(), expected)
+"""
+
+RANKS = """
+import os, torch, torch_npu
+import torch.distributed as dist
+if "RANK" not in os.environ:
+    os.environ["RANK"] = os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK"))
+    os.environ["WORLD_SIZE"] = os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("PMI_SIZE"))
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+torch.npu.set_device(rank)
+dist.init_process_group("hccl")
+x = torch.full((5,), float(rank + 1), device="npu")
+dist.all_reduce(x)
+assert x.cpu().tolist() == [size * (size + 1) / 2] * 5
+parts = [torch.zeros(2, device="npu") for _ in range(size)]
+dist.all_gather(parts, torch.full((2,), float(rank), device="npu"))
+assert [part.cpu().tolist() for part in parts] == [[r, r] for r in map(float, range(size))]
+torch.manual_seed(3)
+model = torch.nn.Linear(4, 2)
+alone = torch.nn.Linear(4, 2)
+alone.load_state_dict(model.state_dict())
+data = torch.randn(size * 3, 4)
+alone(data).pow(2).mean().backward()
+ddp = torch.nn.parallel.DistributedDataParallel(model.npu(), device_ids=[rank])
+ddp(data[rank * 3:rank * 3 + 3].npu()).pow(2).mean().backward()
+torch.testing.assert_close(ddp.module.weight.grad.cpu(), alone.weight.grad)
+if rank == 0:
+    dist.send(torch.arange(3.0, device="npu"), 1)
+elif rank == 1:
+    got = torch.zeros(3, device="npu")
+    dist.recv(got, 0)
+    assert got.cpu().tolist() == [0, 1, 2]
+dist.barrier()
+dist.destroy_process_group()
+print(f"rank {rank} is done")
+"""
+
+# Of each kind of function some; all of them by the word `functions`.
+SOME = ("add", "sub", "mul", "div.no_rounding_mode", "addmm", "matmul", "bmm", "exp", "log", "sigmoid", "tanh",
+        "nn.functional.relu", "nn.functional.gelu", "nn.functional.silu", "softmax", "log_softmax", "sum", "mean",
+        "amax", "argmax", "cumsum", "sort", "topk", "cat", "stack", "where", "masked_fill", "tril", "take_along_dim",
+        "maximum", "nn.functional.linear", "nn.functional.conv2d", "nn.functional.avg_pool1d",
+        "nn.functional.mse_loss", "nn.functional.embedding", "clamp_min", "eq", "pow", "sqrt", "permute")
+
+
+class Wheel(unittest.TestCase):
+    def test_identity(self):
+        run(self, f"WHEEL = {os.path.abspath(WHEEL)!r}\n" + IDENTITY)
+
+    def test_training_is_as_on_the_cpu(self):
+        run(self, TRAINING)
+
+    def test_streams_events_and_captured_graphs(self):
+        run(self, CAPTURE)
+
+    def test_torchair_of_the_wheel(self):
+        run(self, TORCHAIR)
+
+    def test_choice(self):
+        """NPUMESH_TORCH_NPU decides."""
+        program = "import torch_npu; print(torch_npu.__file__)"
+        words = [sys.executable, "-c", program]
+        for choice, code, text in (("own", 0, os.environ["NPUMESH_PACKAGES"]), ("", 0, WHEEL),
+                                   ("both", 1, "is 'both', expected own or wheel")):
+            env = environment(TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+            env["NPUMESH_TORCH_NPU"] = choice
+            done = subprocess.run(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.assertEqual(done.returncode, code, done.stdout)
+            self.assertIn(text, done.stdout)
+
+    def test_the_command_names_what_the_wheel_needs(self):
+        env = {name: value for name, value in environment().items()
+               if name not in ("LD_LIBRARY_PATH", "ASCEND_HOME_PATH", "ASCEND_OPP_PATH", "NPUMESH_TORCH_NPU")}
+        env["PYTHONPATH"] = WHEEL
+        program = "import torch_npu, torch; print(torch_npu.__version__, torch.ones(2).npu().sum().item())"
+        done = subprocess.run([os.environ["NPUMESH_COMMAND"], "python", "--vendor", "--python", sys.executable, "-c",
+                               program], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(" 2.0", done.stdout)
+
+    def test_functions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "functions.json")
+            done = subprocess.run([sys.executable, __file__, "functions", path, *SOME], env=environment(),
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900)
+            self.assertEqual(done.returncode, 0, done.stdout[-4000:])
+            with open(path) as file:
+                lines = [json.loads(line) for line in file]
+        self.assertEqual({line["op"] for line in lines}, set(SOME))
+        self.assertEqual([line for line in lines if line["state"] != "ok"], [])
+        self.assertGreater(sum(line["samples"] for line in lines), 200)
+
+
+class Ranks(unittest.TestCase):
+    def check(self, launcher, **more):
+        text = run(self, RANKS, launcher=launcher, **more)
+        for rank in range(2):
+            self.assertIn(f"rank {rank} is done", text)
+
+    def test_ranks_of_mpi(self):
+        self.check([*os.environ["NPUMESH_MPIRUN_WORDS"].split(), "-n", "2"], MASTER_ADDR="127.0.0.1",
+                   MASTER_PORT=str(free_port()))
+
+    def test_ranks_of_torchrun(self):
+        self.check([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
+                    "--no-python"])
+
+
+def free_port():
+    import socket
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        return door.getsockname()[1]
+
+
+# ---- Functions ----
+
+def leaves(value):
+    from torch.utils._pytree import tree_leaves
+    return tree_leaves(value)
+
+
+def moved(value):
+    import torch
+    from torch.utils._pytree import tree_map
+
+    def move(leaf):
+        if isinstance(leaf, torch.Tensor):
+            return leaf.detach().to("npu")
+        return torch.device("npu") if isinstance(leaf, torch.device) else "npu" if leaf == "cpu" else leaf
+
+    return tree_map(lambda leaf: move(leaf) if isinstance(leaf, (torch.Tensor, torch.device, str)) else leaf, value)
+
+
+def differs(op, sample):
+    """How the results of a sample differ, a text; None: they agree, or the CPU refuses the sample."""
+    import torch
+    words = (sample.input, *sample.args)
+    try:
+        there, named_there = moved(words), moved(sample.kwargs)  # before the CPU may write to them
+        try:
+            expected = op(*words, **sample.kwargs)
+        except Exception:
+            return None
+        got = op(*there, **named_there)
+        for mine, right in zip(leaves(got), leaves(expected)):
+            if isinstance(right, torch.Tensor):
+                torch.testing.assert_close(mine.cpu(), right, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True,
+                                           check_stride=False)
+    except Exception as error:  # whatever the wheel raises is a result of this comparison
+        shapes = [tuple(leaf.shape) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves(words)]
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:600]} | {shapes} {sample.kwargs}"[:900]
+    return None
+
+
+def written(path):
+    """The functions that FILE has."""
+    if not os.path.exists(path):
+        return set()
+    with open(path) as file:
+        return {json.loads(line)["op"] for line in file}
+
+
+def compare_functions(path, names):
+    """Writes a line for each function; ends with AGAIN after one that has left the stream failed."""
+    os.environ["ASCEND_LAUNCH_BLOCKING"] = "1"
+    import torch
+    import torch_npu  # noqa: F401
+    from torch.testing._internal.common_methods_invocations import op_db
+    known = written(path)
+    for op in op_db:
+        name = op.name + ("." + op.variant_test_name if op.variant_test_name else "")
+        if (names and name not in names) or name in known:
+            continue
+        with open(path + ".begun", "w") as begun:
+            begun.write(name)
+        signal.alarm(LONGEST)  # it ends this process
+        torch.manual_seed(0)
+        dtype = torch.float32 if torch.float32 in op.supported_dtypes("cpu") else torch.int64
+        samples = [sample for _, sample in zip(range(12), op.sample_inputs("cpu", dtype))]
+        found = [text for text in (differs(op, sample) for sample in samples) if text]
+        signal.alarm(0)
+        with open(path, "a") as out:
+            out.write(json.dumps({"op": name, "state": "differs" if found else "ok", "samples": len(samples),
+                                  "differ": len(found), "first": found[0] if found else ""}) + "\n")
+        if any("ynchronize" in text for text in found):
+            return AGAIN
+    return 0
+
+
+def compare_in_children(path, names):
+    """compare_functions until it has been through; a child that dies is a result of its function."""
+    while True:
+        done = subprocess.run([sys.executable, __file__, "some-functions", path, *names])
+        if done.returncode == 0:
+            return
+        if done.returncode == AGAIN:
+            continue
+        with open(path + ".begun") as begun:
+            name = begun.read()
+        if done.returncode > 0 or name in written(path):
+            sys.exit(f"the comparison ended with {done.returncode} at {name}")
+        with open(path, "a") as out:
+            out.write(json.dumps({"op": name, "state": "killed", "samples": 0, "differ": 0,
+                                  "first": f"signal {-done.returncode}"}) + "\n")
+
+
+if __name__ == "__main__":
+    if importlib.util.find_spec("torch") is None:
+        case.run_in_venv()
+    if sys.argv[1:2] == ["some-functions"]:
+        sys.exit(compare_functions(sys.argv[2], sys.argv[3:]))
+    if sys.argv[1:2] == ["functions"]:
+        compare_in_children(sys.argv[2], sys.argv[3:])
+        sys.exit(0)
+    if missing():
+        print("SKIPPED:", missing())
+        sys.exit(case.SKIPPED)
+    unittest.main()
