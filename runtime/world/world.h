@@ -35,8 +35,9 @@ class WorldCompanion {
 class World {
  public:
   // Collective over all MPI processes. Starts MPI unless the host program has done so (then it is
-  // not finalised by us either). A process without a launcher becomes a world of one rank without
-  // MPI. Fails when LOCAL_WORLD_SIZE, RANK or WORLD_SIZE contradict the truth.
+  // not finalised by us either). Processes without it that have an appointment (meeting.h) are
+  // ranks all the same; any other process becomes a world of one rank. Fails when LOCAL_WORLD_SIZE,
+  // RANK or WORLD_SIZE contradict the truth.
   static Result<std::unique_ptr<World>> Start(const Env& env);
 
   // Over a transport made by the caller. Collective over its ranks.
