@@ -21,14 +21,14 @@ int32_t rtDevBinaryRegister(const void* /*binary*/, void** /*handle*/) try {
   return npumesh::FailThrown(__func__);
 }
 
-int32_t rtFunctionRegister(void* /*binary*/, const void* /*stub*/, const char* /*stub_name*/,
+int32_t rtFunctionRegister(void* /*binary*/, const void* /*function*/, const char* /*name*/,
                            const void* /*kernel*/, uint32_t /*mode*/) try {
   return RefuseKernel(__func__);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }
 
-int32_t rtKernelLaunch(const void* /*stub*/, uint32_t /*blocks*/, void* /*arguments*/,
+int32_t rtKernelLaunch(const void* /*function*/, uint32_t /*blocks*/, void* /*arguments*/,
                        uint32_t /*argument_bytes*/, void* /*shared_memory*/, void* /*stream*/) try {
   return RefuseKernel(__func__);
 } catch (...) {

@@ -5,20 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <random>
 
+#include "runtime/world/abstract_address.h"
+
 namespace npumesh {
 namespace {
-
-// The socket address of an abstract name (a leading zero byte instead of a path).
-socklen_t AbstractAddress(const std::string& name, sockaddr_un* address) {
-  *address = {};
-  address->sun_family = AF_UNIX;
-  std::memcpy(address->sun_path + 1, name.data(), name.size());
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-}
 
 // Room for one descriptor and the sender's credentials.
 union Control {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "runtime/base/parse.h"
 #include "runtime/base/rank_list.h"
 #include "runtime/base/system_error.h"
+#include "runtime/world/abstract_address.h"
 #include "runtime/world/descriptor_exchange.h"
 
 namespace npumesh {
@@ -35,11 +35,7 @@ struct Hello {
 
 // The door of a rank: an abstract name, which other network namespaces do not see.
 socklen_t DoorOf(const Appointment& appointment, int rank, sockaddr_un* address) {
-  const std::string name = fmt::format("{}.{}", appointment.name, rank);
-  *address = {};
-  address->sun_family = AF_UNIX;
-  std::memcpy(address->sun_path + 1, name.data(), name.size());
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return AbstractAddress(fmt::format("{}.{}", appointment.name, rank), address);
 }
 
 Result<UniqueFd> NewSocket() {
@@ -85,7 +81,9 @@ struct Guest {
 class Reception {
  public:
   Reception(const Appointment& appointment, const std::string& exchange_address)
-      : appointment_(appointment), met_(static_cast<size_t>(appointment.size)) {
+      : appointment_(appointment),
+        called_(static_cast<size_t>(appointment.rank)),
+        met_(static_cast<size_t>(appointment.size)) {
     mine_.rank = appointment.rank;
     mine_.size = appointment.size;
     std::copy_n(exchange_address.c_str(),
@@ -127,8 +125,6 @@ class Reception {
   // Calls those that are not called yet; a door that is not open is tried again.
   Status CallLowerRanks() {
     for (int rank = 0; rank < appointment_.rank; ++rank) {
-      if (called_.size() <= static_cast<size_t>(rank))
-        called_.resize(static_cast<size_t>(rank) + 1);
       if (called_[static_cast<size_t>(rank)]) continue;
       NPUMESH_ASSIGN_OR_RETURN(UniqueFd socket, NewSocket());
       sockaddr_un address;
@@ -206,7 +202,7 @@ class Reception {
 
   const Appointment& appointment_;
   Hello mine_;
-  std::vector<bool> called_;  // by rank
+  std::vector<bool> called_;  // by lower rank
   std::vector<Guest> guests_;
   std::vector<Met> met_;  // by rank
 };

@@ -7,16 +7,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <map>
 #include <numeric>
 #include <random>
-#include <thread>
 
 #include "runtime/base/thread.h"
 #include "runtime/base/unique_fd.h"
+#include "runtime/world/abstract_address.h"
 #include "runtime/world/world.h"
 #include "tests/ranks/run_ranks.h"
 
@@ -134,13 +132,14 @@ TEST(SocketTransport, AMessageThatDoesNotComeIsATimeOut) {
   std::atomic<bool> told{false};
   const std::vector<Status> statuses = Ranks(2, "late", [&](Transport& transport) -> Status {
     if (transport.rank() == 1) {
-      while (!told) std::this_thread::sleep_for(milliseconds(5));
+      told.wait(false);
       return Status();
     }
     std::vector<std::byte> never(1);
     const Status status =
         transport.Exchange(-1, {}, 1, never, 0, Deadline::After(milliseconds(50)));
     told = true;
+    told.notify_one();
     return status;
   });
   EXPECT_EQ(statuses[0].code(), Code::kTimeout);
@@ -156,12 +155,9 @@ TEST(Meeting, RanksThatDoNotComeAreNamed) {
 
 TEST(Meeting, TwoOfOneRankAreAnError) {
   const Appointment appointment = Unique(0, 2, "twice");
-  const std::string door = appointment.name + ".0";
   const UniqueFd other(socket(AF_UNIX, SOCK_STREAM, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::copy(door.begin(), door.end(), address.sun_path + 1);
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + door.size());
+  sockaddr_un address;
+  const socklen_t length = AbstractAddress(appointment.name + ".0", &address);
   ASSERT_EQ(bind(other.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
   const Status status = MakeSocketTransport(appointment, seconds(60)).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
