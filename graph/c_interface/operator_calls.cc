@@ -1,7 +1,7 @@
 // The functions of npumesh.h about element types and operators.
 #include <list>
-#include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "graph/c_interface/call.h"
@@ -14,11 +14,11 @@ namespace {
 // Texts that stay until the process ends. Thread-safety: any thread.
 const char* Lasting(std::string_view text) {
   static std::mutex mutex;
-  static std::map<std::string, bool, std::less<>> texts;
+  static auto* const texts = new std::set<std::string, std::less<>>;
   const std::lock_guard lock(mutex);
-  auto found = texts.find(text);
-  if (found == texts.end()) found = texts.emplace(std::string(text), true).first;
-  return found->first.c_str();
+  auto found = texts->find(text);
+  if (found == texts->end()) found = texts->emplace(text).first;
+  return found->c_str();
 }
 
 Result<const OpSchema*> SchemaOf(const char* type) {
@@ -115,8 +115,8 @@ extern "C" int32_t npumesh_dtype_bits(int32_t dtype) {
 }
 
 extern "C" const char* npumesh_op_type(size_t position) {
-  static const std::vector<std::string_view> types = npumesh::BuiltinOps().Types();
-  return position < types.size() ? npumesh::Lasting(types[position]) : nullptr;
+  static const auto* const types = new std::vector<std::string_view>(npumesh::BuiltinOps().Types());
+  return position < types->size() ? npumesh::Lasting((*types)[position]) : nullptr;
 }
 
 extern "C" npumesh_code npumesh_get_op(const char* type, npumesh_op* op) {

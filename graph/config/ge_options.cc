@@ -10,8 +10,9 @@ using OptionEffect::kNone;
 using OptionMode::kMaxAutotune;
 
 const OptionRule& ExistingFile() {
-  static const OptionRule rule = {.objection = ObjectionToFile, .accepted = "an existing file"};
-  return rule;
+  static const auto* const rule =
+      new OptionRule{.objection = ObjectionToFile, .accepted = "an existing file"};
+  return *rule;
 }
 
 void AddExport(CompilerConfig& config, std::vector<Option>& rows) {

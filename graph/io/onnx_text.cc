@@ -201,14 +201,14 @@ class OnnxWriter {
   }
 
   void WriteAttrs(const Attrs& attrs) {
-    static const std::map<std::string_view, std::string_view> kFields = {
+    static const auto* const fields = new std::map<std::string_view, std::string_view>{
         {"INT", "i"},     {"FLOAT", "f"},       {"STRING", "s"},
         {"INTS", "ints"}, {"FLOATS", "floats"}, {"STRINGS", "strings"}};
     for (const auto& [name, attr] : attrs) {
       if (attr.is_text && level_ >= kWithoutTexts) continue;
       text_ += fmt::format("    attribute {{\n      name: {}\n", Quoted(name));
       for (const std::string& value : attr.values) {
-        text_ += fmt::format("      {}: {}\n", kFields.at(attr.type), value);
+        text_ += fmt::format("      {}: {}\n", fields->at(attr.type), value);
       }
       text_ += fmt::format("      type: {}\n    }}\n", attr.type);
     }

@@ -554,8 +554,8 @@ std::string NodeDraft::CastBefore(const std::string& operand, DataType dtype) {
 }
 
 const std::vector<Counterpart>& Counterparts() {
-  static const std::vector<Counterpart> rows = MakeCounterparts();
-  return rows;
+  static const auto* const rows = new std::vector<Counterpart>(MakeCounterparts());
+  return *rows;
 }
 
 const Counterpart* FindCounterpart(std::string_view type) {

@@ -90,8 +90,8 @@ void GraphEmitter::DeclareTypes(Value value) {
 }
 
 const TensorType& GraphEmitter::type(Value value) const {
-  static const TensorType nothing = NothingKnown();
-  if (value.node < 0) return nothing;
+  static const auto* const nothing = new TensorType(NothingKnown());
+  if (value.node < 0) return *nothing;
   return known_[static_cast<size_t>(value.node)].types[static_cast<size_t>(value.port)];
 }
 

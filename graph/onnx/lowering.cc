@@ -44,10 +44,10 @@ bool Lowering::wants(int output) const {
 }
 
 const OnnxValue& Lowering::operand(int input) {
-  static const OnnxValue nothing;
+  static const auto* const nothing = new OnnxValue;
   if (!has(input)) {
     Fail(Code::kCorrupt, "has no input {}, which it needs", input);
-    return nothing;
+    return *nothing;
   }
   return *operands_[static_cast<size_t>(input)];
 }

@@ -68,8 +68,8 @@ OnnxOp Row(std::string_view name, int since, std::string_view form, std::string 
 }
 
 const std::vector<OnnxOp>& OnnxOps() {
-  static const std::vector<OnnxOp> rows = MakeRows();
-  return rows;
+  static const auto* const rows = new std::vector<OnnxOp>(MakeRows());
+  return *rows;
 }
 
 const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int64_t version) {

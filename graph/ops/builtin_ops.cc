@@ -41,12 +41,12 @@ constexpr FamilyRow kFamilies[] = {
 }  // namespace
 
 const OpRegistry& BuiltinOps() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    for (const FamilyRow& family : kFamilies) family.add(made);
+  static const OpRegistry* const registry = [] {
+    auto* const made = new OpRegistry;
+    for (const FamilyRow& family : kFamilies) family.add(*made);
     return made;
   }();
-  return registry;
+  return *registry;
 }
 
 std::vector<OperatorFamily> OperatorFamilies() {

@@ -97,9 +97,9 @@ const RuleAnswer* LayoutPlan::answer(NodeId id) const {
 }
 
 const ShardLayout& LayoutPlan::layout(Value value) const {
-  static const ShardLayout whole;
+  static const auto* const whole = new ShardLayout;
   const auto found = layouts_.find(value);
-  return found == layouts_.end() ? whole : found->second;
+  return found == layouts_.end() ? *whole : found->second;
 }
 
 ShardLayout LayoutPlan::LayoutOfOutput(Value value) const {

@@ -19,9 +19,9 @@ nlohmann::json ToJson(const Preferences& preferences) {
 
 // The member of an object; null when there is no such member.
 const nlohmann::json& MemberOf(const nlohmann::json& object, const char* name) {
-  static const nlohmann::json kNone;
+  static const auto* const none = new nlohmann::json;
   const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() ? *found : kNone;
+  return object.is_object() && found != object.end() ? *found : *none;
 }
 
 Result<Preferences> ReadDecisions(const nlohmann::json& object) {

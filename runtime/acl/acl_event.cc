@@ -313,9 +313,13 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) try {
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) try {
+  // Clients that destroy their events at the process's end, as torch_npu does, come after
+  // aclFinalize, which has destroyed them.
+  AclProcess& process = AclProcess::Get();
+  if (process.events.Find(event) == nullptr && process.Ended()) return ACL_SUCCESS;
   std::shared_ptr<AclEvent> found;
   NPUMESH_ACL_TRY(NeedEvent(__func__, event, &found));
-  static_cast<void>(AclProcess::Get().events.Take(event));
+  static_cast<void>(process.events.Take(event));
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);

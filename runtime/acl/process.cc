@@ -65,6 +65,11 @@ aclError AclProcess::FinalizeReference(std::string_view function, uint64_t* left
   return ACL_SUCCESS;
 }
 
+bool AclProcess::Ended() const {
+  const std::lock_guard lock(mutex_);
+  return finalized_ && machine_ == nullptr;
+}
+
 void AclProcess::AtFinalize(std::function<void()> end) {
   const std::lock_guard lock(mutex_);
   ends_.push_back(std::move(end));

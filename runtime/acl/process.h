@@ -59,6 +59,9 @@ class AclProcess {
   void set_config_path(const char* path);
   std::string config_path() const;
 
+  // Whether aclFinalize has ended the machine and none has started since.
+  bool Ended() const;
+
   // Devices of the node. Starts the machine only when the environment does not tell.
   Result<int> DeviceCount();
   // Starts the machine unless it runs. Collective like Machine::Start, and its errors.

@@ -17,8 +17,8 @@ struct AdviceOutlet {
   std::unordered_set<std::string> said;
 
   static AdviceOutlet& OfProcess() {
-    static AdviceOutlet outlet;
-    return outlet;
+    static AdviceOutlet* const outlet = new AdviceOutlet;
+    return *outlet;
   }
 };
 

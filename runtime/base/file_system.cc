@@ -119,8 +119,8 @@ class PosixFileSystem final : public FileSystem {
 }  // namespace
 
 FileSystem& RealFileSystem() {
-  static PosixFileSystem file_system;
-  return file_system;
+  static PosixFileSystem* const file_system = new PosixFileSystem;
+  return *file_system;
 }
 
 }  // namespace npumesh

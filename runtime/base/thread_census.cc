@@ -24,8 +24,8 @@ struct Census {
   pid_t sole_caller = 0;  // 0: not declared
 
   static Census& OfProcess() {
-    static Census census;
-    return census;
+    static Census* const census = new Census;
+    return *census;
   }
 };
 

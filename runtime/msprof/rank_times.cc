@@ -97,8 +97,8 @@ bool IsCommunication(const Span& span) {
 }
 
 const ProfiledTask& TaskOf(const RankProfile& profile, const Span& span) {
-  static const ProfiledTask kNone;
-  return span.subject == 0 ? kNone : profile.task(span);
+  static const auto* const none = new ProfiledTask;
+  return span.subject == 0 ? *none : profile.task(span);
 }
 
 int64_t DurationOf(const Span& span) {

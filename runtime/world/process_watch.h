@@ -1,5 +1,6 @@
 // ProcessWatch: notices the end of a process, also as a zombie and after its number has been given
-// away again.
+// away again. Where the system has no pidfd_open, or forbids it (containers' filters of system
+// calls, valgrind), it asks by number and beginning.
 //
 // Thread-safety: const members may be called from any thread.
 #ifndef NPUMESH_RUNTIME_WORLD_PROCESS_WATCH_H_
@@ -9,6 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+
 #include "runtime/base/process_state.h"
 #include "runtime/base/unique_fd.h"
 
@@ -17,19 +22,29 @@ namespace npumesh {
 class ProcessWatch {
  public:
   explicit ProcessWatch(int process)
-      : process_(process), fd_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))) {}
+      : process_(process),
+        start_(ProcessStart(process)),
+        fd_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))) {}
   int process() const { return process_; }
   bool stopped() const {
     const char state = ProcessState(process_);
     return state == 'T' || state == 't';
   }
   bool gone() const {
+    if (!fd_) return GoneByNumber();
     pollfd entry{fd_.get(), POLLIN, 0};
-    return !fd_ || poll(&entry, 1, 0) > 0;
+    return poll(&entry, 1, 0) > 0;
   }
 
  private:
+  bool GoneByNumber() const {
+    if (kill(process_, 0) != 0 && errno == ESRCH) return true;
+    const char state = ProcessState(process_);
+    return state == 'Z' || state == 'X' || ProcessStart(process_) != start_;
+  }
+
   int process_;
+  uint64_t start_;
   UniqueFd fd_;
 };
 

@@ -27,8 +27,8 @@ Verdict Comm::async_error() const {
 }
 
 CommTable& CommTable::OfProcess() {
-  static CommTable table;
-  return table;
+  static CommTable* const table = new CommTable;
+  return *table;
 }
 
 Verdict CommTable::CheckName(const AclDevice* device, const std::string& name) const {

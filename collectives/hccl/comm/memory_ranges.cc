@@ -26,8 +26,8 @@ Verdict CheckSpan(const void* begin, uint64_t bytes) {
 }  // namespace
 
 MemoryRanges& MemoryRanges::OfProcess() {
-  static MemoryRanges ranges;
-  return ranges;
+  static MemoryRanges* const ranges = new MemoryRanges;
+  return *ranges;
 }
 
 Verdict MemoryRanges::Set(const void* base, uint64_t bytes) {

@@ -6,8 +6,8 @@
 namespace npumesh {
 
 RegisteredMemory& RegisteredMemory::OfProcess() {
-  static RegisteredMemory table;
-  return table;
+  static RegisteredMemory* const table = new RegisteredMemory;
+  return *table;
 }
 
 Verdict RegisteredMemory::Register(const Comm& comm, const void* address, uint64_t bytes,

@@ -9,8 +9,8 @@ namespace npumesh {
 Settings::Settings() : env_(HcclEnv::FromProcess()) {}
 
 Settings& Settings::OfProcess() {
-  static Settings settings;
-  return settings;
+  static Settings* const settings = new Settings;
+  return *settings;
 }
 
 Verdict Settings::Environment(const HcclEnv** env) const {

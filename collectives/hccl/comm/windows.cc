@@ -22,8 +22,8 @@ Result<std::vector<uint64_t>> GatherOffsets(Comm& comm, uint64_t mine) {
 }  // namespace
 
 WindowTable& WindowTable::OfProcess() {
-  static WindowTable table;
-  return table;
+  static WindowTable* const table = new WindowTable;
+  return *table;
 }
 
 uint64_t WindowTable::BytesOf(const Comm& comm) const {

@@ -22,8 +22,8 @@ namespace {
 class RootServers {
  public:
   static RootServers& OfProcess() {
-    static RootServers servers;
-    return servers;
+    static RootServers* const servers = new RootServers;
+    return *servers;
   }
 
   // 1, 2, ...: how many root infos all devices of this process have made.

@@ -1238,7 +1238,7 @@ Result<Held> Evaluator::DoCut(const Scope& scope, Call call) {
 }
 
 const std::map<std::string_view, Evaluator::Function>& Evaluator::Functions() {
-  static const std::map<std::string_view, Function> functions = {
+  static const auto* const functions = new std::map<std::string_view, Function>{
       {"promote", &Evaluator::DoPromote},
       {"cast", &Evaluator::DoCast},
       {"real", &Evaluator::DoReal},
@@ -1290,7 +1290,7 @@ const std::map<std::string_view, Evaluator::Function>& Evaluator::Functions() {
       {"along", &Evaluator::DoAlong},
       {"cut", &Evaluator::DoCut},
   };
-  return functions;
+  return *functions;
 }
 
 }  // namespace

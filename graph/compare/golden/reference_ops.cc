@@ -252,8 +252,8 @@ std::unique_ptr<Kernel> MakeFloat64Kernel(const OpContext& op, const Operator& b
 }
 
 const OpRegistry& ReferenceOps() {
-  static const OpRegistry registry = MakeReferenceOps();
-  return registry;
+  static const auto* const registry = new OpRegistry(MakeReferenceOps());
+  return *registry;
 }
 
 }  // namespace npumesh

@@ -295,10 +295,10 @@ Result<PartialTypes> PartialTypes::Of(const Model& model, const BoundGraph& grap
 }
 
 const TensorType& PartialTypes::type(Value value) const {
-  static const TensorType unknown = Unknown();
+  static const auto* const unknown = new TensorType(Unknown());
   const std::vector<TensorType>& types = known_[static_cast<size_t>(value.node)].types;
   const auto port = static_cast<size_t>(value.port);
-  return port < types.size() ? types[port] : unknown;
+  return port < types.size() ? types[port] : *unknown;
 }
 
 const Tensor* PartialTypes::constant(Value value) const {

@@ -42,7 +42,7 @@ bool HasPortNames(const Node& node) {
 
 // By kind, in the order of Required.
 AttrValue PatternOf(Required kind) {
-  static const AttrValue kPatterns[] = {
+  static const auto* const patterns = new std::vector<AttrValue>{
       AttrValue::Int(0),
       AttrValue::Float(0),
       AttrValue::Bool(false),
@@ -53,7 +53,7 @@ AttrValue PatternOf(Required kind) {
       AttrValue::Variant(
           TensorAttr{std::make_shared<TensorDesc>(), std::make_shared<const std::string>(), ""}),
       AttrValue()};
-  return kPatterns[static_cast<size_t>(kind)];
+  return (*patterns)[static_cast<size_t>(kind)];
 }
 
 bool IsUnset(const AttrValue& value) {

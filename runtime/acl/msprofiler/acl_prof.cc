@@ -35,8 +35,8 @@ struct Profiler {
 };
 
 Profiler& TheProfiler() {
-  static Profiler profiler;
-  return profiler;
+  static Profiler* const profiler = new Profiler;
+  return *profiler;
 }
 
 constexpr uint32_t SetOf(SpanKind first, SpanKind second) {

@@ -1,6 +1,8 @@
 // aclInit to aclFinalize, recent errors, and the helpers that need no device.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -135,6 +137,52 @@ TEST(AclLifecycle, EndsInReverseOrder) {
   AtFinalize([&order] { order.push_back(2); });
   EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
   EXPECT_THAT(order, testing::ElementsAre(2, 1));
+}
+
+TEST(AclLifecycle, DestroysEventsAfterTheEnd) {
+  ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  aclrtEvent event = nullptr;
+  ASSERT_EQ(aclrtCreateEvent(&event), ACL_SUCCESS);
+  ASSERT_EQ(aclFinalize(), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyEvent(event), ACL_SUCCESS);
+  ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyEvent(event), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+}
+
+// A thread that has used a stream, and ends after all that the process's end runs.
+std::atomic<bool> late_thread_may_end{false};
+std::thread* late_thread = nullptr;
+
+void UseStreamAndStay() {
+  EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  aclrtStream stream = nullptr;
+  EXPECT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  late_thread_may_end.wait(false);
+}
+
+void EndLateThread() {
+  late_thread_may_end = true;
+  late_thread_may_end.notify_all();
+  late_thread->join();
+}
+
+[[noreturn]] void ExitBeforeItsThread() {
+  std::atexit(EndLateThread);  // first in, so last out
+  aclInit(nullptr);
+  aclrtSetDevice(0);
+  late_thread = new std::thread(UseStreamAndStay);
+  aclrtStream stream = nullptr;
+  aclrtCreateStream(&stream);
+  aclFinalize();
+  std::exit(0);
+}
+
+TEST(AclLifecycleDeathTest, AThreadMayOutliveMain) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(ExitBeforeItsThread(), testing::ExitedWithCode(0), "");
 }
 
 TEST(AclBase, ConvertsHalves) {

@@ -90,12 +90,12 @@ std::shared_ptr<std::byte> AllocatePacked(uint64_t bytes) {
     return {memory, [](std::byte* p) { std::free(p); }};
   }
   static std::mutex mutex;
-  static std::weak_ptr<Region> open;
+  static auto* const open = new std::weak_ptr<Region>;
   const std::lock_guard lock(mutex);
-  auto region = open.lock();
+  auto region = open->lock();
   std::byte* memory = region == nullptr ? nullptr : region->Take(bytes);
   if (memory == nullptr) {
-    open = region = OpenRegion(bytes);
+    *open = region = OpenRegion(bytes);
     memory = region->Take(bytes);
   }
   return {memory, [region, bytes](std::byte* p) { Region::GiveBack(p, bytes); }};
