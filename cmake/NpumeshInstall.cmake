@@ -20,7 +20,7 @@ install(TARGETS ${npumesh_targets} EXPORT npumeshTargets
 
 # Everything that `cmake --install` copies.
 add_custom_target(npumesh_installed)
-add_dependencies(npumesh_installed ${npumesh_targets} acl_rt acl_mdl npumesh_proto_shared msprofiler ge_runner hccl npumesh_shared npumesh_torchair npu-smi)
+add_dependencies(npumesh_installed ${npumesh_targets} acl_rt acl_mdl npumesh_proto_shared acl_dvpp msprofiler ge_runner hccl npumesh_shared npumesh_torchair npu-smi)
 
 # It names the folder that is installed into, known only then.
 install(CODE "

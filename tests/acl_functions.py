@@ -78,10 +78,14 @@ def exported(build: str) -> Set[str]:
 
 
 class Notes(NamedTuple):
-    """What runtime/acl/without_effect.cc says: functions, each with its reason."""
+    """What runtime/acl/without_effect.cc says: functions or patterns of them, each with its reason."""
 
     idle: Dict[str, str]
     refused: Dict[str, str]
+
+
+def reason_of(name: str, notes: Dict[str, str]) -> str:
+    return next((why for pattern, why in notes.items() if fnmatch.fnmatchcase(name, pattern)), "")
 
 
 def read_notes(path: str) -> Notes:
@@ -94,7 +98,7 @@ def read_notes(path: str) -> Notes:
     # Each table is an array; its name says which it is.
     for name, body in re.findall(r"\bk(\w+)(?:\[\])?\s*=?\s*\{(.*?)\n?\};", text, re.S):
         into = notes.refused if "Refused" in name else notes.idle
-        for function, why in re.findall(r'\{"(acl\w+)",\s*((?:"[^"]*"\s*)+)\}', body):
+        for function, why in re.findall(r'\{"(acl\w+\*?)",\s*((?:"[^"]*"\s*)+)\}', body):
             into[function] = "".join(re.findall(r'"([^"]*)"', why))
     return notes
 
@@ -121,10 +125,11 @@ def state_of(name: str, known: Known, there: Set[str], notes: Notes) -> Tuple[st
     """How npumesh has the function, and what the page says of it."""
     if name not in there:
         return "absent", f"absent: {known.reason(name)}"
-    if name in notes.refused:
-        return "refused", f"refused: {notes.refused[name]}"
-    if name in notes.idle:
-        return "without effect", f"without effect: {notes.idle[name]}"
+    refused, idle = reason_of(name, notes.refused), reason_of(name, notes.idle)
+    if refused:
+        return "refused", f"refused: {refused}"
+    if idle:
+        return "without effect", f"without effect: {idle}"
     return "works", "works"
 
 
@@ -156,7 +161,7 @@ def complain(known: Known, there: Set[str], notes: Notes) -> List[str]:
     found += [f"{name} is absent and has no reason" for name in listed
               if name not in there and not known.reason(name)]
     found += [f"{name} has a note in {NOTES}, but no library exports it"
-              for name in sorted({**notes.idle, **notes.refused}) if name not in there]
+              for name in sorted({**notes.idle, **notes.refused}) if not fnmatch.filter(there, name)]
     return found
 
 

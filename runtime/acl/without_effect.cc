@@ -44,6 +44,22 @@ constexpr FunctionNote kWithoutEffect[] = {
 };
 
 constexpr FunctionNote kRefused[] = {
+    {"acldvppClear*",
+     "images and video (DVPP) are not part of npumesh; decode and resize on the host"},
+    {"acldvppCreate*",
+     "images and video (DVPP) are not part of npumesh; decode and resize on the host"},
+    {"acldvppDestroy*",
+     "images and video (DVPP) are not part of npumesh; decode and resize on the host"},
+    {"acldvppGet*",
+     "images and video (DVPP) are not part of npumesh; decode and resize on the host"},
+    {"acldvppJpeg*",
+     "images and video (DVPP) are not part of npumesh; decode and resize on the host"},
+    {"acldvppPng*",
+     "images and video (DVPP) are not part of npumesh; decode and resize on the host"},
+    {"acldvppSet*",
+     "images and video (DVPP) are not part of npumesh; decode and resize on the host"},
+    {"acldvppVpc*",
+     "images and video (DVPP) are not part of npumesh; decode and resize on the host"},
     {"aclmdlCreateAIPP", "AIPP is not part of npumesh; process the image before the model"},
     {"aclmdlCreateAndGetOpDesc",
      "aclGetRecentErrMsg names the operator that failed, with its inputs; there are no tasks to "
@@ -145,11 +161,20 @@ constexpr FunctionNote kRefused[] = {
     {"aclrtReserveMemAddressNoUCMemory",
      "addresses of a simulated device cannot be chosen; use aclrtReserveMemAddress"},
     {"aclrtSetGroup", "the cores of a simulated device are not divided into groups"},
+    {"aclvdec*", "images and video (DVPP) are not part of npumesh; decode and resize on the host"},
+    {"aclvenc*", "images and video (DVPP) are not part of npumesh; decode and resize on the host"},
 };
 
+// A name that ends with a star stands for all that begin with it.
+bool Names(std::string_view entry, std::string_view function) {
+  if (!entry.ends_with('*')) return entry == function;
+  return function.starts_with(entry.substr(0, entry.size() - 1));
+}
+
 std::string_view ReasonOf(std::span<const FunctionNote> notes, std::string_view function) {
-  const auto note = std::find_if(notes.begin(), notes.end(),
-                                 [&](const auto& entry) { return entry.function == function; });
+  const auto note = std::find_if(notes.begin(), notes.end(), [&](const auto& entry) {
+    return Names(entry.function, function);
+  });
   return note == notes.end() ? "of no use here" : note->reason;
 }
 

@@ -14,7 +14,7 @@
 namespace npumesh {
 
 struct FunctionNote {
-  std::string_view function;
+  std::string_view function;  // with a star at its end: all that begin with it
   std::string_view reason;
 };
 

@@ -4,6 +4,7 @@
 #include "acl/acl_dump.h"
 #include "acl/acl_rt_memory_soma.h"
 #include "acl/acl_tdt_queue.h"
+#include "acl/ops/acl_dvpp.h"
 
 int HeadersAreC(void);
 int HeadersAreC(void) {

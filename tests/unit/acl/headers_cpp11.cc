@@ -1,6 +1,7 @@
 // The headers compile as the vendor's clients are compiled: C++11, warnings as errors.
 #include "acl/acl.h"
 #include "acl/acl_prof.h"
+#include "acl/ops/acl_dvpp.h"
 
 int HeadersAreCpp11();
 int HeadersAreCpp11() {
