@@ -246,7 +246,6 @@ class Job {
 
   // All files appear together or not at all.
   Status WritePackage(const std::string& package) {
-    NPUMESH_RETURN_IF_ERROR(MakeFolders(options_.output, FileKind::kData));
     const auto now = std::chrono::system_clock::now().time_since_epoch().count();
     StagedFolder folder(options_.output, StagedFolder::PlaceFor(options_.output),
                         fmt::format("atc.{}.{}", getpid(), now), RealFileSystem());

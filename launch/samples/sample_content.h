@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/ir/graph.h"
@@ -34,6 +35,10 @@ Result<SampleContent> MakeExperts();
 Result<SampleContent> MakeTraining();
 Result<SampleContent> MakeOnnx();
 Result<SampleContent> MakeOwnOperator();
+
+// The texts of examples/execute_om.c and .py.
+std::string_view ExecuteOmInC();
+std::string_view ExecuteOmInPython();
 
 }  // namespace npumesh
 

@@ -22,6 +22,9 @@ constexpr std::string_view kPackage = "package/";
 constexpr std::string_view kInPlainLoops =
     "by plain loops in double precision, which know nothing of the engine, and rounded to float32";
 
+constexpr SampleProgram kOfflinePrograms[] = {{"execute_om.c", ExecuteOmInC},
+                                              {"execute_om.py", ExecuteOmInPython}};
+
 const Sample kSamples[] = {
     {.name = "one_card",
      .model = kPackage,
@@ -106,6 +109,22 @@ const Sample kSamples[] = {
              "npumesh import model.onnx --tp 2 -o split/ --dim x=8\n"
              "npumesh launch -n 2 -- run split/ --dim x=8 --golden model.onnx\n",
      .make = MakeOnnx},
+    {.name = "offline",
+     .model = kPackage,
+     .summary = "the graph of one_card as an offline model that C and Python programs load",
+     .story = "From the exported graph to a program over aclmdl*: atc compiles the graph into "
+              "model.om, and\n"
+              "execute_om.c and execute_om.py load it, feed it with 0, 1, 2, ... and print what "
+              "comes out. After\n"
+              "`. set_env.sh` of an installation the program in C is built by\n"
+              "`gcc execute_om.c -o execute_om -I$ASCEND_HOME_PATH/include "
+              "-L$ASCEND_HOME_PATH/lib64 -lascendcl`.",
+     .computed = kInPlainLoops,
+     .programs = kOfflinePrograms,
+     .more = "npumesh atc --framework=1 --model=package/export.air --output=model\n"
+             "npumesh run model.om --inputs inputs/ --check golden/\n"
+             "npumesh python execute_om.py model.om\n",
+     .make = MakeOneCard},
     {.name = "own_operator",
      .model = "model.air",
      .summary = "an operator of your own, from a library that you build; written when it is named",
@@ -223,6 +242,10 @@ Status WriteSample(const Sample& sample, const Env& env, const std::string& fold
     NPUMESH_RETURN_IF_ERROR(WriteTensors(folder + "/golden", step, files.goldens));
   }
   NPUMESH_RETURN_IF_ERROR(WriteModel(sample, env, content, folder));
+  for (const SampleProgram& program : sample.programs) {
+    NPUMESH_RETURN_IF_ERROR(
+        WriteFile(fmt::format("{}/{}", folder, program.name), program.text(), FileKind::kData));
+  }
   return WriteFile(folder + "/README.md", Readme(sample), FileKind::kData);
 }
 

@@ -1,6 +1,7 @@
 // Samples: small packages with inputs and goldens to start from, which `npumesh samples` writes.
 //
 //   FOLDER/                      README.md: what it is and what to type in FOLDER
+//   FOLDER/*.c, *.py             programs, if it has some
 //   FOLDER/package/              as `npumesh export` writes it; or FOLDER/model.onnx
 //   FOLDER/inputs/, golden/      [step_<K>/]rank_<R>/<i>.npy, as `npumesh run` reads them
 //
@@ -18,6 +19,12 @@
 
 namespace npumesh {
 
+// A source file that a sample has with it.
+struct SampleProgram {
+  std::string_view name;
+  std::string_view (*text)();
+};
+
 struct Sample {
   std::string_view name;
   int ranks = 1;
@@ -28,7 +35,8 @@ struct Sample {
   // Of operators that its graph needs, in the working folder; empty: none. The user builds it, so
   // the sample is written only when it is named.
   std::string_view library;
-  std::string_view computed;  // of its README: how the goldens are computed
+  std::string_view computed;                     // of its README: how the goldens are computed
+  std::span<const SampleProgram> programs = {};  // beside its README
   // Of its README: commands after the one that runs and checks it, a line each.
   std::string_view more;
   Result<SampleContent> (*make)();

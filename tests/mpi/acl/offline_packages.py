@@ -4,13 +4,16 @@
     offline_packages.py NPUMESH EXECUTE_MODEL
 
 Each rank computes the bytes that `npumesh run` computes, of the graphs and of the offline models; a rank that loads
-the file of another, or of a package for more ranks, is refused by name.
+the file of another, or of a package for more ranks, is refused by name. `npumesh atc` killed at any time leaves the
+whole package or none.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from offline_models import call, payload
 
@@ -68,11 +71,44 @@ def check_refusals(offline, stem, words):
     assert ran.returncode == 3, ran.stderr
 
 
+def content(folder):
+    return {name: open(os.path.join(folder, name), "rb").read() for name in sorted(os.listdir(folder))}
+
+
+def check_kills(package, folder, kills):
+    """Kills spread over the time that a run takes."""
+    place = os.path.join(folder, "kills")
+    words = [NPUMESH, "atc", "--model", package, "--output", os.path.join(place, "om")]
+    os.mkdir(place)
+    before = time.monotonic()
+    subprocess.run(words, check=True, capture_output=True)
+    whole = time.monotonic() - before
+    expected = content(os.path.join(place, "om"))
+    whole_runs = 0
+    for kill in range(kills):
+        shutil.rmtree(os.path.join(place, "om"), ignore_errors=True)
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as atc:
+            try:
+                atc.wait(whole * (kill + 0.5) / kills)
+            except subprocess.TimeoutExpired:
+                atc.kill()
+        if os.path.exists(os.path.join(place, "om")):
+            whole_runs += 1
+            assert content(os.path.join(place, "om")) == expected, f"half a package after kill {kill}"
+    shutil.rmtree(os.path.join(place, "om"), ignore_errors=True)
+    subprocess.run(words, check=True, capture_output=True)
+    assert content(os.path.join(place, "om")) == expected
+    assert os.listdir(place) == ["om"], f"left behind: {os.listdir(place)}"
+    return whole_runs
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         call(NPUMESH, "samples", "decoder_2", "experts", "training", "--write", folder)
         offline, stem, words = check("decoder_2", 2, folder)
         check_refusals(offline, stem, words)
+        kept = check_kills(os.path.join(folder, "decoder_2", "package"), folder, kills=12)
+        print(f"12 kills of atc left {kept} whole packages and no half one")
         check("experts", 2, folder)
         print("packages of 2 ranks are the same as offline models")
 

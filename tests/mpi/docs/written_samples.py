@@ -30,6 +30,7 @@ FAULTS = {
     "experts": "weighted",
     "training": "error",
     "onnx": "block1.down",
+    "offline": "sum",
     "own_operator": "polynomial",
 }
 
