@@ -2,6 +2,7 @@
 #include "hccl/hccl_comm.h"
 #include "hccl/hccl_sym_win.h"
 #include "hccl/hccl_types.h"
+#include "hccl/hcom.h"
 
 // As clients write it: brace initialisation in the order of the fields.
 HcclSendRecvItem MakeItem(void* buffer, uint64_t count, uint32_t peer);
