@@ -2,6 +2,8 @@
 is installed, else npumesh's own package. NPUMESH_TORCH_NPU=wheel or own decides.
 """
 
+from npumesh import spawned_ranks
+
 from . import _wheel
 
 _folder = _wheel.find()
@@ -10,3 +12,5 @@ if _folder is None:
     from ._own import __getattr__, __version__  # noqa: F401
 else:
     _wheel.enter(_folder)
+
+spawned_ranks.install()

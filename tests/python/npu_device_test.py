@@ -3,6 +3,9 @@
 import io
 import json
 import os
+import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -208,6 +211,19 @@ class Compiled(unittest.TestCase):
             compiled = torch.compile(function, backend="eager", fullgraph=True)
             self.assertEqual(compiled(x).tolist(), [2, 2, 2])
         self.assertEqual(x.tolist(), [1, 1, 1])
+
+
+class Spawned(unittest.TestCase):
+    def test_processes_are_ranks_in_order(self):
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spawned_program.py")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        done = subprocess.run([sys.executable, program, port], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-4000:])
+        for rank in range(2):
+            self.assertIn(f"rank {rank} is done", done.stdout)
 
 
 class Random(unittest.TestCase):

@@ -236,6 +236,13 @@ class Ranks(unittest.TestCase):
         self.check([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
                     "--no-python"])
 
+    def test_ranks_of_spawn(self):
+        place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spawned_program.py")
+        with open(place, encoding="utf-8") as file:
+            text = run(self, file.read(), words=(str(free_port()),))
+        for rank in range(2):
+            self.assertIn(f"rank {rank} is done", text)
+
 
 def free_port():
     import socket
