@@ -45,10 +45,10 @@ def environment(**more):
     return seen
 
 
-def run(test, program, words=(), launcher=(), **more):
+def run(test, text, words=(), launcher=(), **more):
     """What a program prints; a failure shows all of it."""
     with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
-        file.write(program)
+        file.write(text)
     try:
         done = subprocess.run([*launcher, sys.executable, file.name, *words], env=environment(**more),
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
@@ -166,6 +166,33 @@ dist.destroy_process_group()
 print(f"rank {rank} is done")
 """
 
+# Rank 1 ends before the second sum.
+KILLED = """
+import os, signal, torch, torch_npu
+import torch.distributed as dist
+rank = int(os.environ["RANK"])
+torch.npu.set_device(rank)
+dist.init_process_group("hccl")
+x = torch.ones(4, device="npu")
+dist.all_reduce(x)
+torch.npu.synchronize()
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    dist.all_reduce(x)
+    torch.npu.synchronize()
+except RuntimeError as error:
+    print("failed:", " ".join(str(error).split()), flush=True)
+os._exit(0)  # the group cannot be ended any more
+"""
+
+
+def program(name):
+    """The text of a program beside this file."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), encoding="utf-8") as file:
+        return file.read()
+
+
 # Of each kind of function some; all of them by the word `functions`.
 SOME = ("add", "sub", "mul", "div.no_rounding_mode", "addmm", "matmul", "bmm", "exp", "log", "sigmoid", "tanh",
         "nn.functional.relu", "nn.functional.gelu", "nn.functional.silu", "softmax", "log_softmax", "sum", "mean",
@@ -236,10 +263,24 @@ class Ranks(unittest.TestCase):
         self.check([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
                     "--no-python"])
 
+    def test_what_is_above_collectives(self):
+        text = run(self, program("wheel_ranks_program.py"),
+                   launcher=[sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
+                             "--no-python"])
+        for rank in range(2):
+            self.assertIn(f"rank {rank} saves_and_loads", text)
+
+    def test_a_killed_rank_is_named(self):
+        place = dict(WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+        killed = subprocess.Popen([sys.executable, "-c", KILLED], env=environment(RANK="1", **place),
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with killed:
+            text = run(self, KILLED, RANK="0", **place)
+        self.assertEqual(killed.returncode, -signal.SIGKILL)
+        self.assertRegex(text, r"failed: .*HcclAllReduce: rank 1 of 2 \(process \d+\) has ended")
+
     def test_ranks_of_spawn(self):
-        place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spawned_program.py")
-        with open(place, encoding="utf-8") as file:
-            text = run(self, file.read(), words=(str(free_port()),))
+        text = run(self, program("spawned_program.py"), words=(str(free_port()),))
         for rank in range(2):
             self.assertIn(f"rank {rank} is done", text)
 

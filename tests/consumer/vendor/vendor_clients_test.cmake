@@ -30,7 +30,7 @@ endforeach()
 file(RENAME ${SCRATCH}/prefix ${SCRATCH}/moved)
 # The other names are those of link lines of the vendor's samples.
 run("link without an rpath" ${MPI_CXX} -std=c++11 ${CLIENTS}/allreduce.cc -o ${SCRATCH}/no_rpath
-    -I${SCRATCH}/moved/include -L${SCRATCH}/moved/lib64 -lhccl -lascendcl
+    -I${SCRATCH}/moved/include -L${SCRATCH}/moved/lib64 -lhccl -lhcomm -lascendcl
     -lacl_tdt_channel -lacl_tdt_queue -lascend_dump -lacl_dvpp -lnnopbase -lopapi -pthread)
 run("set_env.sh" bash -euc ". ${SCRATCH}/moved/set_env.sh && test -f $ASCEND_HOME_PATH/include/acl/acl.h \
 && npumesh version && NPUMESH_DEVICE_COUNT=2 ${SCRATCH}/no_rpath threads")
