@@ -40,6 +40,19 @@ foreach(folder runtime compiler opp)
   install(FILES ${PROJECT_BINARY_DIR}/${folder}/version.info DESTINATION ${folder} COMPONENT runtime)
 endforeach()
 
+# Where build scripts of the vendor's samples look for headers and libraries: links, made in the prefix.
+set(NPUMESH_VENDOR_FOLDERS devlib=lib64 runtime/include=../include runtime/lib64/stub=../../lib64 acllib=runtime)
+foreach(folder ${NPUMESH_VENDOR_FOLDERS})
+  string(REGEX MATCH "^(.*)=(.*)$" ignored ${folder})
+  set(link ${CMAKE_MATCH_1})
+  set(leads_to ${CMAKE_MATCH_2})
+  install(CODE "
+    set(link \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${link})
+    get_filename_component(parent \${link} DIRECTORY)
+    file(MAKE_DIRECTORY \${parent})
+    file(CREATE_LINK ${leads_to} \${link} SYMBOLIC)" COMPONENT development)
+endforeach()
+
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/setenv.bash DESTINATION ${CMAKE_INSTALL_BINDIR}
         COMPONENT runtime)
 # Where the vendor's toolkit has the file of that name.

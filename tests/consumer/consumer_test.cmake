@@ -95,6 +95,25 @@ if(NOT SANITIZE)
   endif()
 endif()
 
+# A program of AscendCL, from the folders in which build scripts look for headers and libraries.
+if(NOT SANITIZE)
+  get_filename_component(examples ${C_EXAMPLE} DIRECTORY)
+  foreach(folders "include lib64" "include devlib" "runtime/include runtime/lib64/stub"
+                  "acllib/include acllib/lib64/stub")
+    separate_arguments(folders)
+    list(GET folders 0 headers)
+    list(GET folders 1 libraries)
+    run("build of execute_om with ${folders}" ${C_COMPILER} -std=c99 ${examples}/execute_om.c
+        -I${SCRATCH}/prefix/${headers} -L${SCRATCH}/prefix/${libraries} -lascendcl
+        -Wl,-rpath,${SCRATCH}/prefix/${libraries} -o ${SCRATCH}/execute_om)
+    execute_process(COMMAND ${SCRATCH}/execute_om ${SCRATCH}/none.om RESULT_VARIABLE exit_code
+                    OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(exit_code EQUAL 0 OR NOT output MATCHES "none.om")
+      message(FATAL_ERROR "execute_om with ${folders} ended with ${exit_code}:\n${output}")
+    endif()
+  endforeach()
+endif()
+
 # The Python packages where they are installed, through set_env.sh alone.
 if(NOT SANITIZE)
   run("python3 -m npumesh" bash -c
