@@ -345,9 +345,12 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) try {
   std::shared_ptr<AclEvent> point;
   std::shared_ptr<AclStream> on;
   NPUMESH_ACL_TRY(NeedBoth(__func__, event, stream, &point, &on));
-  NPUMESH_ACL_EXPECT(point->kind == Event::Kind::kSignal,
-                     "only an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC or "
-                     "ACL_EVENT_EXTERNAL can be reset");
+  if (point->family != AclEvent::Family::kPlain ||
+      (point->flag & (ACL_EVENT_SYNC | ACL_EVENT_EXTERNAL)) == 0) {
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, __func__,
+                "only an event of aclrtCreateEvent, or of aclrtCreateEventWithFlag with "
+                "ACL_EVENT_SYNC or ACL_EVENT_EXTERNAL, can be reset");
+  }
   NPUMESH_ACL_TRY(RefuseInGroup(__func__, *on));
   if (point->external && Captured(*on)) {
     EnqueueOutside(*on, EventTask::kReset, event, std::move(point));

@@ -52,7 +52,7 @@ class Event {
   bool InRecording() const;
   // Records it here and now, without a stream: all that wait for it go on.
   void Reach() const;
-  // Here and now as if it had never been recorded. REQUIRES: Kind::kSignal.
+  // Here and now not Reached. A stream that waits for a kSignal waits for the next record.
   void Clear() const;
   // Blocks until Done. Whether the stream failed is asked from the stream.
   void Synchronize() const;
@@ -107,7 +107,7 @@ class Stream {
   // stream with kTimeout; 0: without limit.
   void Wait(const Event& event, std::chrono::seconds limit = std::chrono::seconds(0),
             Note note = nullptr);
-  // From here on the event is as if it had never been recorded. REQUIRES: Kind::kSignal.
+  // From here on the event is not Reached until its next Record is; see Event::Clear.
   void Reset(const Event& event, Note note = nullptr);
 
   // From here on, until Recording::End, the stream's tasks are taken down, not queued. False when

@@ -104,7 +104,7 @@ if(NOT SANITIZE)
     list(GET folders 0 headers)
     list(GET folders 1 libraries)
     run("build of execute_om with ${folders}" ${C_COMPILER} -std=c99 ${examples}/execute_om.c
-        -I${SCRATCH}/prefix/${headers} -L${SCRATCH}/prefix/${libraries} -lascendcl
+        -I${SCRATCH}/prefix/${headers} -L${SCRATCH}/prefix/${libraries} -lascendcl -lacl_cblas -lacl_op_executor
         -Wl,-rpath,${SCRATCH}/prefix/${libraries} -o ${SCRATCH}/execute_om)
     execute_process(COMMAND ${SCRATCH}/execute_om ${SCRATCH}/none.om RESULT_VARIABLE exit_code
                     OUTPUT_VARIABLE output ERROR_VARIABLE output)

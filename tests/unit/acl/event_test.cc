@@ -1,4 +1,5 @@
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include "runtime/acl/device_context.h"
@@ -101,14 +102,40 @@ TEST_F(AclEventTest, ASyncEventHoldsAStreamUntilItIsRecorded) {
   }
 }
 
-TEST_F(AclEventTest, OtherEventsHoldNobodyBeforeTheirRecordAndCannotBeReset) {
+TEST_F(AclEventTest, OtherEventsHoldNoStreamBeforeTheirRecord) {
   aclrtEvent ex = nullptr;
   ASSERT_EQ(aclrtCreateEventExWithFlag(&ex, ACL_EVENT_SYNC), ACL_SUCCESS);
   const aclrtStream stream = NewStream();
   for (const aclrtEvent event : {NewEvent(), NewEvent(ACL_EVENT_TIME_LINE), ex}) {
     EXPECT_EQ(aclrtStreamWaitEvent(stream, event), ACL_SUCCESS);
     EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
-    EXPECT_EQ(aclrtResetEvent(event, stream), ACL_ERROR_INVALID_PARAM);
+  }
+  for (const aclrtEvent event : {NewEvent(ACL_EVENT_TIME_LINE), ex}) {
+    EXPECT_EQ(aclrtResetEvent(event, stream), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+    EXPECT_NE(std::string(aclGetRecentErrMsg()).find("can be reset"), std::string::npos);
+  }
+}
+
+// One event orders two streams again and again: each wait is for the record before it, the reset in
+// the stream that has waited concerns neither.
+TEST_F(AclEventTest, AnEventWithoutFlagsIsResetAndRecordedAgain) {
+  const aclrtStream first = NewStream();
+  const aclrtStream second = NewStream();
+  const aclrtEvent event = NewEvent();
+  for (int round = 0; round < 3; ++round) {
+    Gate gate(first);
+    EXPECT_EQ(aclrtRecordEvent(event, first), ACL_SUCCESS);
+    EXPECT_EQ(aclrtStreamWaitEvent(second, event), ACL_SUCCESS);
+    EXPECT_EQ(aclrtResetEvent(event, second), ACL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(second, 2), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+    gate.Open();
+    EXPECT_EQ(aclrtSynchronizeStream(second), ACL_SUCCESS);
+    EXPECT_EQ(StatusOf(event), ACL_EVENT_RECORDED_STATUS_NOT_READY);
+    EXPECT_EQ(aclrtStreamWaitEvent(first, event), ACL_SUCCESS);  // nothing to wait for
+    EXPECT_EQ(aclrtSynchronizeStream(first), ACL_SUCCESS);
+    EXPECT_EQ(aclrtRecordEvent(event, second), ACL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeEvent(event), ACL_SUCCESS);
+    EXPECT_EQ(StatusOf(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);
   }
 }
 
