@@ -20,7 +20,7 @@ install(TARGETS ${npumesh_targets} EXPORT npumeshTargets
 
 # Everything that `cmake --install` copies.
 add_custom_target(npumesh_installed)
-add_dependencies(npumesh_installed ${npumesh_targets} acl_rt acl_mdl npumesh_proto_shared acl_dvpp msprofiler ge_runner hccl npumesh_shared npumesh_torchair npu-smi)
+add_dependencies(npumesh_installed ${npumesh_targets} acl_rt acl_mdl npumesh_proto_shared acl_dvpp ge_runner hccl npumesh_shared npumesh_torchair npu-smi msprof)
 
 # It names the folder that is installed into, known only then.
 install(CODE "
@@ -58,6 +58,9 @@ install(FILES ${PROJECT_SOURCE_DIR}/cmake/setenv.bash DESTINATION ${CMAKE_INSTAL
 # Where the vendor's toolkit has the file of that name.
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/ascendc.cmake DESTINATION tikcpp/ascendc_kernel_cmake
         COMPONENT development)
+install(TARGETS msprof RUNTIME DESTINATION tools/profiler/bin COMPONENT tools)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/launch/msprof/msprof.py
+        DESTINATION tools/profiler/profiler_tool/analysis/msprof COMPONENT tools)
 install(TARGETS npu-smi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 # `npumesh atc` by the vendor's name; after the command, whose folder is there then.
 install(CODE "execute_process(COMMAND ${CMAKE_COMMAND} -E create_symlink npumesh

@@ -36,7 +36,7 @@ ProfileOwner OwnerOf(const World& world, const ProfileRequest& request) {
 Status Finish(World& world) {
   Profiler& profiler = Profiler::Of(world);
   NPUMESH_RETURN_IF_ERROR(profiler.Stop());
-  return WriteVendorFilesBeside(profiler.path(), world.node_of());
+  return WriteMsprofFolderBeside(profiler.path(), world.node_of());
 }
 
 }  // namespace

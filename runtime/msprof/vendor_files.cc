@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <filesystem>
 
 #include "runtime/base/log.h"
@@ -94,8 +95,8 @@ std::string TorchOutput(const std::string& folder) {
 }
 
 // All but the timeline.
-Status WriteMsprof(const VendorRows& rows, const std::string& folder, const std::string& stamp,
-                   FileSystem& fs) {
+Status WriteMsprofTexts(const VendorRows& rows, const std::string& folder, const std::string& stamp,
+                        FileSystem& fs) {
   const std::string device = fmt::format("{}/device_{}", folder, rows.device);
   const std::string host = folder + "/host";
   const std::string output = MsprofOutput(folder);
@@ -115,6 +116,13 @@ Status WriteMsprof(const VendorRows& rows, const std::string& folder, const std:
   return WriteJson(analyze + "/communication_matrix.json", MsprofMatrix(rows), fs);
 }
 
+// All of it.
+Status WriteMsprof(const VendorRows& rows, const std::string& folder, const std::string& stamp,
+                   FileSystem& fs) {
+  NPUMESH_RETURN_IF_ERROR(WriteMsprofTexts(rows, folder, stamp, fs));
+  return WriteTimeline(rows, {fmt::format("{}/msprof_{}.json", MsprofOutput(folder), stamp)}, fs);
+}
+
 // All but the timeline.
 Status WriteTorch(const VendorRows& rows, const std::string& folder, FileSystem& fs) {
   const std::string output = TorchOutput(folder);
@@ -126,6 +134,67 @@ Status WriteTorch(const VendorRows& rows, const std::string& folder, FileSystem&
   NPUMESH_RETURN_IF_ERROR(WriteTorchTables(rows, output, fs));
   NPUMESH_RETURN_IF_ERROR(WriteJson(output + "/communication.json", TorchCommunication(rows), fs));
   return WriteJson(output + "/communication_matrix.json", TorchMatrix(rows), fs);
+}
+
+// How far CLOCK_MONOTONIC_RAW is ahead of CLOCK_MONOTONIC on this host.
+int64_t RawAhead() {
+  timespec raw;
+  timespec plain;
+  clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
+  clock_gettime(CLOCK_MONOTONIC, &plain);
+  return (raw.tv_sec - plain.tv_sec) * 1'000'000'000 + (raw.tv_nsec - plain.tv_nsec);
+}
+
+constexpr std::string_view kData = "/host/data";
+
+// The profile at `path` as raw data of the folder PROF_..: another name of the same file where the
+// system allows it.
+Status KeepProfile(const std::string& path, const std::string& folder, FileSystem& fs) {
+  const std::string place = fmt::format("{}{}", folder, kData);
+  NPUMESH_RETURN_IF_ERROR(MakeFolders(place, kReport, fs));
+  const std::string kept = place + path.substr(path.rfind('/'));
+  std::error_code error;
+  std::filesystem::create_hard_link(path, kept, error);
+  if (error) std::filesystem::copy_file(path, kept, error);
+  return error ? Error(Code::kIo, "{}: {}", kept, error.message()) : Status();
+}
+
+// Entries of a folder, in order; empty when it cannot be read.
+std::vector<std::string> FilesIn(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// The PROF_.. folders at or in `folder`.
+std::vector<std::string> MsprofFoldersOf(const std::string& folder) {
+  std::vector<std::string> found = {folder};
+  for (const std::string& path : FilesIn(folder)) {
+    if (std::filesystem::path(path).filename().string().starts_with("PROF_")) found.push_back(path);
+  }
+  return found;
+}
+
+// Makes the exports of the profile at `path` aside and puts them into the folder PROF_...
+Status ExportAnew(const std::string& path, const std::string& folder) {
+  FileSystem& fs = RealFileSystem();
+  NPUMESH_ASSIGN_OR_RETURN(const RankProfile profile, ReadRankProfile(path));
+  StagedProfile fresh(folder, "export", fs);
+  NPUMESH_RETURN_IF_ERROR(fresh.Begin());
+  NPUMESH_RETURN_IF_ERROR(
+      WriteMsprof(VendorRowsOf(profile, {}), fresh.folder(), Stamp14(RealTime()), fs));
+  for (const std::string_view part : {"/mindstudio_profiler_output", "/analyze"}) {
+    const std::string place = fmt::format("{}{}", folder, part);
+    std::error_code error;
+    std::filesystem::remove_all(place, error);
+    if (error) return Error(Code::kIo, "{}: {}", place, error.message());
+    NPUMESH_RETURN_IF_ERROR(fs.Rename(fmt::format("{}{}", fresh.folder(), part), place));
+  }
+  return Status();
 }
 
 }  // namespace
@@ -164,7 +233,7 @@ Status WriteVendorFiles(const RankProfile& profile, const VendorExport& how, Fil
   NPUMESH_RETURN_IF_ERROR(msprof.Begin());
   NPUMESH_RETURN_IF_ERROR(torch.Begin());
   const std::string stamp = Stamp14(how.realtime_ns);
-  NPUMESH_RETURN_IF_ERROR(WriteMsprof(rows, msprof.folder(), stamp, fs));
+  NPUMESH_RETURN_IF_ERROR(WriteMsprofTexts(rows, msprof.folder(), stamp, fs));
   NPUMESH_RETURN_IF_ERROR(WriteTorch(rows, torch.folder(), fs));
   NPUMESH_RETURN_IF_ERROR(
       WriteTimeline(rows,
@@ -192,6 +261,34 @@ Status WriteVendorFiles(const std::vector<RankProfile>& profiles, const std::str
 Status WriteVendorFilesBeside(const std::string& path, const std::vector<int>& nodes) {
   NPUMESH_ASSIGN_OR_RETURN(const RankProfile profile, ReadRankProfile(path));
   return WriteVendorFiles(profile, {path.substr(0, path.rfind('/')), RealTime(), nodes});
+}
+
+Status WriteMsprofFolderBeside(const std::string& path, const std::vector<int>& nodes) {
+  FileSystem& fs = RealFileSystem();
+  NPUMESH_ASSIGN_OR_RETURN(const RankProfile profile, ReadRankProfile(path));
+  const VendorRows rows = VendorRowsOf(profile, nodes);
+  const std::string folder = path.substr(0, path.rfind('/'));
+  StagedProfile msprof(folder, MsprofFolderName(profile.owner), fs);
+  NPUMESH_RETURN_IF_ERROR(msprof.Begin());
+  NPUMESH_RETURN_IF_ERROR(WriteMsprof(rows, msprof.folder(), Stamp14(RealTime()), fs));
+  NPUMESH_RETURN_IF_ERROR(
+      WriteJson(msprof.folder() + "/host/start_info", StartInfo(rows, RawAhead()), fs));
+  NPUMESH_RETURN_IF_ERROR(KeepProfile(path, msprof.folder(), fs));
+  NPUMESH_RETURN_IF_ERROR(msprof.Publish());
+  msprof.Keep();
+  return Status();
+}
+
+Result<std::vector<std::string>> ExportMsprof(const std::string& folder) {
+  std::vector<std::string> exported;
+  for (const std::string& each : MsprofFoldersOf(folder)) {
+    for (const std::string& path : FilesIn(fmt::format("{}{}", each, kData))) {
+      NPUMESH_RETURN_IF_ERROR(ExportAnew(path, each).WithContext(each));
+      exported.push_back(each);
+    }
+  }
+  if (!exported.empty()) return exported;
+  return Error(Code::kNotFound, "{} has no PROF_* folder with a profile of npumesh", folder);
 }
 
 }  // namespace npumesh

@@ -54,6 +54,16 @@ Status WriteVendorFiles(const std::vector<RankProfile>& profiles, const std::str
 // Errors: as ReadRankProfile, too.
 Status WriteVendorFilesBeside(const std::string& path, const std::vector<int>& nodes);
 
+// The folder PROF_.. alone, as aclprofStop leaves it, with the clocks of this host at the begin
+// (host/start_info) and the profile itself (host/data). REQUIRES: the profile is of this host,
+// since its boot. Errors: as above.
+Status WriteMsprofFolderBeside(const std::string& path, const std::vector<int>& nodes);
+
+// Writes the tables and timelines of the PROF_.. folders at or in `folder`, from the profiles that
+// they have in host/data, in the place of those that are there. Returns the folders; kNotFound when
+// there is none. Errors: as above.
+Result<std::vector<std::string>> ExportMsprof(const std::string& folder);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_RUNTIME_MSPROF_VENDOR_FILES_H_

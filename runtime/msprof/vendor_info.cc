@@ -52,10 +52,16 @@ json DeviceInfo(const VendorRows& rows) {
           {"sysClockFreq", 0},
           {"netCardNums", 0},
           {"netCard", json::array()},
-          {"CPU", json::array()},
+          {"CPU", json::array({{{"CPUId", "0"}, {"CPUName", "N/A"}, {"Frequency", "N/A"}}})},
           {"drvVersion", "N/A"},
           {"cannVersion", "N/A"},
           {"DeviceInfo", json::array({OneDevice(rows.device)})}};
+}
+
+json StartInfo(const VendorRows& rows, int64_t raw_ahead_ns) {
+  const ProfileOwner& owner = rows.owner();
+  return {{"collectionTimeBegin", fmt::format("{}", owner.start_realtime_ns / 1000)},
+          {"clockMonotonicRaw", fmt::format("{}", owner.start_monotonic_ns + raw_ahead_ns)}};
 }
 
 json ProfilerInfo(const VendorRows& rows) {

@@ -6,6 +6,8 @@ missing (launch/install_deps --torch).
 writes a line of JSON for each into FILE; it goes on after those that FILE has.
 """
 
+import csv
+import glob
 import importlib.util
 import json
 import os
@@ -64,6 +66,20 @@ assert torch_npu.__file__.startswith(WHEEL), torch_npu.__file__
 assert torch.npu.is_available() and torch.npu.device_count() == 1
 properties = torch.npu.get_device_properties(0)
 assert properties.total_memory > 0 and properties.name.startswith("Ascend"), properties
+"""
+
+# Two steps of four are recorded.
+PROFILED = """
+import sys, torch, torch_npu
+from torch_npu import profiler
+x, w = torch.randn(64, 64).npu(), torch.randn(64, 64).npu()
+kinds = [profiler.ProfilerActivity.CPU, profiler.ProfilerActivity.NPU]
+with profiler.profile(activities=kinds, schedule=profiler.schedule(wait=0, warmup=1, active=2, repeat=1),
+                      on_trace_ready=profiler.tensorboard_trace_handler(sys.argv[1])) as profile:
+    for _ in range(4):
+        (x @ w).relu().sum()
+        torch.npu.synchronize()
+        profile.step()
 """
 
 TRAINING = """
@@ -213,6 +229,21 @@ class Wheel(unittest.TestCase):
 
     def test_torchair_of_the_wheel(self):
         run(self, TORCHAIR)
+
+    def test_profiler(self):
+        tools = os.path.join(os.environ["NPUMESH_VENDOR_HOME"], "tools", "profiler", "bin")
+        with tempfile.TemporaryDirectory() as folder:
+            text = run(self, PROFILED, words=(folder,), PATH=os.pathsep.join((tools, os.environ["PATH"])))
+            self.assertNotIn("run failed", text)
+            output = glob.glob(os.path.join(folder, "*_ascend_pt", "ASCEND_PROFILER_OUTPUT"))
+            self.assertEqual(len(output), 1)
+            with open(os.path.join(output[0], "kernel_details.csv"), encoding="utf-8") as file:
+                kernels = [row["Name"] for row in csv.DictReader(file)]
+            with open(os.path.join(output[0], "step_trace_time.csv"), encoding="utf-8") as file:
+                steps = list(csv.DictReader(file))
+            self.assertTrue(os.path.getsize(os.path.join(output[0], "trace_view.json")))
+        self.assertEqual(kernels.count("aclnnRelu"), 2)
+        self.assertGreater(float(steps[0]["Computing"]), 0)
 
     def test_choice(self):
         """NPUMESH_TORCH_NPU decides."""

@@ -1,5 +1,5 @@
-// libmsprofiler: checks the order of the calls and their arguments; the profiles themselves are
-// libacl_rt's (runtime/acl/device_profiles.h).
+// The profiler of acl_prof.h: checks the order of the calls and their arguments; the profiles
+// themselves are of runtime/acl (device_profiles.h).
 #include "acl/acl_prof.h"
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct aclprofConfig {
 namespace {
 
 // The state of the process's profiler, from aclprofInit to aclprofFinalize.
-struct Profiler {
+struct ProfilerState {
   std::mutex mutex;
   bool initialized = false;
   bool running = false;
@@ -34,26 +34,29 @@ struct Profiler {
   std::string folder;  // absolute
 };
 
-Profiler& TheProfiler() {
-  static Profiler* const profiler = new Profiler;
-  return *profiler;
+ProfilerState& TheProfiler() {
+  static auto* const state = new ProfilerState;
+  return *state;
 }
 
 constexpr uint32_t SetOf(SpanKind first, SpanKind second) {
   return npumesh::Profiler::SetOf(first) | npumesh::Profiler::SetOf(second);
 }
 
+constexpr uint64_t kTaskTimes =
+    ACL_PROF_TASK_TIME | ACL_PROF_TASK_TIME_L0 | ACL_PROF_TASK_TIME_L2 | ACL_PROF_TASK_TIME_L3;
+
 uint32_t KindsOf(uint64_t data_types) {
   uint32_t kinds = 0;
   if (data_types & ACL_PROF_ACL_API) kinds |= SetOf(SpanKind::kApi, SpanKind::kMemory);
   if (data_types & ACL_PROF_MSPROFTX) kinds |= npumesh::Profiler::SetOf(SpanKind::kTask);
-  if (data_types & ACL_PROF_TASK_TIME) kinds |= SetOf(SpanKind::kTask, SpanKind::kCopy);
+  if (data_types & kTaskTimes) kinds |= SetOf(SpanKind::kTask, SpanKind::kCopy);
   if (data_types & ACL_PROF_HCCL_TRACE) kinds |= SetOf(SpanKind::kCollective, SpanKind::kMessage);
   return kinds;
 }
 
 // A start replaces the files of no other one: the first has the folder, the n-th "start_<n>" in it.
-std::string NextFolder(const Profiler& profiler) {
+std::string NextFolder(const ProfilerState& profiler) {
   if (profiler.starts == 0) return profiler.folder;
   return fmt::format("{}/start_{}", profiler.folder, profiler.starts + 1);
 }
@@ -74,7 +77,7 @@ aclError MakeFolder(const char* function, const std::string& path) {
               made.message());
 }
 
-aclError Stop(const char* function, Profiler& profiler) {
+aclError Stop(const char* function, ProfilerState& profiler) {
   profiler.running = false;
   return AclProcess::Get().StopProfile(function);
 }
@@ -83,7 +86,7 @@ aclError Stop(const char* function, Profiler& profiler) {
 
 aclError aclprofInit(const char* profilerResultPath, size_t length) try {
   NPUMESH_ACL_EXPECT(profilerResultPath != nullptr && length > 0, "the path is null or empty");
-  Profiler& profiler = TheProfiler();
+  ProfilerState& profiler = TheProfiler();
   const std::lock_guard lock(profiler.mutex);
   if (profiler.initialized) {
     return Fail(ACL_ERROR_PROF_ALREADY_RUN, __func__, "it was called already");
@@ -101,7 +104,7 @@ aclError aclprofInit(const char* profilerResultPath, size_t length) try {
 }
 
 aclError aclprofFinalize() try {
-  Profiler& profiler = TheProfiler();
+  ProfilerState& profiler = TheProfiler();
   const std::lock_guard lock(profiler.mutex);
   if (!profiler.initialized) {
     return Fail(ACL_ERROR_PROF_NOT_RUN, __func__, "aclprofInit was not called");
@@ -114,7 +117,7 @@ aclError aclprofFinalize() try {
 
 aclError aclprofStart(const aclprofConfig* profilerConfig) try {
   NPUMESH_ACL_EXPECT(profilerConfig != nullptr, "profilerConfig is null");
-  Profiler& profiler = TheProfiler();
+  ProfilerState& profiler = TheProfiler();
   const std::lock_guard lock(profiler.mutex);
   if (!profiler.initialized) {
     return Fail(ACL_ERROR_PROF_NOT_RUN, __func__, "aclprofInit was not called");
@@ -132,7 +135,7 @@ aclError aclprofStart(const aclprofConfig* profilerConfig) try {
 
 aclError aclprofStop(const aclprofConfig* profilerConfig) try {
   NPUMESH_ACL_EXPECT(profilerConfig != nullptr, "profilerConfig is null");
-  Profiler& profiler = TheProfiler();
+  ProfilerState& profiler = TheProfiler();
   const std::lock_guard lock(profiler.mutex);
   if (!profiler.running) return Fail(ACL_ERROR_PROF_NOT_RUN, __func__, "it does not run");
   return Stop(__func__, profiler);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "acl/acl.h"
+#include "runtime/msprof/vendor_files.h"
 #include "runtime/profile/profile_file.h"
 
 namespace npumesh {
@@ -94,6 +95,15 @@ class AclProfile : public testing::Test {
     EXPECT_EQ(aclprofFinalize(), ACL_SUCCESS);
     static_cast<void>(aclFinalize());
     std::filesystem::remove_all(folder_);
+  }
+
+  // Names of the folders that aclprofStop has left.
+  std::vector<std::string> VendorFolders() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      if (entry.is_directory()) names.push_back(entry.path().filename().string());
+    }
+    return names;
   }
 
   static void UseDevices(int count) {
@@ -184,9 +194,41 @@ TEST_F(AclProfile, CallsHaveSpansOnTheHost) {
   const std::vector<Span> memory = Of(profile, SpanKind::kMemory);
   ASSERT_EQ(memory.size(), 2u);  // after the allocation, and after its end
   EXPECT_GE(memory[0].bytes, memory[1].bytes + kBytes);
-  for (const char* kind : {"/msprof", "/torch"}) {
-    EXPECT_FALSE(std::filesystem::is_empty(folder_ + kind)) << kind;
-  }
+  EXPECT_THAT(VendorFolders(), testing::ElementsAre(testing::StartsWith("PROF_000001_")));
+}
+
+// What readers of profiles do: they remove the exports and have msprof make them again.
+TEST_F(AclProfile, ExportsAreMadeAgain) {
+  const aclprofConfig* config = Config(ACL_PROF_TASK_TIME_L0 | ACL_PROF_ACL_API);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  Copy();
+  ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+  ASSERT_EQ(VendorFolders().size(), 1u);
+  const std::string folder = folder_ + "/" + VendorFolders()[0];
+  const auto files = [&folder] {
+    std::map<std::string, std::string> found;  // text by name without the time of the export
+    for (const char* part : {"/mindstudio_profiler_output", "/analyze"}) {
+      for (const auto& entry : std::filesystem::directory_iterator(folder + part)) {
+        std::ifstream file(entry.path());
+        const std::string name = entry.path().filename().string();
+        found[name.substr(0, name.rfind('_'))] = {std::istreambuf_iterator<char>(file), {}};
+      }
+    }
+    return found;
+  };
+  const auto before = files();
+  EXPECT_TRUE(before.contains("op_summary")) << "copies and fills are tasks";
+  EXPECT_TRUE(std::filesystem::exists(folder + "/host/start_info"));
+  std::filesystem::remove_all(folder + "/mindstudio_profiler_output");
+  const Result<std::vector<std::string>> exported = ExportMsprof(folder_);
+  ASSERT_TRUE(exported.ok()) << exported.status().message();
+  EXPECT_THAT(*exported, testing::ElementsAre(folder));
+  EXPECT_EQ(files(), before);
+  ASSERT_TRUE(ExportMsprof(folder).ok());
+  EXPECT_EQ(files(), before);
+  std::filesystem::remove_all(folder + "/host/data");
+  EXPECT_EQ(ExportMsprof(folder_).status().code(), Code::kNotFound);
 }
 
 TEST_F(AclProfile, CopiesAndFillsHaveTheLaneOfTheirStream) {

@@ -12,7 +12,7 @@ extern "C" {
 
 /* What is recorded, a union of these. The others are accepted and have no effect:
  *   ACL_PROF_ACL_API         calls of acl and hccl, and the device memory in use
- *   ACL_PROF_TASK_TIME       copies, fills and host functions
+ *   ACL_PROF_TASK_TIME       operators, copies, fills and host functions; _L0, _L2 and _L3 the same
  *   ACL_PROF_HCCL_TRACE      collectives, sends and receives
  *   ACL_PROF_MSPROFTX        the program's marks and ranges, with the tasks
  *   ACL_PROF_TRAINING_TRACE  the file asks its readers for a step trace */
@@ -25,6 +25,15 @@ extern "C" {
 #define ACL_PROF_TRAINING_TRACE 0x0040ULL
 #define ACL_PROF_MSPROFTX 0x0080ULL
 #define ACL_PROF_RUNTIME_API 0x0100ULL
+#define ACL_PROF_GE_API_L0 0x0200ULL
+#define ACL_PROF_TASK_TIME_L0 0x0800ULL
+#define ACL_PROF_TASK_MEMORY 0x1000ULL
+#define ACL_PROF_TASK_TIME_L2 0x2000ULL
+#define ACL_PROF_OP_ATTR 0x4000ULL
+#define ACL_PROF_TASK_TIME_L3 0x8000ULL
+#define ACL_PROF_GE_API_L1 0x01000000ULL
+#define ACL_PROF_API_STATS 0x400000000ULL
+#define ACL_PROF_AICORE_SHAPE 0x800000000ULL
 
 typedef enum {
   ACL_AICORE_ARITHMETIC_UTILIZATION = 0,
