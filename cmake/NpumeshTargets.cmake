@@ -81,6 +81,17 @@ endfunction()
 # Compiles the target's files in batches of <files>, or 8: one reading of the headers, and each
 # template once. A file that Highway compiles again for each instruction set stays alone, and so does
 # one with separate options (CMake sees to that).
+# npumesh_takes_any_number(<target>): its functions are called from C, where an enumeration may hold
+# any number, as wrong calls do; a sanitizer takes the reading of one for a fault. (A library of the
+# options alone: they have to come behind those of npumesh_flags.)
+add_library(npumesh_any_number INTERFACE)
+if(NPUMESH_SANITIZE MATCHES "undefined")
+  target_compile_options(npumesh_any_number INTERFACE $<BUILD_INTERFACE:-fno-sanitize=enum>)
+endif()
+function(npumesh_takes_any_number target)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:npumesh_any_number>)
+endfunction()
+
 function(npumesh_batches target files)
   if(NOT files)
     set(files 8)
