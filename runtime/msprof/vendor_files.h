@@ -61,7 +61,7 @@ Status WriteMsprofFolderBeside(const std::string& path, const std::vector<int>& 
 
 // Writes the tables and timelines of the PROF_.. folders at or in `folder`, from the profiles that
 // they have in host/data, in the place of those that are there. Returns the folders; kNotFound when
-// there is none. Errors: as above.
+// no folder has one. Errors: as above.
 Result<std::vector<std::string>> ExportMsprof(const std::string& folder);
 
 }  // namespace npumesh

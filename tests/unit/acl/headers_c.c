@@ -5,6 +5,7 @@
 #include "acl/acl_rt_memory_soma.h"
 #include "acl/acl_tdt_queue.h"
 #include "acl/ops/acl_dvpp.h"
+#include "mstx/ms_tools_ext.h"
 
 int HeadersAreC(void);
 int HeadersAreC(void) {

@@ -2,6 +2,7 @@
 #include "acl/acl.h"
 #include "acl/acl_prof.h"
 #include "acl/ops/acl_dvpp.h"
+#include "mstx/ms_tools_ext.h"
 
 int HeadersAreCpp11();
 int HeadersAreCpp11() {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "acl/acl.h"
+#include "mstx/ms_tools_ext.h"
 #include "runtime/msprof/vendor_files.h"
 #include "runtime/profile/profile_file.h"
 
@@ -195,6 +196,58 @@ TEST_F(AclProfile, CallsHaveSpansOnTheHost) {
   ASSERT_EQ(memory.size(), 2u);  // after the allocation, and after its end
   EXPECT_GE(memory[0].bytes, memory[1].bytes + kBytes);
   EXPECT_THAT(VendorFolders(), testing::ElementsAre(testing::StartsWith("PROF_000001_")));
+}
+
+TEST_F(AclProfile, ExtensionsMarkHostAndStream) {
+  const aclprofConfig* config = Config(ACL_PROF_MSPROFTX);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  const mstxDomainHandle_t domain = mstxDomainCreateA("loader");
+  ASSERT_NE(domain, nullptr);
+  EXPECT_EQ(mstxDomainCreateA("loader"), domain);
+  mstxMarkA("here", nullptr);
+  mstxMarkA("there", stream);
+  const mstxRangeId outer = mstxRangeStartA("outer", stream);
+  const mstxRangeId inner = mstxDomainRangeStartA(domain, "inner", nullptr);
+  EXPECT_NE(outer, inner);
+  mstxDomainMarkA(domain, "read", nullptr);
+  mstxRangeEnd(outer);  // ranges need not be nested
+  mstxDomainRangeEnd(domain, inner);
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+
+  const RankProfile profile = Read();
+  std::multimap<std::string, bool> seen;  // name and type; whether in the stream
+  for (const Span& span : Of(profile, SpanKind::kTask)) {
+    const ProfiledTask& task = profile.task(span);
+    seen.emplace(task.type + " " + task.name, span.lane != kHostLane);
+    EXPECT_LE(span.begin_ns, span.end_ns);
+  }
+  EXPECT_THAT(seen,
+              testing::UnorderedElementsAre(
+                  testing::Pair("Mark here", false), testing::Pair("Mark there", false),
+                  testing::Pair("Mark there", true), testing::Pair("Mark loader: read", false),
+                  testing::Pair("Range loader: inner", false), testing::Pair("Range outer", false),
+                  testing::Pair("Range outer", true)));
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+TEST_F(AclProfile, ExtensionsSayWhatIsWrong) {
+  aclGetRecentErrMsg();
+  mstxMarkA(nullptr, nullptr);
+  EXPECT_THAT(aclGetRecentErrMsg(), testing::HasSubstr("mstxMarkA: message is null"));
+  EXPECT_EQ(mstxRangeStartA(nullptr, nullptr), 0u);
+  mstxRangeEnd(12345);
+  EXPECT_THAT(aclGetRecentErrMsg(), testing::HasSubstr("no range has the id 12345"));
+  const mstxDomainHandle_t domain = mstxDomainCreateA("short");
+  mstxDomainDestroy(domain);
+  EXPECT_EQ(mstxDomainRangeStartA(domain, "late", nullptr), 0u);
+  EXPECT_THAT(aclGetRecentErrMsg(), testing::HasSubstr("is not a domain"));
+  mstxDomainDestroy(domain);
+  EXPECT_THAT(aclGetRecentErrMsg(), testing::HasSubstr("mstxDomainDestroy"));
+  EXPECT_EQ(mstxDomainCreateA(nullptr), nullptr);
 }
 
 // What readers of profiles do: they remove the exports and have msprof make them again.
