@@ -59,7 +59,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/cmake/setenv.bash DESTINATION ${CMAKE_INSTAL
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/ascendc.cmake DESTINATION tikcpp/ascendc_kernel_cmake
         COMPONENT development)
 install(TARGETS msprof RUNTIME DESTINATION tools/profiler/bin COMPONENT tools)
-install(PROGRAMS ${PROJECT_SOURCE_DIR}/launch/msprof/msprof.py
+install(FILES ${PROJECT_SOURCE_DIR}/launch/msprof/msprof.py
         DESTINATION tools/profiler/profiler_tool/analysis/msprof COMPONENT tools)
 install(TARGETS npu-smi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 # `npumesh atc` by the vendor's name; after the command, whose folder is there then.

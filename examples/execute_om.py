@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """The same as execute_om.c in pyACL: loads an offline model, feeds its first input with 0, 1, 2, ... and prints what
 its first output begins with. How it is started: docs/atc.md."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """msprof where readers of profiles look for its script: runs the program msprof of this installation."""
 
 import os

@@ -1,4 +1,5 @@
 // Copies whose places a stream learns when it comes to them: parts of acl_rt.h.
+#include <cstdint>
 #include <cstring>
 #include <memory>
 
@@ -126,11 +127,13 @@ aclError aclrtMemcpyAsyncWithOffset(void** dst, size_t destMax, size_t dstDataOf
     if (!memory.OnDevice(dst, sizeof(void*)) || !memory.OnDevice(src, sizeof(void*))) {
       return npumesh::Error(Code::kInvalidArgument, "{}: dst or src was freed", kFunction);
     }
-    std::byte* to = nullptr;
-    const std::byte* from = nullptr;
+    // Numbers, not pointers: what lies there is checked as an address by the copy.
+    uintptr_t to = 0;
+    uintptr_t from = 0;
     std::memcpy(&to, dst, sizeof to);
     std::memcpy(&from, src, sizeof from);
-    return CopyLate(kFunction, to + dstDataOffset, from + srcDataOffset, count);
+    return CopyLate(kFunction, reinterpret_cast<void*>(to + dstDataOffset),
+                    reinterpret_cast<const void*>(from + srcDataOffset), count);
   });
   return ACL_SUCCESS;
 } catch (...) {

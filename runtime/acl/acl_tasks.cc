@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <numbers>
 #include <optional>
+#include <type_traits>
 
 #include "acl/acl_rt.h"
 #include "runtime/acl/api_span.h"
@@ -118,29 +120,41 @@ struct Half {
   static uint16_t Store(float value) { return T::FromFloat(value); }
 };
 
-// to[i] = to[i] (kind) from[i]; equal: 1 where both are, else 0.
+// Integers wrap.
+template <typename Value>
+Value Sum(Value a, Value b) {
+  if constexpr (std::is_integral_v<Value>) {
+    return static_cast<Value>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  } else {
+    return a + b;
+  }
+}
+
+// a (kind) b; equal: 1 where both are, else 0.
+template <typename Value>
+Value Reduced(Value a, Value b, aclrtReduceKind kind) {
+  switch (kind) {
+    case ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM:
+      return Sum(a, b);
+    case ACL_RT_MEMCPY_SDMA_AUTOMATIC_MAX:
+      return std::max(a, b);
+    case ACL_RT_MEMCPY_SDMA_AUTOMATIC_MIN:
+      return std::min(a, b);
+    default:
+      return static_cast<Value>(a == b ? 1 : 0);
+  }
+}
+
+// to[i] = to[i] (kind) from[i], at any addresses.
 template <typename Number>
 void ReduceInto(void* to, const void* from, uint64_t bytes, aclrtReduceKind kind) {
-  auto* out = static_cast<typename Number::Stored*>(to);
-  const auto* in = static_cast<const typename Number::Stored*>(from);
-  for (uint64_t i = 0; i < bytes / sizeof *out; ++i) {
-    const auto a = Number::Load(out[i]);
-    const auto b = Number::Load(in[i]);
-    using Value = std::decay_t<decltype(a)>;
-    switch (kind) {
-      case ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM:
-        out[i] = Number::Store(static_cast<Value>(a + b));
-        break;
-      case ACL_RT_MEMCPY_SDMA_AUTOMATIC_MAX:
-        out[i] = Number::Store(std::max(a, b));
-        break;
-      case ACL_RT_MEMCPY_SDMA_AUTOMATIC_MIN:
-        out[i] = Number::Store(std::min(a, b));
-        break;
-      default:
-        out[i] = Number::Store(static_cast<Value>(a == b ? 1 : 0));
-        break;
-    }
+  typename Number::Stored a;
+  typename Number::Stored b;
+  for (uint64_t at = 0; at + sizeof a <= bytes; at += sizeof a) {
+    std::memcpy(&a, static_cast<std::byte*>(to) + at, sizeof a);
+    std::memcpy(&b, static_cast<const std::byte*>(from) + at, sizeof b);
+    a = Number::Store(Reduced(Number::Load(a), Number::Load(b), kind));
+    std::memcpy(static_cast<std::byte*>(to) + at, &a, sizeof a);
   }
 }
 

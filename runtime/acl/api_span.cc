@@ -1,5 +1,7 @@
 #include "runtime/acl/api_span.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,17 +31,18 @@ class SubjectTable final : public WorldCompanion {
     const std::lock_guard lock(mutex_);
     if (run_ != profiler.run()) ids_.clear();
     run_ = profiler.run();
-    if (const auto known = ids_.find(name); known != ids_.end()) return known->second;
+    const auto known = ids_.emplace(fmt::format("{} {}", type, name), 0);
+    if (!known.second) return known.first->second;
     ProfiledTask task;
     task.name = name;
     task.type = type;
-    return ids_.emplace(name, profiler.Name(std::move(task))).first->second;
+    return known.first->second = profiler.Name(std::move(task));
   }
 
  private:
   std::mutex mutex_;
   uint64_t run_ = 0;
-  std::map<std::string, uint32_t, std::less<>> ids_;
+  std::map<std::string, uint32_t> ids_;  // by type and name
 };
 
 AclDevice* DeviceOfThread() {

@@ -1,7 +1,7 @@
 /* The headers are C. */
 #include "acl/acl.h"
-#include "acl/acl_prof.h"
 #include "acl/acl_dump.h"
+#include "acl/acl_prof.h"
 #include "acl/acl_rt_memory_soma.h"
 #include "acl/acl_tdt_queue.h"
 #include "acl/ops/acl_dvpp.h"

@@ -209,6 +209,7 @@ TEST_F(AclProfile, ExtensionsMarkHostAndStream) {
   EXPECT_EQ(mstxDomainCreateA("loader"), domain);
   mstxMarkA("here", nullptr);
   mstxMarkA("there", stream);
+  mstxMarkA("outer", nullptr);  // the name of a range
   const mstxRangeId outer = mstxRangeStartA("outer", stream);
   const mstxRangeId inner = mstxDomainRangeStartA(domain, "inner", nullptr);
   EXPECT_NE(outer, inner);
@@ -225,12 +226,12 @@ TEST_F(AclProfile, ExtensionsMarkHostAndStream) {
     seen.emplace(task.type + " " + task.name, span.lane != kHostLane);
     EXPECT_LE(span.begin_ns, span.end_ns);
   }
-  EXPECT_THAT(seen,
-              testing::UnorderedElementsAre(
-                  testing::Pair("Mark here", false), testing::Pair("Mark there", false),
-                  testing::Pair("Mark there", true), testing::Pair("Mark loader: read", false),
-                  testing::Pair("Range loader: inner", false), testing::Pair("Range outer", false),
-                  testing::Pair("Range outer", true)));
+  EXPECT_THAT(seen, testing::UnorderedElementsAre(
+                        testing::Pair("Mark here", false), testing::Pair("Mark there", false),
+                        testing::Pair("Mark there", true), testing::Pair("Mark outer", false),
+                        testing::Pair("Mark loader: read", false),
+                        testing::Pair("Range loader: inner", false),
+                        testing::Pair("Range outer", false), testing::Pair("Range outer", true)));
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 

@@ -3,7 +3,8 @@
  * returns a code returns ACL_ERROR_RT_FEATURE_NOT_SUPPORT, the others null or 0;
  * aclGetRecentErrMsg says why. Thread-safety: any thread.
  *
- * The refusals of libacl_dvpp.so are written from this file (runtime/acl/dvpp/refusals.cmake). Declarations: the public header of the vendor's graph engine. */
+ * The refusals of libacl_dvpp.so are written from this file (runtime/acl/dvpp/refusals.cmake).
+ * Declarations: the public header of the vendor's graph engine. */
 #ifndef NPUMESH_ACL_OPS_ACL_DVPP_H_
 #define NPUMESH_ACL_OPS_ACL_DVPP_H_
 
