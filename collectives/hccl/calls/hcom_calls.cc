@@ -146,12 +146,19 @@ Verdict CreateGroup(const char* group, uint32_t count, const uint32_t* ranks) {
   return {};
 }
 
+// HcclCommDestroy, which closes a communicator that is held no more.
+HcclResult End(std::shared_ptr<Comm> comm) {
+  const HcclComm handle = comm->handle();
+  comm.reset();
+  return HcclCommDestroy(handle);
+}
+
 HcclResult DestroyGroup(const char* name, const char* group) {
-  return InGroup(name, group, [group](HcclComm comm) {
-    const std::shared_ptr<Comm> live = CommTable::OfProcess().Find(comm);
-    if (live != nullptr) CreatedGroups::OfProcess().Remove(live->device(), live->name());
-    return HcclCommDestroy(comm);
-  });
+  std::shared_ptr<Comm> comm;
+  const Verdict found = FindGroup(group, &comm);
+  if (!found.ok()) return Answer(name, found);
+  CreatedGroups::OfProcess().Remove(comm->device(), comm->name());
+  return End(std::move(comm));
 }
 
 // Ends the groups first: they are parts of the world.
@@ -160,14 +167,14 @@ HcclResult DestroyAll(const char* name) {
   const Verdict found = FindWorld(&world);
   if (!found.ok()) return Answer(name, found);
   HcclResult first = HCCL_SUCCESS;
-  const auto end = [&](HcclComm comm) {
-    const HcclResult result = HcclCommDestroy(comm);
+  const auto end = [&first](std::shared_ptr<Comm> comm) {
+    const HcclResult result = End(std::move(comm));
     if (first == HCCL_SUCCESS) first = result;
   };
   for (const std::string& group : CreatedGroups::OfProcess().TakeAll(world->device())) {
-    if (const auto comm = CommTable::OfProcess().FindByName(group)) end(comm->handle());
+    if (auto comm = CommTable::OfProcess().FindByName(group)) end(std::move(comm));
   }
-  end(world->handle());
+  end(std::move(world));
   return first;
 }
 
