@@ -77,10 +77,6 @@ function(npumesh_library name)
   set_property(GLOBAL APPEND PROPERTY NPUMESH_LIBRARIES ${name})
 endfunction()
 
-# npumesh_batches(<target> <files>)
-# Compiles the target's files in batches of <files>, or 8: one reading of the headers, and each
-# template once. A file that Highway compiles again for each instruction set stays alone, and so does
-# one with separate options (CMake sees to that).
 # npumesh_takes_any_number(<target>): its functions are called from C, where an enumeration may hold
 # any number, as wrong calls do; a sanitizer takes the reading of one for a fault. (A library of the
 # options alone: they have to come behind those of npumesh_flags.)
@@ -92,6 +88,10 @@ function(npumesh_takes_any_number target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:npumesh_any_number>)
 endfunction()
 
+# npumesh_batches(<target> <files>)
+# Compiles the target's files in batches of <files>, or 8: one reading of the headers, and each
+# template once. A file that Highway compiles again for each instruction set stays alone, and so does
+# one with separate options (CMake sees to that).
 function(npumesh_batches target files)
   if(NOT files)
     set(files 8)

@@ -316,11 +316,9 @@ aclError aclrtDestroyEvent(aclrtEvent event) try {
   // Clients that destroy their events at the process's end, as torch_npu does, come after
   // aclFinalize, which has destroyed them.
   AclProcess& process = AclProcess::Get();
-  if (process.events.Find(event) == nullptr && process.Ended()) return ACL_SUCCESS;
-  std::shared_ptr<AclEvent> found;
-  NPUMESH_ACL_TRY(NeedEvent(__func__, event, &found));
-  static_cast<void>(process.events.Take(event));
-  return ACL_SUCCESS;
+  if (process.events.Take(event) != nullptr || process.Ended()) return ACL_SUCCESS;
+  std::shared_ptr<AclEvent> none;
+  return NeedEvent(__func__, event, &none);
 } catch (...) {
   return npumesh::FailThrown(__func__);
 }

@@ -1,7 +1,5 @@
 #include "runtime/acl/api_span.h"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,18 +29,22 @@ class SubjectTable final : public WorldCompanion {
     const std::lock_guard lock(mutex_);
     if (run_ != profiler.run()) ids_.clear();
     run_ = profiler.run();
-    const auto known = ids_.emplace(fmt::format("{} {}", type, name), 0);
-    if (!known.second) return known.first->second;
+    auto of_type = ids_.find(type);
+    if (of_type == ids_.end()) of_type = ids_.emplace(type, Ids()).first;
+    Ids& ids = of_type->second;
+    if (const auto known = ids.find(name); known != ids.end()) return known->second;
     ProfiledTask task;
     task.name = name;
     task.type = type;
-    return known.first->second = profiler.Name(std::move(task));
+    return ids.emplace(name, profiler.Name(std::move(task))).first->second;
   }
 
  private:
+  using Ids = std::map<std::string, uint32_t, std::less<>>;  // by name
+
   std::mutex mutex_;
   uint64_t run_ = 0;
-  std::map<std::string, uint32_t> ids_;  // by type and name
+  std::map<std::string, Ids, std::less<>> ids_;  // by type
 };
 
 AclDevice* DeviceOfThread() {

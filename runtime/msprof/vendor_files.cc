@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "runtime/base/folder_reader.h"
 #include "runtime/base/log.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/msprof/communication_json.h"
@@ -162,10 +163,9 @@ Status KeepProfile(const std::string& path, const std::string& folder, FileSyste
 // Entries of a folder, in order; empty when it cannot be read.
 std::vector<std::string> FilesIn(const std::string& folder) {
   std::vector<std::string> paths;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    paths.push_back(entry.path().string());
-  }
+  FolderReader reader(folder);
+  while (const char* const name = reader.Next())
+    paths.push_back(fmt::format("{}/{}", folder, name));
   std::sort(paths.begin(), paths.end());
   return paths;
 }

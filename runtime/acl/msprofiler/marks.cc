@@ -10,6 +10,7 @@
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/handle_table.h"
+#include "runtime/acl/msprofiler/stream_place.h"
 #include "runtime/acl/process.h"
 #include "runtime/acl/without_effect.h"
 
@@ -17,6 +18,7 @@ using npumesh::AclProcess;
 using npumesh::AclStream;
 using npumesh::Fail;
 using npumesh::HandleTable;
+using npumesh::MarkInStream;
 using npumesh::Profiler;
 
 struct aclprofStepInfo {
@@ -85,18 +87,6 @@ aclError NeedStamp(const char* function, const void* handle, std::shared_ptr<Sta
 
 void EndRange(const OpenRange& range) {
   npumesh::NoteRange({.name = range.message, .type = "Range", .begin_ns = range.begin_ns});
-}
-
-// A mark that a stream sets when it comes there.
-aclError MarkInStream(const char* function, std::string text, aclrtStream stream) {
-  std::shared_ptr<AclStream> found;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(function, stream, &found));
-  const uint16_t lane = npumesh::LaneOfStream(found->id);
-  found->stream.Enqueue([text = std::move(text), device = found->device, lane] {
-    npumesh::NoteRange({text, "Mark", Profiler::Now(), lane}, device);
-    return npumesh::Status();
-  });
-  return ACL_SUCCESS;
 }
 
 aclError CheckMessage(const char* function, const char* text, size_t length) {

@@ -11,7 +11,7 @@
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/handle_table.h"
-#include "runtime/acl/process.h"
+#include "runtime/acl/msprofiler/stream_place.h"
 
 namespace npumesh {
 namespace {
@@ -59,33 +59,16 @@ bool TextOf(const char* function, const void* domain, bool in_domain, const char
   return true;
 }
 
-// Work at a place of a stream; null: nothing is done. REQUIRES: `work` takes the lane and device.
-template <typename Work>
-void InStream(const char* function, aclrtStream stream, Work work) {
-  std::shared_ptr<AclStream> found;
-  if (stream == nullptr ||
-      AclProcess::Get().NeedReadyStream(function, stream, &found) != ACL_SUCCESS) {
-    return;
-  }
-  const uint16_t lane = LaneOfStream(found->id);
-  found->stream.Enqueue([work = std::move(work), lane, device = found->device] {
-    work(lane, device);
-    return Status();
-  });
-}
-
 void Mark(const char* function, std::string text, aclrtStream stream) {
   NoteRange({.name = text, .type = "Mark", .begin_ns = Profiler::Now()});
-  InStream(function, stream, [text = std::move(text)](uint16_t lane, AclDevice* device) {
-    NoteRange({text, "Mark", Profiler::Now(), lane}, device);
-  });
+  if (stream != nullptr) MarkInStream(function, std::move(text), stream);
 }
 
 mstxRangeId Start(const char* function, std::string text, aclrtStream stream) {
   GoingOn range{std::move(text), Profiler::Now(), stream, nullptr};
   if (stream != nullptr) {
     range.stream_begin_ns = std::make_shared<std::atomic<int64_t>>(range.begin_ns);
-    InStream(function, stream, [begin = range.stream_begin_ns](uint16_t, AclDevice*) {
+    NoteInStream(function, stream, [begin = range.stream_begin_ns](uint16_t, AclDevice*) {
       begin->store(Profiler::Now());
     });
   }
@@ -109,10 +92,10 @@ void End(const char* function, mstxRangeId id) {
     range = std::move(found.mapped());
   }
   NoteRange({.name = range.text, .type = "Range", .begin_ns = range.begin_ns});
-  InStream(function, range.stream,
-           [text = range.text, begin = range.stream_begin_ns](uint16_t lane, AclDevice* device) {
-             NoteRange({text, "Range", begin->load(), lane}, device);
-           });
+  if (range.stream == nullptr) return;
+  NoteInStream(function, range.stream, [range](uint16_t lane, AclDevice* device) {
+    NoteRange({range.text, "Range", range.stream_begin_ns->load(), lane}, device);
+  });
 }
 
 // The domain with this name, a new one or that which is there.
