@@ -58,7 +58,9 @@ Verdict FindWorld(std::shared_ptr<Comm>* world) {
 
 Verdict FindGroup(const char* group, std::shared_ptr<Comm>* comm) {
   if (IsWorld(group)) return FindWorld(comm);
-  *comm = CommTable::OfProcess().FindByName(group);
+  AclDevice* device = nullptr;
+  NPUMESH_RETURN_IF_REFUSED(SelectedDevice(&device));
+  *comm = CommTable::OfProcess().FindByName(device, group);
   if (*comm != nullptr) return {};
   return Refuse(HCCL_E_NOT_FOUND, "EI0003: there is no group \"{}\"; HcomCreateGroup makes it",
                 group);
@@ -171,8 +173,9 @@ HcclResult DestroyAll(const char* name) {
     const HcclResult result = End(std::move(comm));
     if (first == HCCL_SUCCESS) first = result;
   };
-  for (const std::string& group : CreatedGroups::OfProcess().TakeAll(world->device())) {
-    if (auto comm = CommTable::OfProcess().FindByName(group)) end(std::move(comm));
+  const AclDevice* const device = world->device();
+  for (const std::string& group : CreatedGroups::OfProcess().TakeAll(device)) {
+    if (auto comm = CommTable::OfProcess().FindByName(device, group)) end(std::move(comm));
   }
   end(std::move(world));
   return first;

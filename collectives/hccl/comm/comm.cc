@@ -88,6 +88,15 @@ std::shared_ptr<Comm> CommTable::FindByName(const std::string& name) const {
   return elsewhere;
 }
 
+std::shared_ptr<Comm> CommTable::FindByName(const AclDevice* device,
+                                            const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(comms_.begin(), comms_.end(), [&](const auto& entry) {
+    return entry.second->device() == device && entry.second->name() == name;
+  });
+  return found == comms_.end() ? nullptr : found->second;
+}
+
 std::shared_ptr<Comm> CommTable::FindClusterComm(const AclDevice* device) const {
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(comms_.begin(), comms_.end(), [&](const auto& entry) {

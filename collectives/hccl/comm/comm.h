@@ -95,6 +95,8 @@ class CommTable {
   std::shared_ptr<Comm> Find(HcclComm handle) const;
   // Prefers the one of the thread's device: ranks as threads use the same names.
   std::shared_ptr<Comm> FindByName(const std::string& name) const;
+  // The one of this device; null without one.
+  std::shared_ptr<Comm> FindByName(const AclDevice* device, const std::string& name) const;
   // The communicator of a device that was made from a rank table; null without one.
   std::shared_ptr<Comm> FindClusterComm(const AclDevice* device) const;
   void Remove(HcclComm handle);

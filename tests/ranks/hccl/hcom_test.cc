@@ -102,6 +102,9 @@ TEST_F(Hcom, TellsWhoIsWho) {
     if (rank % 2 == 0) {
       EXPECT_EQ(made, HCCL_E_NOT_FOUND);
       EXPECT_THAT(aclGetRecentErrMsg(), HasSubstr("is not in rankIds of \"pair\""));
+      // That of the other ranks, which are threads of this process, is not this one's.
+      EXPECT_EQ(Number([](uint32_t* n) { return HcomGetRankSize("pair", n); }, HCCL_E_NOT_FOUND),
+                77u);
       return;
     }
     ASSERT_EQ(made, HCCL_SUCCESS);
