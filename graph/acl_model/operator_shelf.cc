@@ -192,7 +192,7 @@ class OperatorModel final : public LoadedModel {
     if (session_ != nullptr) return Status();
     NPUMESH_ASSIGN_OR_RETURN(
         session_,
-        SessionModel::Create(device_, turn_, read_, {.dump = {}, .ref_data = true, .areas = {}}));
+        SessionModel::Create(device_, turn_, read_, {.operator_alone = true, .ref_data = true}));
     read_ = ReadModel();
     return Status();
   }

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <filesystem>
 
+#include "graph/acl_model/acl_dumps.h"
 #include "graph/engine/plan/compiled_model.h"
+#include "graph/engine/run/observer_chain.h"
 #include "graph/engine/run/step_observer.h"
 #include "graph/io/model_file.h"
 #include "graph/io/offline_file.h"
@@ -185,13 +187,14 @@ Result<std::unique_ptr<LoadedModel>> SessionModel::Create(AclDevice& device, std
                                                           ReadModel read,
                                                           const SessionModelOptions& given) {
   NPUMESH_RETURN_IF_ERROR(CheckRank(read.facts, device.world));
-  std::unique_ptr<SessionModel> model(new SessionModel(turn, std::move(read.told)));
+  std::unique_ptr<SessionModel> model(new SessionModel(device, turn, std::move(read.told)));
   SessionOptions options = DefaultSessionOptions();
   options.compile.threads =
       device.world.env().num_threads > 0
           ? device.world.env().num_threads
           : std::max<int>(1, static_cast<int>(device.world.placement().cpus.size()));
   options.tensor_dump = given.dump;
+  model->operator_alone_ = given.operator_alone;
   options.ref_data = given.ref_data;
   options.memory = {given.areas.work, given.areas.work_bytes, given.areas.weights,
                     given.areas.weight_bytes};
@@ -255,7 +258,12 @@ Status SessionModel::Run(const std::vector<ModelBuffer>& inputs, std::vector<Mod
     return places;
   };
   OperatorTimes times(watch_);
-  return session_->RunInto(operands_, place, watch_ ? &times : nullptr).WithContext(told_.name);
+  ObserverChain observers;
+  if (watch_) observers.Add(&times);
+  const auto dump = operator_alone_ ? AclDumps::OfProcess().OfOperators(device_) : nullptr;
+  observers.Add(dump.get());
+  StepObserver* const observer = observers.empty() ? nullptr : &observers;
+  return session_->RunInto(operands_, place, observer).WithContext(told_.name);
 }
 
 }  // namespace npumesh

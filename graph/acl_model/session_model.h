@@ -31,9 +31,10 @@ Result<size_t> CountModelsIn(const ModelBytes& bytes);
 Result<ModelFacts> FactsOf(const Model& model, const OfflineFacts& facts);
 
 struct SessionModelOptions {
-  TensorDumpOptions dump;
-  bool ref_data = false;  // inputs that its operators write to are written where they are
-  ModelAreas areas;
+  TensorDumpOptions dump = {};
+  bool operator_alone = false;  // dumped as AclDumps says at each run
+  bool ref_data = false;        // inputs that its operators write to are written where they are
+  ModelAreas areas = {};
 };
 
 class SessionModel final : public LoadedModel {
@@ -53,12 +54,15 @@ class SessionModel final : public LoadedModel {
              const std::function<Result<void*>(uint64_t bytes)>& make) override;
 
  private:
-  SessionModel(std::mutex& turn, ModelFacts told) : turn_(turn), told_(std::move(told)) {}
+  SessionModel(AclDevice& device, std::mutex& turn, ModelFacts told)
+      : device_(device), turn_(turn), told_(std::move(told)) {}
   Status Bind(const std::vector<ModelBuffer>& inputs);
 
+  AclDevice& device_;
   std::mutex& turn_;
   const ModelFacts told_;
   std::unique_ptr<Session> session_;
+  bool operator_alone_ = false;
   OperatorWatch watch_;                // guarded by turn_
   std::vector<PlanOperand> operands_;  // of one run, kept for the next
 };

@@ -5,7 +5,10 @@
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/copy.h"
 #include "runtime/acl/errors.h"
+#include "runtime/acl/leaks.h"
 #include "runtime/acl/process.h"
+#include "runtime/base/log.h"
+#include "runtime/base/variables.h"
 
 using npumesh::AclContext;
 using npumesh::AclProcess;
@@ -48,6 +51,13 @@ aclError CheckFill(const char* function, const void* pointer, size_t max_count, 
   if (why.empty()) why = "are not all device memory, nor all in one block of aclrtMallocHost";
   return Fail(ACL_ERROR_INVALID_PARAM, function, "{} bytes at {} {}", count, fmt::ptr(pointer),
               why);
+}
+
+// A variable that no function of the interface knows of.
+bool IsOfProgram(const void* pointer, size_t count) {
+  const auto& memory = AclProcess::Get().memory;
+  return !npumesh::Origin::guard() && !memory.Pinned(pointer, count) &&
+         !memory.BeyondHostBlock(pointer, count) && npumesh::IsVariable(pointer, count);
 }
 
 }  // namespace
@@ -136,7 +146,13 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) try {
   const ApiSpan span(__func__);
   NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(__func__));
-  NPUMESH_ACL_TRY(CheckFill(__func__, devPtr, maxCount, count));
+  if (count <= maxCount && IsOfProgram(devPtr, count)) {
+    NPUMESH_WARNING_ONCE(
+        "aclrtMemset: fills a variable of the program; what an NPU does with memory that "
+        "aclrtMallocHost did not return is undefined; NPUMESH_GUARD=1 refuses it");
+  } else {
+    NPUMESH_ACL_TRY(CheckFill(__func__, devPtr, maxCount, count));
+  }
   std::memset(devPtr, value, count);
   return ACL_SUCCESS;
 } catch (...) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/dump_paths.h"
@@ -56,18 +55,6 @@ aclError FailLoading(const char* function, const Status& status) {
     default:
       return npumesh::Report(function, status);
   }
-}
-
-// What the file of aclInit says about dumps, before the first model.
-void TakeDumpOfInit(ModelMachine& machine) {
-  static std::once_flag once;
-  std::call_once(once, [&machine] {
-    const std::string path = AclProcess::Get().config_path();
-    if (path.empty()) return;
-    if (const Status set = machine.SetDump(path); !set.ok()) {
-      NPUMESH_WARNING("aclInit: nothing is dumped: {}", set.message());
-    }
-  });
 }
 
 aclError CheckFile(const char* function, const char* path, ModelBytes* bytes) {
@@ -333,7 +320,6 @@ aclError LoadModelBytes(const char* function, const ModelBytes& bytes, uint32_t*
   NPUMESH_ACL_TRY(AclProcess::Get().captures.Permit(function));
   const Result<ModelMachine*> machine = ModelMachine::Get();
   if (!machine.ok()) return FailLoading(function, machine.status());
-  TakeDumpOfInit(**machine);
   Result<std::unique_ptr<npumesh::LoadedModel>> model =
       (*machine)->Load(*context->device, bytes, areas);
   if (!model.ok()) return FailLoading(function, model.status());

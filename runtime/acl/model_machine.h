@@ -127,7 +127,8 @@ class ModelMachine {
   virtual Result<ModelFacts> Describe(const ModelBytes& bytes) = 0;
   // How many models a file holds: 1, but for a bundle.
   virtual Result<size_t> CountModels(const ModelBytes& bytes) = 0;
-  // Models that are loaded from now on dump their tensors as this file says; empty: they do not.
+  // Models that are loaded from now on, and operators that run from now on, dump their tensors as
+  // this file says, in place of that of aclInit; empty: they do not.
   virtual Status SetDump(const std::string& config_path) = 0;
   // Writes "{folder}{name}.custom.{time}", a dump file. Errors: kInvalidArgument for a shape that
   // takes more bytes than its tensor has, those of the disk.

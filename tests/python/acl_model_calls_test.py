@@ -18,7 +18,6 @@ os.environ.setdefault("NPUMESH_NUM_THREADS", "1")  # what a model needs is that 
 NO_FILE, NO_MODEL, NO_BATCH, DAMAGED = 145002, 145003, 145013, 545002
 
 
-@unittest.skipIf(np is None, "numpy is not installed (python3-numpy)")
 def open_bytes(path):
     with open(path, "rb") as file:
         return file.read()
@@ -31,6 +30,7 @@ def tensors_of(data):
     return data[8 + size:]
 
 
+@unittest.skipIf(np is None, "numpy is not installed (python3-numpy)")
 class Models(unittest.TestCase):
     """y = Relu(x w + b), with an open first dimension unless the command closes it."""
 

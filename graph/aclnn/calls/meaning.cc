@@ -247,6 +247,7 @@ class Evaluator {
   const AclnnFunction* function_ = nullptr;  // the outermost one
   const std::vector<AclnnArgument>* arguments_ = nullptr;
   std::vector<Value> results_;
+  int operators_ = 0;  // so far
   AclnnMeaning meaning_;
 };
 
@@ -653,8 +654,10 @@ Result<Held> Evaluator::AddOperator(const Scope& scope, const AclnnExpr& expr, c
 
 Result<List> Evaluator::AddNode(const Operator& op, const std::vector<GraphBuilder::Input>& inputs,
                                 std::vector<GraphBuilder::Attr> attrs, int outputs) {
+  // As operators of aclnn are called in profiles and dumps of a device.
+  std::string name = fmt::format("{}_{}_{}", function_->name, operators_++, op.schema.type);
   const Value made =
-      builder_.Op(std::string(op.schema.type), inputs, std::move(attrs), {}, outputs);
+      builder_.Op(std::string(op.schema.type), inputs, std::move(attrs), std::move(name), outputs);
   const Node& node = builder_.graph().node(made.node);
   NPUMESH_ASSIGN_OR_RETURN(OpContext context, OpContext::Bind(node, op.schema));
   for (int slot = 0; slot < context.slots(); ++slot) {

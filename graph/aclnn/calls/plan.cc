@@ -115,8 +115,9 @@ Result<std::unique_ptr<AclnnPlan>> AclnnPlan::Make(AclDevice& device, const Acln
   }
   read.model = std::move(meaning.model);
   NPUMESH_ASSIGN_OR_RETURN(read.told, FactsOf(read.model, read.facts));
-  NPUMESH_ASSIGN_OR_RETURN(plan->model_,
-                           SessionModel::Create(device, TurnOf(device), std::move(read), {}));
+  NPUMESH_ASSIGN_OR_RETURN(
+      plan->model_,
+      SessionModel::Create(device, TurnOf(device), std::move(read), {.operator_alone = true}));
   return plan;
 }
 

@@ -83,6 +83,8 @@ struct DumpSettings {
   std::vector<OperatorChoice> choices;
   // The operators that `choices` leave out, in the layout of operators that run by themselves.
   bool single_operators = false;
+  // Graph inputs, beside each operator that reads them.
+  bool graph_inputs = true;
   // Only operators that overflow, with a record of each.
   bool overflow = false;
   // After each chosen operator the outputs of the watched ones.

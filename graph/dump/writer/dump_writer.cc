@@ -109,6 +109,12 @@ void DumpWriter::Submit(DumpFileJob job) {
   if (IsRipe()) ripe_.notify_one();
 }
 
+void DumpWriter::Drain() {
+  std::unique_lock lock(mutex_);
+  ServeQueue(submitters_folder_, lock);
+  idle_.wait(lock, [this] { return waiting_bytes_ == 0; });
+}
+
 Status DumpWriter::Finish() {
   {
     const std::lock_guard lock(mutex_);
@@ -135,14 +141,19 @@ void DumpWriter::Work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     ripe_.wait_for(lock, kLongestRest, [this] { return closing_ || IsRipe(); });
-    while (!queue_.empty()) {
-      DumpFileJob job = std::move(queue_.front());
-      queue_.pop_front();
-      const uint64_t bytes = BytesOf(job);
-      Serve(std::move(job), folder, lock);
-      waiting_bytes_ -= bytes;
-    }
+    ServeQueue(folder, lock);
     if (closing_) return;
+  }
+}
+
+void DumpWriter::ServeQueue(std::string& folder, std::unique_lock<std::mutex>& lock) {
+  while (!queue_.empty()) {
+    DumpFileJob job = std::move(queue_.front());
+    queue_.pop_front();
+    const uint64_t bytes = BytesOf(job);
+    Serve(std::move(job), folder, lock);
+    waiting_bytes_ -= bytes;
+    if (waiting_bytes_ == 0) idle_.notify_all();
   }
 }
 

@@ -74,6 +74,8 @@ class DumpWriter {
   // Writes the file itself when the queue is full. The disk decides how long that takes; after an
   // error, nothing does.
   void Submit(DumpFileJob job);
+  // Waits until everything that was submitted is written or lost; helps with it.
+  void Drain();
   // Waits until everything is written or lost, and ends the thread. Returns the first error.
   Status Finish();
 
@@ -83,6 +85,8 @@ class DumpWriter {
 
  private:
   void Work();
+  // Serves what waits, from the front.
+  void ServeQueue(std::string& folder, std::unique_lock<std::mutex>& lock);
   // Enough waits that the writer is worth waking.
   bool IsRipe() const;
   // Writes a record or counts it as lost. `lock` is released meanwhile. `folder` is the last one
@@ -98,6 +102,7 @@ class DumpWriter {
 
   mutable std::mutex mutex_;
   std::condition_variable ripe_;
+  std::condition_variable idle_;  // nothing waits
   std::deque<DumpFileJob> queue_;
   uint64_t waiting_bytes_ = 0;     // of the queue and of the job that is being written
   std::vector<DumpBuffer> spare_;  // the last one was used last

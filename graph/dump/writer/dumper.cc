@@ -198,7 +198,9 @@ void Dumper::TakeInputs(const StepView& view, const StepChoice& choice) {
   const std::vector<DumpOperand> inputs = InputOperands(view);
   const bool with_inputs = settings_.mode != DumpMode::kOutput;
   const bool with_outputs = settings_.mode != DumpMode::kInput;
-  if (with_outputs && !settings_.watch) DumpGraphInputs(view, inputs, choice.layout);
+  if (with_outputs && settings_.graph_inputs && !settings_.watch) {
+    DumpGraphInputs(view, inputs, choice.layout);
+  }
   uint64_t bytes = with_inputs ? BytesOf(inputs) : 0;
   if (with_outputs) bytes += BytesOf(OutputOperands(view.run, view.index));
   // A watched collective is one record of task 0.

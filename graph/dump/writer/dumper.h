@@ -42,6 +42,8 @@ class Dumper final : public StepObserver {
   void StepFailed(const StepView& view, const Status& error) override;
   Status AfterRun(const RunView& run) override;
 
+  // Waits until what was taken is on the disk, or lost.
+  void Drain() { writer_.Drain(); }
   // Waits for the disk and writes "{time folder}/manifest.json". No run may follow. An error of the
   // dump is in the report.
   DumpReport Finish();

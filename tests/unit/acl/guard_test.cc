@@ -66,6 +66,26 @@ TEST_F(AclBlockTest, FreedMemoryIsKnownAsFreed) {
   EXPECT_EQ(host, std::string(1000, 'h'));
 }
 
+// A sample of the vendor's runtime clears a structure so.
+TEST_F(AclBlockTest, VariablesAreFilledButNoOtherHostMemory) {
+  static char of_program[8] = "0123456";
+  char local[8] = "0123456";
+  for (char* const variable : {of_program, local}) {
+    EXPECT_EQ(aclrtMemset(variable, 8, 'w', 3), ACL_SUCCESS);
+    EXPECT_STREQ(variable, "www3456");
+    EXPECT_EQ(aclrtMemset(variable, 2, 0, 3), ACL_ERROR_INVALID_PARAM);
+    EXPECT_EQ(aclrtMemsetAsync(variable, 8, 0, 8, nullptr), ACL_ERROR_INVALID_PARAM);
+    EXPECT_STREQ(variable, "www3456");
+  }
+  std::string allocated(64, 'a');
+  static const char kText[] = "text";
+  for (void* const other : {static_cast<void*>(allocated.data()), static_cast<void*>(nullptr),
+                            const_cast<void*>(static_cast<const void*>(kText))}) {
+    EXPECT_EQ(aclrtMemset(other, 4, 0, 4), ACL_ERROR_INVALID_PARAM);
+  }
+  EXPECT_EQ(allocated, std::string(64, 'a'));
+}
+
 TEST_F(AclBlockTest, CopiesStayInABlockOfTheHost) {
   void* pinned = nullptr;
   ASSERT_EQ(aclrtMallocHost(&pinned, 100), ACL_SUCCESS);
@@ -107,6 +127,12 @@ TEST_F(AclGuardTest, AProgramThatDestroysAllIsSilent) {
   EXPECT_EQ(aclrtFree(block), ACL_SUCCESS);
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
   EXPECT_EQ(Ended(), "");
+}
+
+TEST_F(AclGuardTest, VariablesAreNotFilled) {
+  char local[8] = "0123456";
+  EXPECT_EQ(aclrtMemset(local, 8, 0, 8), ACL_ERROR_INVALID_PARAM);
+  EXPECT_STREQ(local, "0123456");
 }
 
 TEST_F(AclGuardTest, SizesAreExact) {

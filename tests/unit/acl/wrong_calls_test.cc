@@ -332,6 +332,7 @@ class Caller {
     if (aclrtReserveMemAddress(Maybe(&address), Coin() ? kBlock : Size(), 0, nullptr, 0) ==
         ACL_SUCCESS) {
       Keep(address);
+      reserved_ = address;
     }
     aclrtMapMem(Any(), Coin() ? kBlock : Size(), 0, Any(), 0);
     if (Coin()) aclrtMemMapNoAccess(Any(), kBlock, 0, Any(), 0);
@@ -342,7 +343,8 @@ class Caller {
     aclrtMemSetAccess(accessed, kBlock, Maybe(&wish), random_() % 2);
     uint64_t number = Number();
     aclrtMemGetAccess(Any(), Maybe(&wish.location), Maybe(&number));
-    aclrtMemset(accessed, kBlock, 0, 64);
+    // Of reserved addresses: it fills other memory of the process, too.
+    aclrtMemset(reserved_, kBlock, 0, 64);
     if (aclrtMemRetainAllocationHandle(Any(), Maybe(&block)) == ACL_SUCCESS) Keep(block);
     aclrtMemGetAllocationPropertiesFromHandle(Any(), Maybe(&prop));
     aclrtMemFabricHandle fabric = {};
@@ -547,6 +549,7 @@ class Caller {
   std::array<void*, 14> handles_;
   std::vector<aclrtStream> streams_;  // all
   alignas(64) std::array<char, kBytes> elsewhere_ = {};
+  void* reserved_ = nullptr;
   void* device_ = nullptr;
   uint32_t last_queue_ = 0;
 };

@@ -183,7 +183,8 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
                           aclrtMemcpyKind kind, aclrtStream stream);
 
 /* Memory of a device or of aclrtMallocHost, told apart by the address; ACL_ERROR_INVALID_PARAM for
- * other memory and for count > maxCount. */
+ * count > maxCount and for other memory. aclrtMemset also fills variables of the program, which is
+ * undefined on an NPU, and says so once; with NPUMESH_GUARD it refuses them. */
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count);
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
                           aclrtStream stream);
