@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "graph/aclnn/calls/objects.h"
 #include "graph/aclnn/calls/plan.h"
+#include "graph/io/layout.h"
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
@@ -172,6 +173,8 @@ class Call {
 
   aclnnStatus Take(const AclnnWord* words);
   aclnnStatus FindPlan(std::shared_ptr<AclnnPlan>* plan);
+  // Tensors that are in FRACTAL_NZ when the call has run say so already.
+  void MarkBlocks(const AclnnWord* words) const;
   std::vector<void*> TakeAddresses() { return std::move(addresses_); }
 
  private:
@@ -181,6 +184,7 @@ class Call {
   template <typename T>
   aclnnStatus Need(const AclnnParam& param, const void* pointer, const T** object) const;
   aclnnStatus TakeTensor(const AclnnParam& param, const aclTensor& tensor, TensorType* type);
+  aclnnStatus TakeLayout(const AclnnParam& param, const aclTensor& tensor, AclnnView& view) const;
   aclnnStatus CheckAddresses(const AclnnPlan& plan) const;
   void FindOverlaps();
   template <typename T>
@@ -337,12 +341,20 @@ aclnnStatus Call::Need(const AclnnParam& param, const void* pointer, const T** o
               param.name);
 }
 
-// Formats whose elements do not lie in the order of the dimensions.
-bool IsPrivate(aclFormat format) {
-  constexpr aclFormat kPrivate[] = {ACL_FORMAT_NC1HWC0, ACL_FORMAT_FRACTAL_Z, ACL_FORMAT_FRACTAL_NZ,
-                                    ACL_FORMAT_NDC1HWC0, ACL_FRACTAL_Z_3D};
-  return format >= ACL_FORMAT_FRACTAL_NZ_C0_16 ||
-         std::find(std::begin(kPrivate), std::end(kPrivate), format) != std::end(kPrivate);
+// FRACTAL_NZ and the like may say their inner block by the shape that they are stored in.
+Result<LayoutSpec> LayoutOf(const aclTensor& tensor) {
+  constexpr size_t kBlockRank = 4;
+  if (!IsPrivateLayout(tensor.format)) return LayoutSpec();
+  std::optional<LayoutSpec> spec = LayoutSpecOf(LayoutName(tensor.format));
+  if (!spec) {
+    return Error(
+        Code::kInvalidArgument,
+        "format {} is not taken; ND, NCHW and the like are, FRACTAL_NZ, NC1HWC0, FRACTAL_Z",
+        LayoutName(tensor.format));
+  }
+  const bool told = spec->layout == Layout::kFractalNz && spec->c0 == 0;
+  if (told && tensor.storage_dims.size() >= kBlockRank) spec->c0 = tensor.storage_dims.back();
+  return *spec;
 }
 
 aclnnStatus Call::TakeTensor(const AclnnParam& param, const aclTensor& tensor, TensorType* type) {
@@ -350,11 +362,6 @@ aclnnStatus Call::TakeTensor(const AclnnParam& param, const aclTensor& tensor, T
   if (!dtype || BitsOf(*dtype) % 8 != 0 || BitsOf(*dtype) == 0) {
     return Fail(ACLNN_ERR_PARAM_INVALID, name_, "{}: tensors of data type {} are not taken",
                 param.name, static_cast<int>(tensor.dtype));
-  }
-  if (IsPrivate(tensor.format)) {
-    return Fail(ACLNN_ERR_PARAM_INVALID, name_,
-                "{}: format {} is private; tensors are taken in ND, NCHW and the like", param.name,
-                static_cast<int>(tensor.format));
   }
   AclnnView& view = tensors_.views.emplace_back();
   view.type = {*dtype, Shape(tensor.dims)};
@@ -364,13 +371,38 @@ aclnnStatus Call::TakeTensor(const AclnnParam& param, const aclTensor& tensor, T
     return Fail(ACLNN_ERR_PARAM_INVALID, name_, "{}: the shape {} is too large", param.name,
                 view.type.shape.ToString());
   }
+  NPUMESH_ACL_TRY(TakeLayout(param, tensor, view));
   Key(tensor.dtype);
   KeyAll(tensor.dims);
   KeyAll(tensor.strides);
   Key(tensor.offset);
+  for (const LayoutSpec& layout : {view.layout, view.becomes}) {
+    Key(layout.layout);
+    Key(layout.c0);
+  }
   addresses_.push_back(tensor.data);
   *type = view.type;
   return ACL_SUCCESS;
+}
+
+aclnnStatus Call::TakeLayout(const AclnnParam& param, const aclTensor& tensor,
+                             AclnnView& view) const {
+  const Result<LayoutSpec> layout = LayoutOf(tensor);
+  if (!layout.ok()) {
+    return Fail(ACLNN_ERR_PARAM_INVALID, name_, "{}: {}", param.name, layout.status().message());
+  }
+  view.layout = *layout;
+  if (param.becomes_blocks) view.becomes = {Layout::kFractalNz};
+  if (const Status fits = view.Check(); !fits.ok()) {
+    return Fail(ACLNN_ERR_PARAM_INVALID, name_, "{} {} of shape {}: {}", param.name,
+                LayoutName(tensor.format), view.type.shape, fits.message());
+  }
+  // A storage of fewer dimensions only says how many elements there are.
+  const bool told = view.layout.is_private() && tensor.storage_dims.size() > tensor.dims.size();
+  if (!told || BlocksOf(view)->storage_shape().dims() == tensor.storage_dims) return ACL_SUCCESS;
+  return Fail(ACLNN_ERR_PARAM_INVALID, name_, "{} {} of shape {} is stored as {}, expected {}",
+              param.name, LayoutName(tensor.format), view.type.shape, Shape(tensor.storage_dims),
+              BlocksOf(view)->storage_shape());
 }
 
 // What is written into memory of another tensor goes through the workspace.
@@ -420,6 +452,16 @@ aclnnStatus Call::FindPlan(std::shared_ptr<AclnnPlan>* plan) {
   return CheckAddresses(**plan);
 }
 
+void Call::MarkBlocks(const AclnnWord* words) const {
+  for (size_t i = 0; i < function_.params.size(); ++i) {
+    if (!function_.params[i].becomes_blocks) continue;
+    const AclnnView view = tensors_.views[tensors_.first[i]].Written();
+    auto* const tensor = static_cast<aclTensor*>(const_cast<void*>(words[i].pointer));
+    tensor->format = ACL_FORMAT_FRACTAL_NZ;
+    tensor->storage_dims = BlocksOf(view)->storage_shape().dims();
+  }
+}
+
 // Memory may have been freed since phase one.
 Status CheckStanding(const AclnnPlan& plan, const std::vector<void*>& addresses, void* workspace) {
   const auto& memory = AclProcess::Get().memory;
@@ -463,6 +505,7 @@ aclnnStatus PrepareAclnn(const char* name, size_t index, const AclnnWord* words,
   NPUMESH_ACL_TRY(call.Take(words));
   auto made = std::make_shared<aclOpExecutor>();
   NPUMESH_ACL_TRY(call.FindPlan(&made->plan));
+  call.MarkBlocks(words);
   made->addresses = call.TakeAddresses();
   *workspace_size = made->plan->workspace_bytes();
   *executor = static_cast<aclOpExecutor*>(Executors().Add(std::move(made)));

@@ -7,6 +7,7 @@
 
 #include "aclnn/acl_meta.h"
 #include "graph/aclnn/calls/objects.h"
+#include "graph/aclnn/calls/view.h"
 #include "runtime/acl/errors.h"
 
 using npumesh::Fail;
@@ -141,14 +142,6 @@ aclError DestroyList(const char* function, std::vector<T*> List::*elements, cons
 }
 
 }  // namespace
-
-std::vector<int64_t> PackedStrides(const std::vector<int64_t>& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) {
-    strides[i - 1] = strides[i] * std::max<int64_t>(1, dims[i]);
-  }
-  return strides;
-}
 
 bool IsLive(const aclTensor* tensor) {
   return Live<aclTensor>().Has(tensor);

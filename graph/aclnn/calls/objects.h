@@ -45,9 +45,6 @@ struct aclScalarList {
 
 namespace npumesh {
 
-// Of elements that lie side by side, in C order.
-std::vector<int64_t> PackedStrides(const std::vector<int64_t>& dims);
-
 // Whether a pointer is an object that was created and not destroyed, as are the elements of a list.
 // Any thread.
 bool IsLive(const aclTensor* tensor);

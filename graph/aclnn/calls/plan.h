@@ -8,20 +8,10 @@
 #include <vector>
 
 #include "graph/aclnn/calls/meaning.h"
+#include "graph/aclnn/calls/view.h"
 #include "runtime/acl/model_machine.h"
 
 namespace npumesh {
-
-// A view of memory, from the address of its tensor on; strides and offset in elements.
-struct AclnnView {
-  TensorType type;
-  std::vector<int64_t> strides;
-  int64_t offset = 0;
-
-  bool packed() const;
-  // Bytes from the address to the end of the last element.
-  uint64_t extent() const;
-};
 
 // The tensors of a call: those of each parameter in a row.
 struct AclnnTensors {
@@ -54,7 +44,9 @@ class AclnnPlan {
   // A tensor of the model.
   struct Port {
     size_t tensor = 0;
+    AclnnView view;
     int64_t in_workspace = -1;  // its place there; -1: where the tensor is
+    int64_t scratch = 0;        // the place of what Gather and Scatter need beside
   };
   AclnnPlan() = default;
   int64_t Reserve(uint64_t bytes);

@@ -12,6 +12,7 @@ std::string_view AclnnOperatorsText();
 std::string_view AclnnImageText();
 std::string_view AclnnQuantText();
 std::string_view AclnnAttentionText();
+std::string_view AclnnPrivateFormatsText();
 std::string_view AclnnAbsentText();
 
 }  // namespace npumesh

@@ -19,7 +19,8 @@ const AclnnTable& AclnnFunctions() {
          {std::pair("math.aclnn", AclnnMathText()), std::pair("nn.aclnn", AclnnNnText()),
           std::pair("operators.aclnn", AclnnOperatorsText()),
           std::pair("image.aclnn", AclnnImageText()), std::pair("quant.aclnn", AclnnQuantText()),
-          std::pair("attention.aclnn", AclnnAttentionText())}) {
+          std::pair("attention.aclnn", AclnnAttentionText()),
+          std::pair("private_formats.aclnn", AclnnPrivateFormatsText())}) {
       if (const Status status = made->Add(name, text); !status.ok()) {
         std::fprintf(stderr, "npumesh: %s\n", std::string(status.message()).c_str());
         std::abort();

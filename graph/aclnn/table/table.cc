@@ -243,6 +243,7 @@ Result<AclnnParam> ParseParam(Line& line) {
   if (found == kKinds.end()) return line.Wrong("a kind of parameter");
   param.kind = found->second;
   param.written = line.Take("!");
+  param.becomes_blocks = line.Take("~");
   param.optional = line.Take("?") || param.name.find("Optional") != std::string::npos;
   return param;
 }
@@ -326,9 +327,9 @@ const AclnnFunction* AclnnTable::Find(std::string_view name) const {
 std::string_view AclnnTypeInC(const AclnnParam& param) {
   switch (param.kind) {
     case AclnnKind::kTensor:
-      return "const aclTensor*";
+      return param.written ? "aclTensor*" : "const aclTensor*";
     case AclnnKind::kTensors:
-      return "const aclTensorList*";
+      return param.written ? "aclTensorList*" : "const aclTensorList*";
     case AclnnKind::kScalar:
       return "const aclScalar*";
     case AclnnKind::kScalars:

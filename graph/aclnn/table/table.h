@@ -8,12 +8,13 @@
 //
 // A line in brackets names the header that declares what follows. A function stands at the begin of
 // a line with its parameters in order; `!` marks those that it writes, `?` those that may be null,
-// as all may whose names end with "Optional". The indented lines below say what it computes: a name
-// that is a parameter gets the value with the parameter's type and shape, others are values on the
-// way. Expressions have numbers, "texts", lists in brackets, names, arithmetic, comparisons, `and`,
-// `or`, `not`, `a if c else b`, and calls: of an operator of graphs (large first letter) with
-// inputs by position and attributes by name, of a function of meaning.h (small first letter), or,
-// as a statement, of another row (aclnn...).
+// as all may whose names end with "Optional", `~` those that are in FRACTAL_NZ from then on. The
+// indented lines below say what it computes: a name that is a parameter gets the value with the
+// parameter's type and shape, others are values on the way. Expressions have numbers, "texts",
+// lists in brackets, names, arithmetic, comparisons, `and`, `or`, `not`, `a if c else b`, and
+// calls: of an operator of graphs (large first letter) with inputs by position and attributes by
+// name, of a function of meaning.h (small first letter), or, as a statement, of another row
+// (aclnn...).
 //
 // Thread-safety: a table does not change.
 #ifndef NPUMESH_GRAPH_ACLNN_TABLE_TABLE_H_
@@ -55,6 +56,7 @@ struct AclnnParam {
   AclnnKind kind = AclnnKind::kTensor;
   bool written = false;
   bool optional = false;
+  bool becomes_blocks = false;  // FRACTAL_NZ
 };
 
 struct AclnnExpr {
@@ -110,7 +112,7 @@ const AclnnTable& AclnnFunctions();
 // Functions of the vendor that the tables do not have, with the reason (functions/absent.txt).
 const std::map<std::string_view, std::string_view>& AclnnAbsences();
 
-// The type in C of a parameter: "const aclTensor*".
+// The type in C of a parameter: "const aclTensor*", "aclTensor*" of one that is written.
 std::string_view AclnnTypeInC(const AclnnParam& param);
 
 }  // namespace npumesh

@@ -141,9 +141,9 @@ TEST_F(AclnnTest, WrongCallsAreTold) {
   EXPECT_THAT(Words(), HasSubstr("alpha is not what the function takes, or was destroyed"));
   const int64_t dims[] = {3};
   aclTensor* const blocks =
-      aclCreateTensor(dims, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_FRACTAL_NZ, dims, 1, x);
+      aclCreateTensor(dims, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_NC1HWC0_C04, dims, 1, x);
   EXPECT_EQ(PrepareAdd(blocks, tensor, tensor), 161002);
-  EXPECT_THAT(Words(), HasSubstr("self: format 29 is private"));
+  EXPECT_THAT(Words(), HasSubstr("self NC1HWC0_C04 of shape [3]"));
   float host[3] = {};
   EXPECT_EQ(PrepareAdd(tensor, Vector(host, 3), tensor), 161002);
   EXPECT_THAT(Words(), HasSubstr("is no device memory of 12 bytes"));

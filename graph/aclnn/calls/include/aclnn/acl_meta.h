@@ -80,6 +80,20 @@ aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t v
 aclnnStatus aclGetRawTensorAddr(const aclTensor* tensor, void** addr);
 aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr);
 
+/* Elements that a matrix, or a row of them, takes in FRACTAL_NZ, in which aclnnTransMatmulWeight
+ * stores it; without a type those of 16 bits. 161001, 161002 as above; 161002 also for shapes of
+ * fewer than two dimensions. */
+aclnnStatus aclnnCalculateMatmulWeightSize(const aclIntArray* tensorShape,
+                                           uint64_t* weightTensorSize);
+aclnnStatus aclnnCalculateMatmulWeightSizeV2(const aclIntArray* tensorShape, aclDataType dataType,
+                                             uint64_t* weightTensorSize);
+/* What the result of aclnnNpuFormatCast is stored in: its shape, which delete[] frees, and its
+ * format, that of dstFormat. additionalDtype, of what is multiplied later, changes neither. */
+aclnnStatus aclnnNpuFormatCastCalculateSizeAndFormat(const aclTensor* srcTensor,
+                                                     const int dstFormat, int additionalDtype,
+                                                     int64_t** dstShape, uint64_t* dstShapeSize,
+                                                     int* actualFormat);
+
 /* An executor that is repeatable runs again with the same tensors, or with others of the same shape
  * at other addresses, until it is destroyed; without that it ends with its run. `index` counts the
  * parameters that are tensors. */
