@@ -941,6 +941,34 @@ def other_convolutions(d, name):
     return [g, x, w, bias, pad, 1, OUT, OUT, OUT], gradient(function, g, x, w, bias)
 
 
+@case("MaxPool")
+def max_pool(d, _):
+    front = [int(v) for v in d.random.integers(1, 3, d.pick((1, 2)))]
+    x = d.array(d.pick(("float32", "float16")), front + [int(v) for v in d.random.integers(4, 8, 2)])
+    kernel = [int(v) for v in d.random.integers(1, 4, d.pick((1, 2)))]
+    strides = [int(v) for v in d.random.integers(1, 3, d.pick((0, 1, 2)))]
+    most = min(kernel) // 2
+    pads = [int(v) for v in d.random.integers(0, most + 1, d.pick((0, 1, 2, 4)))]
+    ceil = bool(d.random.integers(2))
+    top, left, bottom, right = (pads or [0]) * (4 // max(1, len(pads)))
+    # The windows in the order of the rule, so that torch's is not needed for four paddings.
+    padded = np.pad(x, [(0, 0)] * len(front) + [(top, bottom), (left, right)], constant_values=-np.inf)
+    high, wide = kernel[0], kernel[-1]
+    down, across = (strides or [1])[0], (strides or [1])[-1]
+    sizes = []
+    for size, before, window, step, full in ((x.shape[-2], top, high, down, padded.shape[-2]),
+                                             (x.shape[-1], left, wide, across, padded.shape[-1])):
+        windows = (full - window + (step - 1 if ceil else 0)) // step + 1
+        if ceil and (windows - 1) * step >= size + before:
+            windows -= 1
+        sizes.append(windows)
+    out = np.empty((*front, *sizes), x.dtype)
+    for i in range(sizes[0]):
+        for j in range(sizes[1]):
+            out[..., i, j] = padded[..., i * down:i * down + high, j * across:j * across + wide].max((-2, -1))
+    return [x, kernel, strides, 0, pads, [1] * d.pick((0, 1, 2)), int(ceil), OUT], [out]
+
+
 @case("AvgPool2d", "AvgPool2dBackward", "MaxPool2dWithIndices", "MaxPool2dWithIndicesBackward", "MaxPool3dWithArgmax",
       "MaxPool3dWithArgmaxBackward", "AdaptiveAvgPool2d", "AdaptiveAvgPool2dBackward", "AdaptiveAvgPool3d",
       "AdaptiveAvgPool3dBackward", "AdaptiveMaxPool2dBackward", "AdaptiveMaxPool3dBackward", "MaxUnpool2d",
