@@ -1043,6 +1043,30 @@ def pads(d, name):
     return [g, x, pad, OUT], gradient(function, g, x)
 
 
+@case("Im2col", "Im2colBackward", "UnfoldGrad")
+def windows(d, name):
+    dtype = d.pick(FLOATS)
+    if name == "UnfoldGrad":
+        shape = d.shape((1, 2, 3), 6)
+        if 0 in shape:
+            return None
+        axis = int(d.random.integers(-len(shape), len(shape)))
+        size, step = int(d.random.integers(1, shape[axis] + 1)), int(d.random.integers(1, 4))
+        x = d.array(dtype, shape)
+        g = d.array(dtype, tuple(T(x).unfold(axis, size, step).shape))
+        return [g, list(shape), axis, size, step, OUT], gradient(lambda a: a.unfold(axis, size, step), g, x)
+    pair = lambda low, high: [int(v) for v in d.random.integers(low, high + 1, 2)]  # noqa: E731
+    kernel, dilation, padding, stride = pair(1, 3), pair(1, 2), pair(0, 2), pair(1, 3)
+    image = [max(1, e * (k - 1) + 1 - 2 * p) + int(d.random.integers(0, 4))
+             for e, k, p in zip(dilation, kernel, padding)]
+    x = d.array(dtype, (2, 3, *image)[d.pick([0, 1]):])
+    function = lambda a: F.unfold(a, kernel, dilation, padding, stride)  # noqa: E731
+    if name == "Im2col":
+        return [x, kernel, dilation, padding, stride, OUT], [N(function(T(x)), dtype)]
+    g = d.array(dtype, tuple(function(T(x)).shape))
+    return [g, image, kernel, dilation, padding, stride, OUT], gradient(function, g, x)
+
+
 @case("UpsampleNearest1d", "UpsampleNearest1dV2", "UpsampleNearestExact1d", "UpsampleNearest1dBackward",
       "UpsampleNearestExact1dBackward", "UpsampleNearest2d", "UpsampleNearest2dV2", "UpsampleNearestExact2d",
       "UpsampleNearest2dBackward", "UpsampleNearestExact2dBackward", "UpsampleNearest3d", "UpsampleNearestExact3d",

@@ -9,6 +9,7 @@ void RegisterImageFamily(OpRegistry& registry) {
   RegisterResizeOps(registry);
   RegisterGridSampleOps(registry);
   RegisterCausalConvOps(registry);
+  RegisterPatchOps(registry);
 }
 
 }  // namespace npumesh

@@ -15,6 +15,7 @@ void RegisterPoolOps(OpRegistry& registry);              // MaxPool*, AvgPool*, 
 void RegisterResizeOps(OpRegistry& registry);      // ResizeNearestNeighborV2, ResizeBilinearV2
 void RegisterGridSampleOps(OpRegistry& registry);  // GridSampler2D, GridSampler2DGrad ...
 void RegisterCausalConvOps(OpRegistry& registry);  // FusedCausalConv1d ...
+void RegisterPatchOps(OpRegistry& registry);       // Im2col, Col2im, UnfoldGrad
 
 }  // namespace npumesh
 

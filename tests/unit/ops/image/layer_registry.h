@@ -20,6 +20,7 @@ inline const OpRegistry& LayerOps() {
     RegisterResizeOps(made);
     RegisterConvolutionOps(made);
     RegisterRandomOps(made);
+    RegisterPatchOps(made);
     return made;
   }();
   return registry;
