@@ -112,9 +112,22 @@ std::string FilterLayout(const OpContext& op, const ConvolutionRow& row, bool la
   return own.empty() || own == "ND" ? std::string(fallback) : own;
 }
 
-// [groups, outputs, inputs, image...] of the filter.
+// Conv2D without groups takes as many as the channels of its filter leave, as the vendor's shape
+// inference does.
+// `filter`: begins with outputs and inputs.
+int64_t GroupsOf(const OpContext& op, const ConvolutionRow& row, int64_t channels,
+                 const std::vector<int64_t>& filter) {
+  if (row.kind == kDepthwise) return channels;
+  const int64_t groups = op.attr_int("groups");
+  const bool left_open = row.kind == kForward && row.image == 2 && groups == 1;
+  if (!left_open || filter[1] <= 0 || channels % filter[1] != 0) return groups;
+  const int64_t fitting = channels / filter[1];
+  return fitting > 0 && filter[0] % fitting == 0 ? fitting : groups;
+}
+
+// [groups, outputs, inputs, image...] of the filter. `channels`: of x.
 ConvolutionTensor Filter(const OpContext& op, const ConvolutionRow& row, const TensorType& type,
-                         bool last, int64_t groups, Check& check) {
+                         bool last, int64_t channels, Check& check) {
   const int rank = row.image + 2;
   check.That(type.shape.rank() == rank, "\"filter\" is {}, expected {} dimensions", type, rank);
   if (!check.ok()) return {};
@@ -131,6 +144,9 @@ ConvolutionTensor Filter(const OpContext& op, const ConvolutionRow& row, const T
     dims[0] *= dims[1];
     dims[1] = 1;
   }
+  const int64_t groups = GroupsOf(op, row, channels, dims);
+  check.That(groups >= 1, "{} groups, expected 1 or more", groups);
+  if (!check.ok()) return {};
   check.That(dims[0] % groups == 0, "{} filters for {} groups", dims[0], groups);
   dims[0] /= groups;
   dims.insert(dims.begin(), groups);
@@ -258,22 +274,19 @@ Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& r
   const int slot = op.slot(row.x());
   const TensorType& x = op.in(slot);
   const bool last = check.Take(ChannelsLast(op, slot, op.attr_string("data_format")));
-  const bool by_last = op.attr_string("data_format").ends_with('C');
   Convolution plan;
   plan.who = op.Who();
   plan.threads = op.threads();
   plan.tuning = op.tuning();
   plan.transposed = row.transposed();
   plan.of_filter = row.kind == kFilterGrad;
-  plan.strides = ImageNumbers(op, "strides", row.image, by_last, check);
-  plan.dilations = ImageNumbers(op, "dilations", row.image, by_last, check);
+  plan.strides = ImageNumbers(op, "strides", row.image, last, check);
+  plan.dilations = ImageNumbers(op, "dilations", row.image, last, check);
   if (!check.ok()) return check.status();
   plan.x = Activation(slot, x, last);
-  const int64_t groups = row.kind == kDepthwise ? plan.x.dims[1] : op.attr_int("groups");
-  check.That(groups >= 1, "{} groups, expected 1 or more", groups);
   const TensorType filter =
       plan.of_filter ? TensorType{x.dtype, ShapeFrom(op, "filter_size", check)} : op.in("filter");
-  plan.filter = Filter(op, row, filter, last, groups, check);
+  plan.filter = Filter(op, row, filter, last, plan.x.dims[1], check);
   const Shape y = OutputShape(op, row, filter, last, plan, check);
   if (row.has_bias()) SetBias(op, plan, check);
   check.Keep(y.Check().WithContext(op.Who()));

@@ -239,6 +239,23 @@ TEST(Convolution, SaysWhatOneDnnComputesItIn) {
                              testing::EndsWith("; not native: float16 is computed in float32")));
 }
 
+// A filter of fewer channels than the image says how many groups there are.
+TEST(Convolution, GroupsThatAreNotSaid) {
+  for (ConvolutionCase test : kConvolutionCases) {
+    const Tensor x = Pattern(DataType::kFloat, test.x),
+                 filter = Pattern(DataType::kFloat, test.filter, 2);
+    const Tensor want = Expected(
+        {test.x, test.filter, test.groups, test.strides, test.dilations, test.pads, test.y, false},
+        x, filter);
+    test.groups = 1;
+    EXPECT_TRUE(SameBytes(RunOne(LayerOps(), {.type = "Conv2D",
+                                              .inputs = {{"x", x}, {"filter", filter}},
+                                              .attrs = AttrsOf(test, false)}),
+                          want))
+        << test.x.ToString() << " " << test.filter.ToString();
+  }
+}
+
 TEST(Convolution, PaddingByName) {
   const Tensor x = Pattern(DataType::kFloat, {1, 1, 5, 5}),
                filter = Pattern(DataType::kFloat, {1, 1, 3, 3});
