@@ -9,9 +9,10 @@
 namespace npumesh {
 namespace {
 
-// Versions of the file format (IR_VERSION) that are known.
+// Versions of the file format (IR_VERSION) that are known. 12 and 13 added element types, which are
+// refused where they stand.
 constexpr int64_t kFirstFormat = 3;
-constexpr int64_t kLastFormat = 11;
+constexpr int64_t kLastFormat = 13;
 
 OnnxType TypeFrom(const onnx::TypeProto& proto);
 

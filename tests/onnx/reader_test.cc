@@ -105,7 +105,7 @@ TEST(OnnxReader, RefusesTensorsThatDoNotFit) {
 TEST(OnnxReader, RefusesModelsWithoutTheirParts) {
   OnnxModelBuilder model = Negation();
   model.proto().set_ir_version(2);
-  ExpectUnreadable(model.Bytes(), Code::kUnsupported, "has ir_version 2; npumesh reads 3 to 11");
+  ExpectUnreadable(model.Bytes(), Code::kUnsupported, "has ir_version 2; npumesh reads 3 to 13");
   model.proto().set_ir_version(8);
   model.proto().clear_opset_import();
   ExpectUnreadable(model.Bytes(), Code::kCorrupt, "has no opset_import");
