@@ -20,7 +20,7 @@ install(TARGETS ${npumesh_targets} EXPORT npumeshTargets
 
 # Everything that `cmake --install` copies.
 add_custom_target(npumesh_installed)
-add_dependencies(npumesh_installed ${npumesh_targets} acl_rt acl_mdl npumesh_proto_shared acl_dvpp c_sec ge_runner hccl npumesh_shared npumesh_torchair npu-smi msprof)
+add_dependencies(npumesh_installed ${npumesh_targets} acl_rt acl_mdl npumesh_proto_shared acl_dvpp c_sec ge_runner ge_compiler hccl npumesh_shared npumesh_torchair npu-smi msprof)
 
 # It names the folder that is installed into, known only then.
 install(CODE "

@@ -340,7 +340,7 @@ class Checker {
     const Library* mine = LibraryOf(FolderOf(file));
     if (mine == nullptr) return;
     const Library* theirs = LibraryOf(FolderOf(header));
-    if (theirs == mine) return;
+    if (theirs == mine || IsPublicHeader(FolderOf(mine->cmake_file), header)) return;
     if (theirs == nullptr) {
       Report("depends", file, line, "includes \"" + header + "\", which belongs to no library");
     } else if (std::find(mine->depends.begin(), mine->depends.end(), theirs->name) ==
@@ -349,6 +349,11 @@ class Checker {
              "includes \"" + header + "\", but " + mine->cmake_file + " does not list " +
                  theirs->name + " in DEPENDS");
     }
+  }
+
+  // A header that a library installs under the vendor's name ("graph/graph.h"), below its include/.
+  bool IsPublicHeader(const std::string& folder, const std::string& header) const {
+    return sources_.count(folder + "/include/" + header) > 0;
   }
 
   // The library of a folder, or of the nearest folder above it that is one.
