@@ -27,7 +27,7 @@ NUMBERS = {"i64": C.c_int64, "i32": C.c_int32, "i8": C.c_int8, "u64": C.c_uint64
 class Param:
     def __init__(self, text):
         self.name, kind = text.strip().split(":")
-        self.kind, self.written = kind.rstrip("!?~"), "!" in kind
+        self.kind, self.written = kind.rstrip("!?~*"), "!" in kind
 
 
 def signatures():

@@ -21,7 +21,8 @@
 // A call that was planned.
 struct aclOpExecutor {
   std::shared_ptr<npumesh::AclnnPlan> plan;
-  std::vector<void*> addresses;  // of the tensors
+  std::vector<void*> addresses;                // of the tensors
+  std::map<size_t, const aclTensor*> opening;  // those whose shape the run decides
   bool repeatable = false;
 };
 
@@ -176,6 +177,7 @@ class Call {
   // Tensors that are in FRACTAL_NZ when the call has run say so already.
   void MarkBlocks(const AclnnWord* words) const;
   std::vector<void*> TakeAddresses() { return std::move(addresses_); }
+  std::map<size_t, const aclTensor*> TakeOpening() { return std::move(opening_); }
 
  private:
   aclnnStatus TakeParam(const AclnnParam& param, const AclnnWord& word);
@@ -202,6 +204,7 @@ class Call {
   std::vector<AclnnArgument> arguments_;
   AclnnTensors tensors_;
   std::vector<void*> addresses_;
+  std::map<size_t, const aclTensor*> opening_;
   std::vector<bool> written_;
   std::vector<bool> overlaps_;
   std::string key_;
@@ -380,6 +383,7 @@ aclnnStatus Call::TakeTensor(const AclnnParam& param, const aclTensor& tensor, T
     Key(layout.layout);
     Key(layout.c0);
   }
+  if (param.open) opening_.emplace(addresses_.size(), &tensor);
   addresses_.push_back(tensor.data);
   *type = view.type;
   return ACL_SUCCESS;
@@ -484,12 +488,17 @@ aclnnStatus Enqueue(const char* name, const aclOpExecutor& executor, void* works
     return ACLNN_ERR_RUNTIME_ERROR;
   }
   const uint16_t lane = LaneOfStream(found->id);
-  found->stream.Enqueue([plan = executor.plan, addresses = executor.addresses, workspace, lane] {
+  found->stream.Enqueue([plan = executor.plan, addresses = executor.addresses,
+                         opening = executor.opening, workspace, lane] {
     NPUMESH_RETURN_IF_ERROR(CheckStanding(*plan, addresses, workspace));
     const WorkSpan work(
         &plan->device(),
         {.name = plan->function().name, .type = plan->function().name, .lane = lane});
-    return plan->Run(addresses, workspace).WithContext(plan->function().name);
+    AclnnPlan::Shapes shapes;
+    NPUMESH_RETURN_IF_ERROR(
+        plan->Run(addresses, workspace, &shapes).WithContext(plan->function().name));
+    for (const auto& [tensor, dims] : shapes) ReshapeLive(opening.at(tensor), dims);
+    return Status();
   });
   return ACL_SUCCESS;
 }
@@ -507,6 +516,7 @@ aclnnStatus PrepareAclnn(const char* name, size_t index, const AclnnWord* words,
   NPUMESH_ACL_TRY(call.FindPlan(&made->plan));
   call.MarkBlocks(words);
   made->addresses = call.TakeAddresses();
+  made->opening = call.TakeOpening();
   *workspace_size = made->plan->workspace_bytes();
   *executor = static_cast<aclOpExecutor*>(Executors().Add(std::move(made)));
   return ACL_SUCCESS;

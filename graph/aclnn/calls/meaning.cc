@@ -14,6 +14,7 @@
 #include "graph/aclnn/calls/promotion.h"
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
+#include "graph/ops/core/partial_inference.h"
 #include "runtime/base/float16.h"
 
 namespace npumesh {
@@ -409,11 +410,12 @@ Status Evaluator::WriteOne(AclnnPlace place, const std::string& name, const Tens
     value = Held((*list)[0]);
   }
   NPUMESH_ASSIGN_OR_RETURN(Computed result, TensorOf(value, type.dtype));
-  const bool one = result.type.shape.elements() == 1 && type.shape.elements() == 1;
+  const bool open = function_->params[place.param].open;
+  const bool one = !open && result.type.shape.elements() == 1 && type.shape.elements() == 1;
   if (one && result.type.shape != type.shape) {
     NPUMESH_ASSIGN_OR_RETURN(result, Reshaped(result, type.shape.dims()));
   }
-  if (result.type.shape != type.shape) {
+  if (!open && result.type.shape != type.shape) {
     return Wrong(fmt::format("{} is {}, expected {}", name, type, result.type.shape.ToString()));
   }
   NPUMESH_ASSIGN_OR_RETURN(result, Cast(std::move(result), type.dtype));
@@ -669,12 +671,13 @@ Result<List> Evaluator::AddNode(const Operator& op, const std::vector<GraphBuild
     if (known != constants_.end()) context.set_value(slot, &known->second);
   }
   if (op.infer == nullptr) return Slip(fmt::format("{} has no inference", op.schema.type));
-  NPUMESH_RETURN_IF_ERROR(op.infer(context));
+  // Dimensions are open behind an operator whose shape only the run knows.
+  NPUMESH_ASSIGN_OR_RETURN(const std::vector<TensorType> types, InferPartly(op, context));
   List results;
   for (int port = 0; port < outputs; ++port) {
     const Value value = builder_.Port(made, port);
-    types_[value] = context.out(port);
-    results.push_back(Held{Computed{value, context.out(port)}});
+    types_[value] = types[static_cast<size_t>(port)];
+    results.push_back(Held{Computed{value, types_[value]}});
   }
   return results;
 }

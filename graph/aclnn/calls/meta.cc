@@ -31,6 +31,11 @@ class LiveObjects {
     const std::lock_guard lock(mutex_);
     return live_.count(object) != 0;
   }
+  template <typename Edit>
+  void Change(const T* object, const Edit& edit) {
+    const std::lock_guard lock(mutex_);
+    if (live_.count(object) != 0) edit(*const_cast<T*>(object));
+  }
   bool Delete(const T* object) {
     {
       const std::lock_guard lock(mutex_);
@@ -145,6 +150,12 @@ aclError DestroyList(const char* function, std::vector<T*> List::*elements, cons
 
 bool IsLive(const aclTensor* tensor) {
   return Live<aclTensor>().Has(tensor);
+}
+void ReshapeLive(const aclTensor* tensor, const std::vector<int64_t>& dims) {
+  Live<aclTensor>().Change(tensor, [&dims](aclTensor& live) {
+    live.dims = dims;
+    live.strides = PackedStrides(dims);
+  });
 }
 bool IsLive(const aclScalar* scalar) {
   return Live<aclScalar>().Has(scalar);

@@ -49,6 +49,8 @@ namespace npumesh {
 // Any thread.
 bool IsLive(const aclTensor* tensor);
 bool IsLive(const aclScalar* scalar);
+// The tensor has other dimensions from now on, side by side; nothing for one that was destroyed.
+void ReshapeLive(const aclTensor* tensor, const std::vector<int64_t>& dims);
 bool IsLive(const aclIntArray* array);
 bool IsLive(const aclFloatArray* array);
 bool IsLive(const aclBoolArray* array);

@@ -1,6 +1,7 @@
 #include "graph/aclnn/calls/plan.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "graph/acl_model/device_turns.h"
 #include "graph/acl_model/session_model.h"
@@ -42,6 +43,12 @@ Result<std::unique_ptr<AclnnPlan>> AclnnPlan::Make(AclDevice& device, const Acln
     const AclnnView& view = plan->tensors_.views[tensor];
     plan->outputs_.push_back(port_of(tensor, view.Written(), read || overlaps[tensor]));
     empty = empty && view.type.shape.elements() == 0;
+    const AclnnParam& param = function.params[place.param];
+    plan->outputs_.back().open = param.open;
+    if (param.open && !view.packed()) {
+      return Error(Code::kUnsupported, "{} has gaps, and a shape that only the run knows",
+                   param.name);
+    }
   }
   if (empty) return plan;
   ReadModel read;
@@ -70,7 +77,14 @@ void* AclnnPlan::AddressOf(const Port& port, const std::vector<void*>& addresses
   return static_cast<std::byte*>(addresses[port.tensor]) + bytes;
 }
 
-Status AclnnPlan::Run(const std::vector<void*>& addresses, void* workspace) {
+// An open output has no gaps.
+void AclnnPlan::Keep(const Port& port, const ModelBuffer& output, void* tensor) {
+  if (port.in_workspace < 0) return;
+  const TensorType type{port.view.type.dtype, Shape(output.dims)};
+  if (type.bytes() > 0) std::memcpy(tensor, output.data, type.bytes());
+}
+
+Status AclnnPlan::Run(const std::vector<void*>& addresses, void* workspace, Shapes* shapes) {
   if (model_ == nullptr) return Status();
   const auto buffer_of = [&](const Port& port) {
     ModelBuffer buffer;
@@ -95,6 +109,11 @@ Status AclnnPlan::Run(const std::vector<void*>& addresses, void* workspace) {
   }));
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const Port& port = outputs_[i];
+    if (port.open) {
+      Keep(port, outputs[i], addresses[port.tensor]);
+      shapes->emplace(port.tensor, outputs[i].dims);
+      continue;
+    }
     if (port.in_workspace < 0 || !used_[port.tensor]) continue;
     Scatter(port.view, outputs[i].data, addresses[port.tensor], scratch_of(port));
   }

@@ -3,6 +3,7 @@
 #define NPUMESH_GRAPH_ACLNN_CALLS_PLAN_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,8 +38,10 @@ class AclnnPlan {
   bool Uses(size_t tensor) const { return used_[tensor]; }
   const AclnnTensors& tensors() const { return tensors_; }
 
-  // Runs it with the tensors at `addresses`. Any thread; runs follow each other.
-  Status Run(const std::vector<void*>& addresses, void* workspace);
+  // Runs it with the tensors at `addresses`. Any thread; runs follow each other. `shapes`: gets
+  // those of open outputs, by tensor.
+  using Shapes = std::map<size_t, std::vector<int64_t>>;
+  Status Run(const std::vector<void*>& addresses, void* workspace, Shapes* shapes);
 
  private:
   // A tensor of the model.
@@ -47,9 +50,12 @@ class AclnnPlan {
     AclnnView view;
     int64_t in_workspace = -1;  // its place there; -1: where the tensor is
     int64_t scratch = 0;        // the place of what Gather and Scatter need beside
+    bool open = false;          // its shape is known after the run
   };
   AclnnPlan() = default;
   int64_t Reserve(uint64_t bytes);
+  // Brings an open output from the workspace to its tensor.
+  static void Keep(const Port& port, const ModelBuffer& output, void* tensor);
   void* AddressOf(const Port& port, const std::vector<void*>& addresses, void* workspace) const;
 
   const AclnnFunction* function_ = nullptr;

@@ -36,9 +36,9 @@ size_t ElementBytes(const AclnnView& view) {
 }
 
 bool IsPacked(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides) {
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return true;
   int64_t stride = 1;
   for (size_t i = dims.size(); i-- > 0;) {
-    if (dims[i] == 0) return true;
     if (dims[i] != 1 && strides[i] != stride) return false;
     stride *= dims[i];
   }

@@ -244,6 +244,7 @@ Result<AclnnParam> ParseParam(Line& line) {
   param.kind = found->second;
   param.written = line.Take("!");
   param.becomes_blocks = line.Take("~");
+  param.open = line.Take("*");
   param.optional = line.Take("?") || param.name.find("Optional") != std::string::npos;
   return param;
 }

@@ -8,12 +8,13 @@
 //
 // A line in brackets names the header that declares what follows. A function stands at the begin of
 // a line with its parameters in order; `!` marks those that it writes, `?` those that may be null,
-// as all may whose names end with "Optional", `~` those that are in FRACTAL_NZ from then on. The
-// indented lines below say what it computes: a name that is a parameter gets the value with the
-// parameter's type and shape, others are values on the way. Expressions have numbers, "texts",
-// lists in brackets, names, arithmetic, comparisons, `and`, `or`, `not`, `a if c else b`, and
-// calls: of an operator of graphs (large first letter) with inputs by position and attributes by
-// name, of a function of meaning.h (small first letter), or, as a statement, of another row
+// as all may whose names end with "Optional", `~` those that are in FRACTAL_NZ from then on, `*`
+// those whose shape only the run knows: it is at most that of the tensor, which then has the new
+// one. The indented lines below say what it computes: a name that is a parameter gets the value
+// with the parameter's type and shape, others are values on the way. Expressions have numbers,
+// "texts", lists in brackets, names, arithmetic, comparisons, `and`, `or`, `not`, `a if c else b`,
+// and calls: of an operator of graphs (large first letter) with inputs by position and attributes
+// by name, of a function of meaning.h (small first letter), or, as a statement, of another row
 // (aclnn...).
 //
 // Thread-safety: a table does not change.
@@ -57,6 +58,7 @@ struct AclnnParam {
   bool written = false;
   bool optional = false;
   bool becomes_blocks = false;  // FRACTAL_NZ
+  bool open = false;            // the run decides its shape
 };
 
 struct AclnnExpr {
