@@ -386,6 +386,27 @@ def orders(d, name):
     return [x, axis, keep, OUT, OUT], [N(values), N(order)]
 
 
+@case("Bincount", "RepeatInterleave", "RepeatInterleaveWithDim", "RepeatInterleaveTensor")
+def counts(d, name):
+    if name == "Bincount":
+        x = d.array(d.pick(WHOLE), (int(d.random.integers(0, 9)),), 0, 6)
+        least = int(d.random.integers(0, 10))
+        weights = d.array("float32", x.shape) if d.pick([True, False]) else None
+        expected = torch.bincount(T(x), None if weights is None else T(weights), least)
+        return [x, weights, least, OUT], [N(expected, "int64" if weights is None else "float32")]
+    if name == "RepeatInterleaveTensor":
+        repeats = d.array(d.pick(["int32", "int64"]), (int(d.random.integers(1, 6)),), 0, 3)
+        expected = N(torch.repeat_interleave(T(repeats)), "int64")
+        return [repeats, len(expected), OUT], [expected]
+    x = reals(d, 1, 2, 3, dtypes=FLOATS + ("int32", "uint8"))
+    axis = int(d.random.integers(-x.ndim, x.ndim)) if name.endswith("Dim") else None
+    n = x.size if axis is None else x.shape[axis]
+    repeats = d.array(d.pick(["int32", "int64"]), d.pick([(n,), (1,), ()]), 0, 3)
+    expected = np.repeat(x, np.broadcast_to(repeats, (n,)), axis)
+    size = expected.shape[0 if axis is None else axis]
+    return [x, repeats] + ([] if axis is None else [axis]) + [size, OUT], [expected]
+
+
 @case("SearchSorted", "SearchSorteds", "Bucketize")
 def searches(d, name):
     line = np.sort(d.random.integers(0, 9, int(d.random.integers(1, 6)))).astype("float32")
@@ -1071,7 +1092,8 @@ def windows(d, name):
       "UpsampleNearestExact1dBackward", "UpsampleNearest2d", "UpsampleNearest2dV2", "UpsampleNearestExact2d",
       "UpsampleNearest2dBackward", "UpsampleNearestExact2dBackward", "UpsampleNearest3d", "UpsampleNearestExact3d",
       "UpsampleNearest3dBackward", "UpsampleNearestExact3dBackward", "UpsampleLinear1d", "UpsampleLinear1dBackward",
-      "UpsampleBilinear2d", "UpsampleBilinear2dBackward", "UpsampleBilinear2dBackwardV2", "UpsampleTrilinear3d")
+      "UpsampleBilinear2d", "UpsampleBilinear2dBackward", "UpsampleBilinear2dBackwardV2", "UpsampleTrilinear3d",
+      "UpsampleTrilinear3dBackward")
 def upsamples(d, name):
     rank = int(name[name.index("d") - 1]) if name[name.index("d") - 1].isdigit() else int(
         [c for c in name if c in "123"][0])
@@ -1094,6 +1116,13 @@ def upsamples(d, name):
         return [x, sizes, *words, OUT], [N(function(T(x)), "float32")]
     g = d.array("float32", (1, 2, *sizes))
     return [g, sizes, list(x.shape), *words, OUT], gradient(function, g, x)
+
+
+@case("AffineGrid")
+def affine_grid(d, name):
+    n, h, w = (int(v) for v in d.random.integers(1, 5, 3))
+    theta, corners = d.array("float32", (n, 2, 3)), d.pick([True, False]) and h > 1 and w > 1  # else torch warns
+    return [theta, [n, 2, h, w], corners, OUT], [N(F.affine_grid(T(theta), [n, 2, h, w], corners), "float32")]
 
 
 @case("GridSampler2D", "GridSampler2DBackward", "GridSampler3D")
@@ -1421,7 +1450,7 @@ def simple(d, name):
     return [g, N(function(T(x)), "float32"), mask, 0.5, False, OUT], gradient(function, g, x)
 
 
-@case("InplaceUniform", "InplaceNormal", "Randperm", "InplaceBernoulli")
+@case("InplaceUniform", "InplaceNormal", "Randperm", "InplaceBernoulli", "InplaceRandom")
 def randoms(d, name):
     """Values are those of seed and offset: twice the same; here what all of them have in common."""
     if name == "Randperm":
@@ -1431,5 +1460,8 @@ def randoms(d, name):
         return [x, 2.0, 2.0, 3, 0], [np.full(x.shape, 2, "float32")]
     if name == "InplaceNormal":
         return [x, 1.5, 0.0, 3, 0], [np.full(x.shape, 1.5, "float32")]
+    if name == "InplaceRandom":  # of one number
+        x = reals(d, 1, 2, dtypes=("float32", "int64", "int32"))
+        return [x, -3, -2, 3, 0], [np.full(x.shape, -3, x.dtype)]
     share = d.pick([0.0, 1.0])
     return [x, share, 3, 0], [np.full(x.shape, share, "float32")]
