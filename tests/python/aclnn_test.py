@@ -8,6 +8,7 @@ here once more, after PyTorch's documentation.
 """
 
 import argparse
+import ctypes as C
 import sys
 import unittest
 
@@ -24,6 +25,7 @@ except ImportError:
 else:
     torch.set_num_threads(1)  # tensors are small, and other tests run beside
 
+import acl
 import aclnn_client as client
 
 FIRST, CALLS, WRONG, ONLY, MOST = 1, 1500, 3000, None, 8  # MOST: disagreements that are shown
@@ -690,6 +692,55 @@ class Aclnn(unittest.TestCase):
         if calls >= 12 * len(names):
             self.assertEqual(sorted(drawn), names)  # none of them was always passed over
         print(f"{sum(drawn.values())} calls of {len(drawn)} functions")
+
+    def view_of(self, block, memory, dims, draw):
+        """A view of the block without elements at one place, as an array and as a tensor."""
+        steps = [draw.pick((1, 1, 2)) for _ in dims]
+        strides, width = [0] * len(dims), 1
+        for axis in draw.random.permutation(len(dims)):
+            strides[axis] = width * steps[axis]
+            width = strides[axis] * (dims[axis] - 1) + width
+        offset = int(draw.random.integers(0, block.size - width + 1))
+        array = np.lib.stride_tricks.as_strided(block[offset:], dims, [4 * stride for stride in strides])
+        longs = lambda values: (C.c_int64 * len(values))(*values)  # noqa: E731
+        handle = client.LIBRARY.aclCreateTensor(longs(dims), C.c_uint64(len(dims)), 0, longs(strides),
+                                                C.c_int64(offset), 2, longs([block.size]), C.c_uint64(1),
+                                                C.c_void_p(memory))
+        return array, C.c_void_p(handle)
+
+    def test_views_of_one_block(self):
+        """Operands and results lie over each other in any way: what is read is what was there before."""
+        def product(x, y):
+            return np.einsum("ij,jk->ik", x, y)
+
+        functions = {"aclnnMul": (2, np.multiply, ()), "aclnnNeg": (1, np.negative, ()), "aclnnMm": (2, product, (0,)),
+                     "aclnnExp2": (1, np.exp2, ()), "aclnnMaximum": (2, np.maximum, ())}
+        memory, workspace = acl.rt.malloc(4 * 64, 0)[0], acl.rt.malloc(4096, 0)[0]
+        for seed in range(FIRST, FIRST + CALLS // 5):
+            draw = Draw(seed)
+            name = draw.pick(sorted(functions))
+            count, function, more = functions[name]
+            block = draw.random.integers(-3, 4, 64).astype("float32")
+            C.memmove(memory, block.ctypes.data, block.nbytes)
+            dims = [3, 3] if more else [int(n) for n in draw.random.integers(1, 4, draw.pick((1, 2)))]
+            made = [self.view_of(block, memory, dims, draw) for _ in range(count)]
+            # In place, or anywhere.
+            made.append(made[0] if draw.random.random() < 0.3 else self.view_of(block, memory, dims, draw))
+            made[-1][0][...] = function(*[array.copy() for array, _ in made[:-1]])
+            size, executor = C.c_uint64(), C.c_void_p()
+            handles = [handle for _, handle in made] + [C.c_int8(value) for value in more]
+            code = getattr(client.LIBRARY, name + "GetWorkspaceSize")(*handles, C.byref(size), C.byref(executor))
+            self.assertEqual(code, 0, self.session.words())
+            self.assertLessEqual(size.value, 4096)
+            code = getattr(client.LIBRARY, name)(C.c_void_p(workspace), size, executor, C.c_void_p(self.session.stream))
+            self.assertEqual(code or acl.rt.synchronize_stream(self.session.stream), 0)
+            seen = np.empty(64, "float32")
+            C.memmove(seen.ctypes.data, memory, seen.nbytes)
+            self.assertEqual(seen.tolist(), block.tolist(), f"seed {seed}: {name}")
+            for _, handle in made[:len(made) - (made[-1] is made[0])]:
+                client.LIBRARY.aclDestroyTensor(handle)
+        for place in (memory, workspace):
+            acl.rt.free(place)
 
     def test_every_row_has_its_two_functions(self):
         for name in self.rows:

@@ -409,7 +409,7 @@ aclnnStatus Call::TakeLayout(const AclnnParam& param, const aclTensor& tensor,
               BlocksOf(view)->storage_shape());
 }
 
-// What is written into memory of another tensor goes through the workspace.
+// What is written into memory of another result goes through the workspace.
 void Call::FindOverlaps() {
   const size_t count = tensors_.views.size();
   overlaps_.resize(count);
@@ -418,7 +418,7 @@ void Call::FindOverlaps() {
     const auto* const begin = static_cast<const std::byte*>(addresses_[i]);
     const std::byte* const end = begin + tensors_.views[i].extent();
     for (size_t j = 0; j < count && !overlaps_[i]; ++j) {
-      if (i == j) continue;
+      if (i == j || !written_[j]) continue;
       const auto* const other = static_cast<const std::byte*>(addresses_[j]);
       overlaps_[i] = begin < other + tensors_.views[j].extent() && other < end;
     }

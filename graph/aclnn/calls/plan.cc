@@ -38,10 +38,8 @@ Result<std::unique_ptr<AclnnPlan>> AclnnPlan::Make(AclDevice& device, const Acln
   bool empty = true;
   for (const AclnnPlace place : meaning.outputs) {
     const size_t tensor = plan->tensors_.first[place.param] + place.element;
-    const bool read = std::any_of(plan->inputs_.begin(), plan->inputs_.end(),
-                                  [&](const Port& input) { return input.tensor == tensor; });
     const AclnnView& view = plan->tensors_.views[tensor];
-    plan->outputs_.push_back(port_of(tensor, view.Written(), read || overlaps[tensor]));
+    plan->outputs_.push_back(port_of(tensor, view.Written(), overlaps[tensor]));
     empty = empty && view.type.shape.elements() == 0;
     const AclnnParam& param = function.params[place.param];
     plan->outputs_.back().open = param.open;

@@ -22,7 +22,8 @@ struct AclnnTensors {
 
 class AclnnPlan {
  public:
-  // `overlaps`, by tensor: it is written and shares memory with another one. Errors of
+  // `overlaps`, by tensor: it is written and shares memory with another one that is; where it shares
+  // memory with what is read the engine sees to it, run by run. Errors of
   // MeaningOf and Session::Create.
   static Result<std::unique_ptr<AclnnPlan>> Make(AclDevice& device, const AclnnFunction& function,
                                                  const std::vector<AclnnArgument>& arguments,
@@ -31,8 +32,8 @@ class AclnnPlan {
 
   const AclnnFunction& function() const { return *function_; }
   AclDevice& device() const { return *device_; }
-  // For tensors whose elements do not lie side by side, and results that would overwrite what is
-  // still read. At multiples of 64.
+  // For tensors whose elements do not lie side by side, and results in each other's memory. At
+  // multiples of 64.
   uint64_t workspace_bytes() const { return workspace_bytes_; }
   // Whether a tensor must have an address.
   bool Uses(size_t tensor) const { return used_[tensor]; }
