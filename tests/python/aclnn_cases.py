@@ -386,8 +386,53 @@ def orders(d, name):
     return [x, axis, keep, OUT, OUT], [N(values), N(order)]
 
 
-@case("Bincount", "RepeatInterleave", "RepeatInterleaveWithDim", "RepeatInterleaveTensor")
+@case("TriangularSolve", "Inverse", "Slogdet", "Logdet", "LinalgCholesky", "LinalgQr", "Qr")
+def decompositions(d, name):
+    n, m = (int(v) for v in d.random.integers(1, 6, 2))
+    lead, dtype = d.pick([(), (2,), (2, 3)]), d.pick(["float32", "float64"])
+    square = d.array(dtype, lead + (n, n), -1, 1)
+    square = (square + np.eye(n) * 3 * d.pick([1, -1])).astype(dtype)
+    if name == "TriangularSolve":
+        upper, transpose, unit = (d.pick([True, False]) for _ in range(3))
+        own = d.pick([(), lead])
+        b = d.array(dtype, d.pick([lead, own]) + (n, m), -1, 1)
+        a = square[(0,) * (len(lead) - len(own))]
+        matrix = T(a).transpose(-1, -2) if transpose else T(a)
+        x = torch.linalg.solve_triangular(matrix, T(b), upper=upper != transpose, unitriangular=unit)
+        batch = x.shape[:-2]
+        return [b, a, upper, transpose, unit, OUT, OUT], [N(x, dtype), np.broadcast_to(a, (*batch, n, n))]
+    if name == "Inverse":
+        return [square, OUT], [N(torch.linalg.inv(T(square)), dtype)]
+    if name == "Slogdet":
+        sign, log = torch.linalg.slogdet(T(square))
+        return [square, OUT, OUT], [N(sign, dtype), N(log, dtype)]
+    if name == "Logdet":
+        return [square, OUT], [N(torch.logdet(T(square)), dtype)]
+    if name == "LinalgCholesky":
+        upper = d.pick([True, False])
+        x = (N(T(square) @ T(square).transpose(-1, -2)) + np.eye(n)).astype(dtype)
+        x = np.where(np.tril(np.ones((n, n))) == (not upper), x, np.where(np.eye(n) > 0, x, 7)).astype(dtype)
+        return [x, upper, OUT], [N(torch.linalg.cholesky(T(x), upper=upper), dtype)]
+    x = d.array(dtype, lead + (n, m), -1, 1)
+    mode = d.pick(["reduced", "complete"] + (["r"] if name == "LinalgQr" else []))
+    q, r = torch.linalg.qr(T(x), mode)
+    if name == "Qr":
+        return [x, mode == "reduced", OUT, OUT], [N(q, dtype), N(r, dtype)]
+    if mode == "r":
+        return [x, 2, None, OUT], [N(r, dtype)]
+    return [x, ["reduced", "complete"].index(mode), OUT, OUT], [N(q, dtype), N(r, dtype)]
+
+
+@case("Histc", "Bincount", "RepeatInterleave", "RepeatInterleaveWithDim", "RepeatInterleaveTensor", "Cummax", "Cummin",
+      "ChunkCat")
 def counts(d, name):
+    if name == "Histc":
+        x = reals(d, 1, 2, dtypes=("float32", "int32"))
+        bins = int(d.random.integers(1, 8))
+        low, high = d.pick([(0, 0), (-2, 2), (-1, 0), (1, 1)])
+        x = d.pick([x, np.full(x.shape, 1, x.dtype)])
+        expected = N(torch.histc(torch.from_numpy(np.asarray(x, "float64")), bins, low, high), x.dtype)
+        return [x, bins, low, high, OUT], [expected]
     if name == "Bincount":
         x = d.array(d.pick(WHOLE), (int(d.random.integers(0, 9)),), 0, 6)
         least = int(d.random.integers(0, 10))
@@ -398,13 +443,30 @@ def counts(d, name):
         repeats = d.array(d.pick(["int32", "int64"]), (int(d.random.integers(1, 6)),), 0, 3)
         expected = N(torch.repeat_interleave(T(repeats)), "int64")
         return [repeats, len(expected), OUT], [expected]
-    x = reals(d, 1, 2, 3, dtypes=FLOATS + ("int32", "uint8"))
-    axis = int(d.random.integers(-x.ndim, x.ndim)) if name.endswith("Dim") else None
-    n = x.size if axis is None else x.shape[axis]
-    repeats = d.array(d.pick(["int32", "int64"]), d.pick([(n,), (1,), ()]), 0, 3)
-    expected = np.repeat(x, np.broadcast_to(repeats, (n,)), axis)
-    size = expected.shape[0 if axis is None else axis]
-    return [x, repeats] + ([] if axis is None else [axis]) + [size, OUT], [expected]
+    if name.startswith("RepeatInterleave"):
+        x = reals(d, 1, 2, 3, dtypes=FLOATS + ("int32", "uint8"))
+        axis = int(d.random.integers(-x.ndim, x.ndim)) if name.endswith("Dim") else None
+        n = x.size if axis is None else x.shape[axis]
+        repeats = d.array(d.pick(["int32", "int64"]), d.pick([(n,), (1,), ()]), 0, 3)
+        expected = np.repeat(x, np.broadcast_to(repeats, (n,)), axis)
+        size = expected.shape[0 if axis is None else axis]
+        return [x, repeats] + ([] if axis is None else [axis]) + [size, OUT], [expected]
+    if name == "ChunkCat":
+        lead, dtype = d.shape((0, 1, 2), 3), d.pick(FLOATS)
+        if 0 in lead:
+            return None
+        xs = [d.array(dtype, lead + tuple(int(v) for v in d.random.integers(1, 6, d.pick([1, 2, 3]))))
+              for _ in range(d.pick([1, 2, 3]))]
+        chunks = d.pick([1, 2, 3])
+        expected = torch._chunk_cat([torch.from_numpy(np.ascontiguousarray(x)) for x in xs], len(lead), chunks)
+        return [xs, len(lead), chunks, OUT], [N(expected)]
+    x = reals(d, 1, 2, 3, dtypes=FLOATS + ("int32", "int8"), low=-2, high=2)
+    if x.dtype.kind == "f":
+        x = np.where(d.random.random(x.shape) < 0.15, np.nan, np.round(x)).astype(x.dtype)
+    axis = int(d.random.integers(-x.ndim, x.ndim))
+    t = torch.from_numpy(np.ascontiguousarray(x))
+    values, places = (torch.cummax if name == "Cummax" else torch.cummin)(t, axis)
+    return [x, axis, OUT, OUT], [N(values), N(places, d.pick(["int64", "int32"]))]
 
 
 @case("SearchSorted", "SearchSorteds", "Bucketize")
@@ -1116,6 +1178,55 @@ def upsamples(d, name):
         return [x, sizes, *words, OUT], [N(function(T(x)), "float32")]
     g = d.array("float32", (1, 2, *sizes))
     return [g, sizes, list(x.shape), *words, OUT], gradient(function, g, x)
+
+
+@case("UpsampleBicubic2d", "UpsampleBicubic2dBackward", "UpsampleBicubic2dAA", "UpsampleBicubic2dAAGrad",
+      "UpsampleBilinear2dAA", "UpsampleBilinear2dAABackward")
+def resamples(d, name):
+    x = d.array("float32", (1, 2) + tuple(int(v) for v in d.random.integers(1, 9, 2)))
+    scaled, corners = d.pick([True, False]), d.pick([True, False])
+    scales = [d.pick([0.5, 1.5, 2.0, 0.3]) for _ in range(2)]
+    sizes = [int(v) for v in d.random.integers(1, 9, 2)]
+    if scaled:
+        sizes = [int(n * s) for n, s in zip(x.shape[2:], scales)]
+        if 0 in sizes:
+            return None
+    kind = ("_upsample_bi" if "AA" in name else "upsample_bi") + ("cubic2d" if "cubic" in name else "linear2d")
+    resized = getattr(torch.ops.aten, kind + ("_aa" if "AA" in name else "")).default
+    function = lambda a: resized(a, sizes, corners, *(scales if scaled else [None, None]))  # noqa: E731
+    words = [corners] + (scales if scaled else [0.0, 0.0])
+    if not name.endswith(("Grad", "Backward")):
+        return [x, sizes, *words, OUT], [N(function(T(x)), "float32")]
+    g = d.array("float32", (1, 2, *sizes))
+    return [g, sizes, list(x.shape), *words, OUT], gradient(function, g, x)
+
+
+@case("AvgPool3d", "AvgPool3dBackward")
+def volumes(d, name):
+    dtype = d.pick(FLOATS)
+    x = d.array(dtype, (2, 3, *[int(v) for v in d.random.integers(4, 7, 3)])[d.pick([0, 1]):])
+    draw = lambda low, high: [int(v) for v in d.random.integers(low, high + 1, d.pick([1, 3]))]  # noqa: E731
+    kernel, stride, pads = draw(2, 3), d.pick([[], draw(1, 3)]), draw(0, 1)
+    ceil, padded, divisor = d.pick([True, False]), d.pick([True, False]), d.pick([0, 0, 5])
+    full = lambda v: v * 3 if len(v) == 1 else v  # noqa: E731
+    function = lambda a: F.avg_pool3d(a, full(kernel), full(stride) or None, full(pads), ceil, padded,  # noqa: E731
+                                      divisor or None)
+    words = [kernel, stride, pads, ceil, padded, divisor]
+    if name == "AvgPool3d":
+        return [x, *words, OUT], [N(function(T(x)), dtype)]
+    g = d.array(dtype, tuple(function(T(x)).shape))
+    return [g, x, *words, OUT], gradient(function, g, x)
+
+
+@case("CdistBackward")
+def cdist_backward(d, name):
+    b, m, n, k = (int(v) for v in d.random.integers(1, 5, 4))
+    x, y, p = d.array("float32", (b, m, k)), d.array("float32", (b, n, k)), d.pick([1.0, 1.5, 2.0, 3.0])
+    if m == n and d.pick([True, False]):
+        x = y.copy()
+    far = N(torch.cdist(T(x), T(y), p=p), "float32")
+    g = d.array("float32", far.shape)
+    return [g, x, y, far, p, OUT], gradient(lambda a, c: torch.cdist(a, c, p=p), g, x, y)[:1]
 
 
 @case("AffineGrid")

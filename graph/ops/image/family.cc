@@ -10,6 +10,7 @@ void RegisterImageFamily(OpRegistry& registry) {
   RegisterGridSampleOps(registry);
   RegisterCausalConvOps(registry);
   RegisterPatchOps(registry);
+  RegisterResampleOps(registry);
 }
 
 }  // namespace npumesh

@@ -12,6 +12,7 @@ void RegisterIndexFamily(OpRegistry& registry) {
   RegisterOrderOps(registry);
   RegisterTopKTopPOps(registry);
   RegisterSearchOps(registry);
+  RegisterHistogramOps(registry);
   RegisterRandomOps(registry);
   RegisterSequenceOps(registry);
 }

@@ -1,4 +1,4 @@
-// Sorting, the largest and smallest elements, and running sums.
+// Sorting, the largest and smallest elements, running sums and running extremes.
 //
 // NaN counts as larger than every number when elements are put in order. Equal elements keep their
 // order; of several largest or smallest elements the first is taken.
@@ -187,6 +187,35 @@ constexpr auto kRunning = [](const AlongPlan& plan, auto wide) {
   };
 };
 
+// ---- Cummax, Cummin ----
+
+template <bool kLargest>
+AlongPlan PlanRunningExtreme(const OpContext& op, Check& check) {
+  AlongPlan plan = RowsAlong(op, kLargest ? "dim" : "axis", check);
+  plan.to = {plan.to.shape, {0}, 1};
+  // int64, unless the node says that the places are int32.
+  const std::vector<TensorDesc>& descs = op.node().output_descs;
+  const bool narrow = descs.size() > 1 && descs[1].dtype == DataType::kInt32;
+  plan.outputs = {op.in("x"), {narrow ? DataType::kInt32 : DataType::kInt64, plan.to.shape}};
+  return plan;
+}
+
+// Of equal elements the last is taken, and NaN stays.
+template <bool kLargest>
+constexpr auto kRunningExtreme = [](const AlongPlan& plan, auto wide) {
+  using Wide = decltype(wide);
+  return [columns = plan.columns](const Wide* x, Wide* values, int64_t* indices) {
+    int64_t best = 0;
+    for (int64_t i = 0; i < columns; ++i) {
+      const bool stays = x[best] != x[best] && x[i] == x[i];
+      const bool better = kLargest ? !(x[i] < x[best]) : !(x[best] < x[i]);
+      if (better && !stays) best = i;
+      values[i] = x[best];
+      indices[i] = best;
+    }
+  };
+};
+
 template <bool kLargest, bool kWithValue = false>
 Operator ArgOperator(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
   return DefineRows<PlanArg<kWithValue>, kExtreme<kLargest>>(signature, std::move(value_inputs));
@@ -220,6 +249,10 @@ void RegisterOrderOps(OpRegistry& registry) {
   registry.Add(Scan<true>("Cumprod(x, axis; exclusive=false, reverse=false) -> y", {"axis"}));
   registry.Add(Scan<false>("CumsumD(x; exclusive=false, reverse=false, axis:int) -> y"));
   registry.Add(Scan<true>("CumprodD(x; exclusive=false, reverse=false, axis:int) -> y"));
+  registry.Add(DefineRows<PlanRunningExtreme<true>, kRunningExtreme<true>>(
+      "Cummax(x; dim:int) -> y, indices"));
+  registry.Add(DefineRows<PlanRunningExtreme<false>, kRunningExtreme<false>>(
+      "Cummin(x; axis:int) -> y, indices"));
 }
 
 }  // namespace npumesh

@@ -9,6 +9,7 @@ void RegisterMatmulFamily(OpRegistry& registry) {
   RegisterLoraOps(products);
   RegisterGemmOps(products);
   registry.AddAll(products, PrecisionClass::kWhite);
+  RegisterLinearAlgebraOps(registry);
 }
 
 }  // namespace npumesh

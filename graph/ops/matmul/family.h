@@ -14,6 +14,7 @@ void RegisterMatmulOps(OpRegistry& registry);           // MatMul, BatchMatMul, 
 void RegisterTransposeMatmulOps(OpRegistry& registry);  // TransposeBatchMatMul ...
 void RegisterLoraOps(OpRegistry& registry);             // AddLora
 void RegisterGemmOps(OpRegistry& registry);             // GEMM
+void RegisterLinearAlgebraOps(OpRegistry& registry);    // MatrixTriangularSolve, MatrixInverse ...
 
 }  // namespace npumesh
 

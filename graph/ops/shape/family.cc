@@ -45,6 +45,7 @@ void RegisterShapeFamily(OpRegistry& registry) {
   RegisterViewOps(registry);
   RegisterTransDataOps(registry);
   RegisterConcatOps(registry);
+  RegisterChunkOps(registry);
   RegisterSliceOps(registry);
   RegisterFillOps(registry);
   RegisterPadOps(registry);

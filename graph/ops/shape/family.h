@@ -15,6 +15,7 @@ void RegisterControlFlowOps(OpRegistry& registry);  // If, Case, While, Partitio
 void RegisterViewOps(OpRegistry& registry);         // Reshape, Squeeze ...; Shape, Size, Rank
 void RegisterTransDataOps(OpRegistry& registry);    // TransData
 void RegisterConcatOps(OpRegistry& registry);       // ConcatV2, Pack, Unpack, SplitV, Split
+void RegisterChunkOps(OpRegistry& registry);        // ChunkCat
 void RegisterSliceOps(OpRegistry& registry);        // StridedSliceV2, Slice
 void RegisterFillOps(OpRegistry& registry);         // Fill, Empty, ZerosLike, OnesLike, Range
 void RegisterPadOps(OpRegistry& registry);          // Pad, PadV3, MirrorPad

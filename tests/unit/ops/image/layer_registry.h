@@ -21,6 +21,7 @@ inline const OpRegistry& LayerOps() {
     RegisterConvolutionOps(made);
     RegisterRandomOps(made);
     RegisterPatchOps(made);
+    RegisterResampleOps(made);
     return made;
   }();
   return registry;

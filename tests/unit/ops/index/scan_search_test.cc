@@ -1,4 +1,4 @@
-// Cumsum, Cumprod, SearchSorted, Bucketize.
+// Cumsum, Cumprod, Cummax, Cummin, SearchSorted, Bucketize, HistogramV2.
 #include "tests/unit/op_values.h"
 #include "tests/unit/ops/index/index_registry.h"
 
@@ -78,6 +78,81 @@ TEST(Scan, IntegersWrap) {
 TEST(Scan, RefusesAnAxisThatIsNotThere) {
   const Tensor x = Pattern(DataType::kFloat, {2, 2});
   ExpectFails(IndexOps(), Scan("Cumsum", x, 2, {false, false}), Code::kInvalidArgument, {"axis 2"});
+}
+
+// The last of the most extreme elements so far; the last NaN, once there is one.
+TEST(RunningExtreme, IsThatOfWhatLiesBefore) {
+  const Shape shape = {2, 5, 3};
+  for (const DataType dtype : AllDtypes()) {
+    Tensor x = Pattern(dtype, shape);
+    const bool real = dtype == DataType::kFloat || dtype == DataType::kFloat16;
+    if (real) {
+      std::vector<double> some = ToDoubles(x);
+      for (const size_t i : {4, 7, 20}) some[i] = NAN;
+      x = FromDoubles(dtype, shape, some);
+    }
+    const std::vector<double> values = ToDoubles(x);
+    for (int axis = 0; axis < 3; ++axis) {
+      for (const bool largest : {true, false}) {
+        std::vector<double> expected, places;
+        for (const std::vector<int64_t>& at : Positions(shape)) {
+          std::vector<double> before;
+          for (int64_t i = 0; i <= at[static_cast<size_t>(axis)]; ++i) {
+            std::vector<int64_t> other = at;
+            other[static_cast<size_t>(axis)] = i;
+            const double value = values[Index(shape, other)];
+            before.push_back(std::isnan(value) ? INFINITY : largest ? value : -value);
+          }
+          const auto most = std::max_element(before.rbegin(), before.rend());
+          places.push_back(static_cast<double>(before.rend() - most - 1));
+          expected.push_back(std::isinf(*most) ? NAN : largest ? *most : -*most);
+        }
+        const Result<std::vector<Tensor>> y =
+            RunOp(IndexOps(), {.type = largest ? "Cummax" : "Cummin",
+                               .inputs = {{"x", x}},
+                               .attrs = {{largest ? "dim" : "axis", AttrValue::Int(axis - 3)}}});
+        ASSERT_TRUE(y.ok()) << y.status().ToString();
+        EXPECT_THAT(ToDoubles((*y)[0]),
+                    testing::Pointwise(testing::NanSensitiveDoubleEq(), expected));
+        EXPECT_EQ((*y)[1].dtype(), DataType::kInt64);
+        EXPECT_EQ(ToDoubles((*y)[1]), places) << Name(dtype) << " axis " << axis;
+      }
+    }
+  }
+}
+
+OpCall Histogram(const Tensor& x, double low, double high, int64_t bins, DataType dtype) {
+  return {.type = "HistogramV2",
+          .inputs = {{"x", x},
+                     {"min", FromDoubles(DataType::kFloat, {1}, {low})},
+                     {"max", FromDoubles(DataType::kFloat, {}, {high})}},
+          .attrs = {{"bins", AttrValue::Int(bins)}, {"y_dtype", AttrValue::Type(dtype)}}};
+}
+
+TEST(Histogram, CountsTheElementsOfEachPart) {
+  for (const DataType dtype :
+       {DataType::kFloat, DataType::kFloat16, DataType::kInt8, DataType::kUint8, DataType::kInt16,
+        DataType::kInt32, DataType::kInt64}) {
+    const Tensor x = FromDoubles(dtype, {2, 4}, {0, 1, 2, 3, 4, 5, 6, 9});
+    const auto counts = [&](double low, double high, int64_t bins) {
+      return ToDoubles(RunOne(IndexOps(), Histogram(x, low, high, bins, DataType::kInt32)));
+    };
+    using Counts = std::vector<double>;
+    EXPECT_EQ(counts(1, 5, 2), (Counts{2, 3}));     // [1, 3) and [3, 5]
+    EXPECT_EQ(counts(0, 0, 3), (Counts{3, 3, 2}));  // from 0 to 9
+    EXPECT_EQ(counts(2, 2, 9), (Counts{1, 1, 1, 1, 1, 1, 1, 0, 1}));
+    EXPECT_EQ(counts(20, 30, 2), (Counts{0, 0}));
+  }
+  const Tensor x = FromDoubles(DataType::kFloat, {4}, {3, 3, 3, 3});
+  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), Histogram(x, 0, 0, 4, DataType::kFloat))),
+            (std::vector<double>{0, 0, 4, 0}));  // from 2 to 4
+  const Tensor none = FromDoubles(DataType::kFloat, {3}, {NAN, 0, INFINITY});
+  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), Histogram(none, -1, 1, 2, DataType::kInt32))),
+            (std::vector<double>{0, 1}));
+  ExpectFails(IndexOps(), Histogram(none, 0, 0, 2, DataType::kInt32), Code::kInvalidArgument,
+              {"the range from", "finite numbers"});
+  ExpectFails(IndexOps(), Histogram(x, 0, 0, 0, DataType::kInt32), Code::kInvalidArgument,
+              {"bins"});
 }
 
 // ---- SearchSorted ----

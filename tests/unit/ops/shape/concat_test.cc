@@ -4,6 +4,49 @@
 namespace npumesh {
 namespace {
 
+// Element e of chunk c of a tensor is its element c * chunk + e; zeros are behind the last one.
+TEST(ChunkCat, PutsTheChunksOfAllTensorsSideBySide) {
+  for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16}) {
+    for (const int64_t chunks : {1, 2, 3, 5}) {
+      const std::vector<Shape> shapes = {{2, 4, 2}, {2, 1}, {2, 7, 1, 3}, {2, 0, 5}};
+      std::vector<OpInput> inputs;
+      std::vector<std::vector<double>> rows(static_cast<size_t>(2 * chunks));
+      for (size_t i = 0; i < shapes.size(); ++i) {
+        const Tensor x = Pattern(dtype, shapes[i], static_cast<int>(i));
+        inputs.push_back({"x" + std::to_string(i), x});
+        const std::vector<double> values = ToDoubles(x);
+        const int64_t row = shapes[i].elements() / 2, size = shapes[i][1];
+        const int64_t inner = size == 0 ? 0 : row / size;
+        const int64_t chunk = (size + chunks - 1) / chunks * inner;
+        for (int64_t c = 0; c < 2 * chunks; ++c) {
+          for (int64_t e = 0; e < chunk; ++e) {
+            const int64_t at = c % chunks * chunk + e;
+            rows[static_cast<size_t>(c)].push_back(
+                at < row ? values[static_cast<size_t>(c / chunks * row + at)] : 0);
+          }
+        }
+      }
+      std::vector<double> expected;
+      for (const std::vector<double>& row : rows) {
+        expected.insert(expected.end(), row.begin(), row.end());
+      }
+      const Shape shape = {2, chunks, static_cast<int64_t>(rows[0].size())};
+      EXPECT_TRUE(SameBytes(
+          RunOne(LayoutOps(),
+                 {.type = "ChunkCat",
+                  .inputs = inputs,
+                  .attrs = {{"dim", AttrValue::Int(1)}, {"num_chunks", AttrValue::Int(chunks)}}}),
+          FromDoubles(dtype, shape, expected)));
+    }
+  }
+  ExpectFails(LayoutOps(),
+              {.type = "ChunkCat",
+               .inputs = {{"x0", Pattern(DataType::kFloat, {2, 3})},
+                          {"x1", Pattern(DataType::kFloat, {3, 3})}},
+               .attrs = {{"dim", AttrValue::Int(1)}, {"num_chunks", AttrValue::Int(2)}}},
+              Code::kInvalidArgument, {"x1 [3,3]", "before dimension 1"});
+}
+
 OpCall Many(std::string type, const std::vector<Tensor>& pieces) {
   OpCall call{.type = std::move(type)};
   for (size_t i = 0; i < pieces.size(); ++i) {
