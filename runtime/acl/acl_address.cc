@@ -91,6 +91,15 @@ aclError CheckLocation(const char* function, const aclrtMemLocation& location) {
               static_cast<int>(location.type));
 }
 
+// Addresses are asked for before a thread has a device, too: those of the process's first one then.
+aclError MemoryOfThread(const char* function, npumesh::DeviceMemory** memory) {
+  if (const auto context = AclProcess::CurrentContext(); context != nullptr) {
+    *memory = &context->device->memory;
+    return ACL_SUCCESS;
+  }
+  return AclProcess::Get().FindMemory(function, 0, memory);
+}
+
 }  // namespace
 
 aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* expectPtr,
@@ -100,9 +109,9 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, vo
   NPUMESH_ACL_EXPECT(alignment == 0 && expectPtr == nullptr,
                      "alignment is {}, expectPtr is {}, expected 0 and null", alignment,
                      fmt::ptr(expectPtr));
-  std::shared_ptr<AclContext> context;
-  NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(__func__, &context));
-  const auto address = AclProcess::Get().addresses.Reserve(context->device->memory, size);
+  npumesh::DeviceMemory* memory = nullptr;
+  NPUMESH_ACL_TRY(MemoryOfThread(__func__, &memory));
+  const auto address = AclProcess::Get().addresses.Reserve(*memory, size);
   NPUMESH_ACL_TRY(Report(__func__, address.status()));
   *virPtr = *address;
   return ACL_SUCCESS;
@@ -136,7 +145,9 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
   npumesh::DeviceMemory* memory = nullptr;
   NPUMESH_ACL_TRY(
       AclProcess::Get().FindMemory(__func__, static_cast<int32_t>(prop->location.id), &memory));
-  *handle = AclProcess::Get().addresses.MakeBlock(size, *memory, *prop);
+  const auto made = AclProcess::Get().addresses.MakeBlock(size, *memory, *prop);
+  if (!made.ok()) return npumesh::Report(__func__, made.status());
+  *handle = *made;
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);

@@ -32,6 +32,7 @@ void AddressSpace::Forget(DeviceMemory& memory) {
       const auto mapped = it->second.mapped.extract(it->second.mapped.begin());
       Warn(Leave(it->second, mapped.key(), mapped.mapped()));
     }
+    memory.ReleaseAddresses(it->first);
     it = reservations_.erase(it);
   }
   for (const auto& [key, block] : blocks_) {
@@ -40,6 +41,7 @@ void AddressSpace::Forget(DeviceMemory& memory) {
     block->memory = nullptr;
     block->home = nullptr;
     block->own = nullptr;
+    block->claimed = false;
   }
   std::erase_if(lingering_, [&](const Lingering& entry) { return entry.memory == &memory; });
 }
@@ -47,12 +49,11 @@ void AddressSpace::Forget(DeviceMemory& memory) {
 Result<void*> AddressSpace::Reserve(DeviceMemory& memory, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   FreeUnused();
-  NPUMESH_ASSIGN_OR_RETURN(const MemoryBook::Pages pages, book_.AllocatePages(memory, bytes));
-  Reservation& reservation = reservations_[pages.start];
+  NPUMESH_ASSIGN_OR_RETURN(std::byte* const start, memory.ReserveAddresses(bytes));
+  Reservation& reservation = reservations_[start];
   reservation.bytes = bytes;
   reservation.memory = &memory;
-  reservation.block = pages.block;
-  return pages.start;
+  return start;
 }
 
 Status AddressSpace::Release(void* address) {
@@ -70,19 +71,32 @@ Status AddressSpace::Release(void* address) {
   NPUMESH_RETURN_IF_ERROR(Evict(reservation, found->first, reservation.bytes));
   const Reservation released = std::move(reservation);
   reservations_.erase(found);
-  return Free(*released.memory, released.block, released.users);
+  Free({released.memory, nullptr, static_cast<std::byte*>(address), released.users});
+  return Status();
 }
 
-aclrtDrvMemHandle AddressSpace::MakeBlock(uint64_t bytes, DeviceMemory& memory,
-                                          const aclrtPhysicalMemProp& prop) {
+Result<aclrtDrvMemHandle> AddressSpace::MakeBlock(uint64_t bytes, DeviceMemory& memory,
+                                                  const aclrtPhysicalMemProp& prop) {
   auto block = std::make_unique<Block>();
   block->bytes = bytes;
   block->memory = &memory;
   block->prop = prop;
   const std::lock_guard lock(mutex_);
+  FreeUnused();
+  NPUMESH_RETURN_IF_ERROR(Claim(*block));
   Block* const handle = block.get();
   blocks_.emplace(handle, std::move(block));
-  return handle;
+  return static_cast<aclrtDrvMemHandle>(handle);
+}
+
+Status AddressSpace::Claim(Block& block) {
+  NPUMESH_RETURN_IF_ERROR(block.memory->Claim(block.bytes));
+  block.claimed = true;
+  return Status();
+}
+
+void AddressSpace::Unclaim(Block& block) {
+  if (std::exchange(block.claimed, false)) block.memory->Unclaim(block.bytes);
 }
 
 Status AddressSpace::FreeBlock(aclrtDrvMemHandle handle) {
@@ -163,6 +177,7 @@ Result<bool> AddressSpace::Settle(Reservation& reservation, std::byte* at, Block
   }
   if (block.home != nullptr) std::memcpy(at, block.home, block.bytes);
   EndOwnMemory(block);
+  if (!block.claimed) Warn(Claim(block));
   block.home = at;
   return false;
 }
@@ -350,8 +365,13 @@ Status AddressSpace::Evict(Reservation& reservation, const std::byte* at, uint64
 
 Status AddressSpace::GiveOwnMemory(Block& block) {
   FreeUnused();
-  NPUMESH_ASSIGN_OR_RETURN(const MemoryBook::Pages pages,
-                           book_.AllocatePages(*block.memory, block.bytes));
+  Unclaim(block);
+  const Result<MemoryBook::Pages> allocated = book_.AllocatePages(*block.memory, block.bytes);
+  if (!allocated.ok()) {
+    Warn(Claim(block));
+    return allocated.status();
+  }
+  const MemoryBook::Pages& pages = *allocated;
   if (block.home != nullptr) {
     std::memcpy(pages.start, block.home, block.bytes);
     Around(block.home)->second.resting.erase(block.home);
@@ -368,8 +388,10 @@ void AddressSpace::End(Block& block) {
   if (block.shared != nullptr) block.shared->Close();
   if (block.own == nullptr && block.home != nullptr) {
     Around(block.home)->second.resting.erase(block.home);
+    if (block.shared == nullptr) DeviceMemory::Discard(block.home, block.bytes);
   }
   EndOwnMemory(block);
+  Unclaim(block);
   blocks_.erase(&block);
 }
 
@@ -377,22 +399,25 @@ void AddressSpace::EndOwnMemory(Block& block) {
   if (block.own == nullptr) return;
   std::vector<std::shared_ptr<SharedTicket>> users;
   if (block.shared != nullptr) users.push_back(block.shared);
-  Warn(Free(*block.memory, std::exchange(block.own, nullptr), std::move(users)));
+  Free({block.memory, std::exchange(block.own, nullptr), nullptr, std::move(users)});
 }
 
-Status AddressSpace::Free(DeviceMemory& memory, void* block,
-                          std::vector<std::shared_ptr<SharedTicket>> users) {
-  std::erase_if(users, [](const auto& ticket) { return !ticket->in_use(); });
-  if (users.empty()) return book_.Free(block);
-  lingering_.push_back({&memory, block, std::move(users)});
-  return Status();
+void AddressSpace::Free(Lingering entry) {
+  std::erase_if(entry.users, [](const auto& ticket) { return !ticket->in_use(); });
+  if (entry.users.empty()) return GiveBack(entry);
+  lingering_.push_back(std::move(entry));
+}
+
+void AddressSpace::GiveBack(const Lingering& entry) {
+  if (entry.block != nullptr) return Warn(book_.Free(entry.block));
+  entry.memory->ReleaseAddresses(entry.addresses);
 }
 
 void AddressSpace::FreeUnused() {
   std::erase_if(lingering_, [this](const Lingering& entry) {
     const bool used = std::any_of(entry.users.begin(), entry.users.end(),
                                   [](const auto& ticket) { return ticket->in_use(); });
-    if (!used) Warn(book_.Free(entry.block));
+    if (!used) GiveBack(entry);
     return !used;
   });
 }

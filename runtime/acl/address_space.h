@@ -1,10 +1,10 @@
 // AddressSpace: reserved device addresses and the physical blocks that clients map there.
 //
-// Peers can only map what lies in the HBM segment, so reserved addresses are a block of it, and a
-// physical block is a claim without memory: the bytes are counted once, when the addresses are
-// reserved. A block has its bytes where it is mapped first. They move when the addresses are needed
-// for something else while the client still has the block, and have memory of their own when they
-// are shared before they are mapped.
+// Peers can only map what lies in the segment of the HBM, so reserved addresses are a row of those
+// that it has without memory (DeviceMemory::ReserveAddresses), and a physical block is a claim: its
+// bytes count from its making on. It has them where it is mapped first. They move when the
+// addresses are needed for something else while the client still has the block, and have memory of
+// their own when they are shared before they are mapped.
 //
 // A block of another process is shown in place of the pages of the reserved addresses. So are bytes
 // that processes share and that have moved. Peers do not see such pages: DeviceMemory::RuleOf says
@@ -48,8 +48,8 @@ class AddressSpace {
   Status Release(void* address);
 
   // `memory`: that of the device in `prop`.
-  aclrtDrvMemHandle MakeBlock(uint64_t bytes, DeviceMemory& memory,
-                              const aclrtPhysicalMemProp& prop);
+  Result<aclrtDrvMemHandle> MakeBlock(uint64_t bytes, DeviceMemory& memory,
+                                      const aclrtPhysicalMemProp& prop);
   // One reference less; a block with none ends, but not while it is mapped.
   Status FreeBlock(aclrtDrvMemHandle handle);
   Result<aclrtPhysicalMemProp> PropertiesOf(aclrtDrvMemHandle handle) const;
@@ -83,6 +83,7 @@ class AddressSpace {
     int references = 1;              // of the client
     std::byte* at = nullptr;         // where it is mapped
     std::byte* home = nullptr;       // where its bytes are; null: it has none yet
+    bool claimed = false;            // its bytes count as used, without memory of their own
     void* own = nullptr;             // the block of HBM that holds its bytes alone
     std::shared_ptr<SharedTicket> shared;
     std::shared_ptr<SharedTicket> imported;
@@ -97,7 +98,6 @@ class AddressSpace {
   struct Reservation {
     uint64_t bytes = 0;
     DeviceMemory* memory = nullptr;
-    void* block = nullptr;                 // of the HBM
     std::map<std::byte*, Mapped> mapped;   // disjoint
     std::map<std::byte*, Block*> resting;  // not mapped, with their bytes there; disjoint
     std::vector<std::shared_ptr<SharedTicket>> users;  // of bytes that were there
@@ -129,19 +129,25 @@ class AddressSpace {
   // REQUIRES: it is not mapped.
   void End(Block& block);
   void EndOwnMemory(Block& block);
-  // Memory whose bytes other processes may still have mapped: given back when they have ended that.
-  Status Free(DeviceMemory& memory, void* block, std::vector<std::shared_ptr<SharedTicket>> users);
+  // Memory or addresses whose bytes other processes may still have mapped: given back when they
+  // have ended that.
+  struct Lingering {
+    DeviceMemory* memory = nullptr;
+    void* block = nullptr;  // of the HBM; null: `addresses`
+    std::byte* addresses = nullptr;
+    std::vector<std::shared_ptr<SharedTicket>> users;
+  };
+  void Free(Lingering entry);
+  void GiveBack(const Lingering& entry);
+  // The bytes of a block count as used, where that is possible, or no longer.
+  static Status Claim(Block& block);
+  static void Unclaim(Block& block);
   void FreeUnused();
 
   MemoryBook& book_;
   mutable std::mutex mutex_;
   Reservations reservations_;  // by first address
   Blocks blocks_;
-  struct Lingering {
-    const DeviceMemory* memory = nullptr;
-    void* block = nullptr;
-    std::vector<std::shared_ptr<SharedTicket>> users;
-  };
   std::vector<Lingering> lingering_;
 };
 

@@ -38,6 +38,21 @@ constexpr int kPoison = 0xDD;
 constexpr uint64_t kPoisonBytes = uint64_t{4} << 20;
 constexpr uint64_t kMostKeptBytes = uint64_t{256} << 20;
 
+// Allocators of clients reserve somewhat more than all memory, once for each of their pools.
+constexpr uint64_t kAddressesPerByte = 8;
+constexpr uint64_t kHugePageBytes = uint64_t{2} << 20;
+
+uint64_t RoundUp(uint64_t bytes, uint64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// The HBM and the addresses behind it. A limit of addresses (ulimit -v) leaves none.
+uint64_t SpanOf(uint64_t hbm_bytes) {
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return limited ? hbm_bytes : RoundUp(hbm_bytes, kHugePageBytes) + kAddressesPerByte * hbm_bytes;
+}
+
 uint64_t NextVersion() {
   static std::atomic<uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -54,16 +69,20 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(World& world, NodeSeg
   const HbmWish mine{world.env().hbm_bytes.value_or(0), MemoryShare(world.local_size())};
   NPUMESH_ASSIGN_OR_RETURN(const auto wishes, ExchangeWishes(world, mine));
   NPUMESH_ASSIGN_OR_RETURN(const uint64_t bytes, ChooseHbmBytes(wishes, world.local_ranks()));
-  NPUMESH_ASSIGN_OR_RETURN(auto segment, world.transport().Share("hbm", bytes, reach));
+  NPUMESH_ASSIGN_OR_RETURN(auto segment, world.transport().Share("hbm", SpanOf(bytes), reach));
   return std::unique_ptr<DeviceMemory>(
-      new DeviceMemory(std::move(segment), world.rank(), world.env().guard));
+      new DeviceMemory(std::move(segment), world.rank(), world.env().guard, bytes));
 }
 
-DeviceMemory::DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank, bool guard)
+DeviceMemory::DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank, bool guard,
+                           uint64_t hbm_bytes)
     : segment_(std::move(segment)),
       base_(segment_->part(rank)),
-      bytes_(segment_->bytes()),
-      blocks_(segment_->bytes(), kHbmAlignment),
+      bytes_(hbm_bytes == 0 ? segment_->bytes() : hbm_bytes),
+      span_(segment_->bytes()),
+      addresses_begin_(std::min(RoundUp(bytes_, kHugePageBytes), span_)),
+      blocks_(bytes_, kHbmAlignment),
+      addresses_(span_ - addresses_begin_, kHugePageBytes),
       version_(NextVersion()),
       guard_(guard) {}
 
@@ -72,13 +91,58 @@ Result<void*> DeviceMemory::Allocate(uint64_t bytes) {
   std::optional<uint64_t> offset = Take(bytes);
   while (!offset && GiveBackOldest()) offset = Take(bytes);
   if (offset) return static_cast<void*>(base_ + *offset);
+  return OutOfMemory(bytes);
+}
+
+Status DeviceMemory::OutOfMemory(uint64_t bytes) const {
+  const uint64_t free = blocks_.free_bytes() - std::min(claimed_bytes_, blocks_.free_bytes());
   return Error(Code::kOutOfMemory,
                "device memory: {} bytes asked, {} free (largest block {}) of {}; NPUMESH_HBM_SIZE "
                "changes the total",
-               bytes, blocks_.free_bytes(), blocks_.largest_free_block(), blocks_.total_bytes());
+               bytes, free, std::min(free, blocks_.largest_free_block()), blocks_.total_bytes());
+}
+
+Result<std::byte*> DeviceMemory::ReserveAddresses(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (const auto offset = addresses_.Allocate(bytes)) return base_ + addresses_begin_ + *offset;
+  return Error(Code::kOutOfMemory,
+               "addresses: {} bytes asked, {} free (largest row {}) of {}; they are {} times the "
+               "device's memory (NPUMESH_HBM_SIZE), and none below a limit of them (ulimit -v)",
+               bytes, addresses_.free_bytes(), addresses_.largest_free_block(),
+               addresses_.total_bytes(), kAddressesPerByte);
+}
+
+void DeviceMemory::ReleaseAddresses(std::byte* start) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t offset = OffsetOf(start) - addresses_begin_;
+  const auto row = addresses_.Around(offset, 0);
+  if (!row) return;
+  Discard(start, row->bytes);
+  version_.store(NextVersion(), std::memory_order_release);
+  NoteFreed(OffsetOf(start), row->bytes);
+  addresses_.Free(offset);
+}
+
+Status DeviceMemory::Claim(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes > blocks_.free_bytes() || claimed_bytes_ > blocks_.free_bytes() - bytes) {
+    return OutOfMemory(bytes);
+  }
+  claimed_bytes_ += bytes;
+  return Status();
+}
+
+void DeviceMemory::Unclaim(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  claimed_bytes_ -= std::min(bytes, claimed_bytes_);
+}
+
+void DeviceMemory::Discard(std::byte* at, uint64_t bytes) {
+  if (madvise(at, bytes, MADV_REMOVE) != 0) madvise(at, bytes, MADV_DONTNEED);
 }
 
 std::optional<uint64_t> DeviceMemory::Take(uint64_t bytes) {
+  if (claimed_bytes_ > 0 && bytes > blocks_.free_bytes() - claimed_bytes_) return std::nullopt;
   if (!guard_) return blocks_.Allocate(bytes);
   if (bytes > bytes_) return std::nullopt;
   const auto offset = blocks_.Allocate(bytes + kFenceBytes);
@@ -159,6 +223,11 @@ void DeviceMemory::NoteFreed(uint64_t offset, uint64_t bytes) {
 }
 
 std::optional<BlockAllocator::Block> DeviceMemory::Around(uint64_t offset, uint64_t bytes) const {
+  if (offset >= addresses_begin_ && addresses_begin_ < span_) {
+    auto row = addresses_.Around(offset - addresses_begin_, bytes);
+    if (row) row->offset += addresses_begin_;
+    return row;
+  }
   auto block = blocks_.Around(offset, guard_ ? 0 : bytes);
   if (!guard_ || !block) return block;
   const auto asked = asked_.find(block->offset);
@@ -261,7 +330,7 @@ std::byte* DeviceMemory::PeerAddress(int world_rank, uint64_t offset) const {
 
 uint64_t DeviceMemory::used_bytes() const {
   const std::lock_guard lock(mutex_);
-  return blocks_.used_bytes() - kept_bytes_;
+  return blocks_.used_bytes() + claimed_bytes_ - kept_bytes_;
 }
 
 uint64_t DeviceMemory::peak_bytes() const {

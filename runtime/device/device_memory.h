@@ -5,6 +5,9 @@
 // `Allocate` hands out 512-byte aligned blocks from it; a pointer inside the segment can be named
 // to a peer as an offset and read or written by it directly.
 //
+// Behind the HBM the segment has addresses without memory, for clients that reserve them and map
+// physical blocks there: as on a card, addresses cost nothing, and only blocks count.
+//
 // With a guard (NPUMESH_GUARD) a block is followed by bytes that are checked when it is freed,
 // and a freed block is filled with a pattern and kept from being used again for a while.
 //
@@ -44,8 +47,10 @@ class DeviceMemory {
   static Result<std::unique_ptr<DeviceMemory>> Create(
       World& world, NodeSegment::Reach reach = NodeSegment::Reach::kRanks);
 
-  // Over a segment made by the caller, of which `rank` owns a part.
-  DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank, bool guard = false);
+  // Over a segment made by the caller, of which `rank` owns a part. `hbm_bytes`: of them the HBM;
+  // 0: all.
+  DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank, bool guard = false,
+               uint64_t hbm_bytes = 0);
 
   // Errors: kOutOfMemory with asked, free and total bytes. `bytes` 0 yields a valid unique pointer.
   Result<void*> Allocate(uint64_t bytes);
@@ -56,11 +61,23 @@ class DeviceMemory {
   // With a guard: what was written behind blocks, or after they were freed, and was not said yet.
   std::vector<std::string> Damage();
 
-  // True when [pointer, pointer + bytes) lies inside this rank's HBM.
+  // ---- Addresses without memory ----
+  // Whole pages of them. Error (kOutOfMemory): no row of so many is free.
+  Result<std::byte*> ReserveAddresses(uint64_t bytes);
+  // Their content is gone. REQUIRES: ReserveAddresses has returned `start`, and nobody else maps
+  // it.
+  void ReleaseAddresses(std::byte* start);
+  // The size of a physical block counts as used, wherever its bytes lie. Error: kOutOfMemory.
+  Status Claim(uint64_t bytes);
+  void Unclaim(uint64_t bytes);
+  // The system may have the pages back; they read as zero then.
+  static void Discard(std::byte* at, uint64_t bytes);
+
+  // True when [pointer, pointer + bytes) lies inside this rank's HBM, or the addresses behind it.
   bool Contains(const void* pointer, uint64_t bytes) const {
     const auto begin = reinterpret_cast<uintptr_t>(base_);
     const auto at = reinterpret_cast<uintptr_t>(pointer);
-    return at >= begin && at - begin <= bytes_ && bytes <= bytes_ - (at - begin);
+    return at >= begin && at - begin <= span_ && bytes <= span_ - (at - begin);
   }
   // Offset of a pointer into this rank's HBM. REQUIRES: Contains(pointer, 0).
   uint64_t OffsetOf(const void* pointer) const {
@@ -110,6 +127,7 @@ class DeviceMemory {
 
   // REQUIRES of these: the caller holds mutex_.
   std::optional<BlockAllocator::Block> Around(uint64_t offset, uint64_t bytes) const;
+  Status OutOfMemory(uint64_t bytes) const;
   std::optional<uint64_t> Take(uint64_t bytes);
   std::string DamageBehind(uint64_t offset, uint64_t bytes) const;
   // Freed memory of the guard that is longest free goes back; what was written there is noted.
@@ -118,10 +136,14 @@ class DeviceMemory {
 
   const std::unique_ptr<NodeSegment> segment_;
   std::byte* const base_;
-  const uint64_t bytes_;
+  const uint64_t bytes_;            // of the HBM
+  const uint64_t span_;             // with the addresses behind it
+  const uint64_t addresses_begin_;  // an offset
   mutable std::mutex mutex_;
-  BlockAllocator blocks_;    // guarded by mutex_
-  std::deque<Freed> freed_;  // guarded by mutex_
+  BlockAllocator blocks_;       // guarded by mutex_
+  BlockAllocator addresses_;    // guarded by mutex_; from addresses_begin_ on
+  uint64_t claimed_bytes_ = 0;  // guarded by mutex_
+  std::deque<Freed> freed_;     // guarded by mutex_
   PageRules rules_;
   // Another one after each end of a block; no other memory has the same.
   std::atomic<uint64_t> version_;

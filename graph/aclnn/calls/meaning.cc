@@ -404,6 +404,13 @@ Status Evaluator::Write(size_t param, const Held& value) {
   return Status();
 }
 
+// Clients give results dimensions of 1 more or less than the function says, as devices take them.
+std::vector<int64_t> WithoutOnes(const Shape& shape) {
+  std::vector<int64_t> dims = shape.dims();
+  std::erase(dims, 1);
+  return dims;
+}
+
 Status Evaluator::WriteOne(AclnnPlace place, const std::string& name, const TensorType& type,
                            Held value) {
   if (const List* list = value.get<List>(); list != nullptr && !list->empty()) {
@@ -411,8 +418,8 @@ Status Evaluator::WriteOne(AclnnPlace place, const std::string& name, const Tens
   }
   NPUMESH_ASSIGN_OR_RETURN(Computed result, TensorOf(value, type.dtype));
   const bool open = function_->params[place.param].open;
-  const bool one = !open && result.type.shape.elements() == 1 && type.shape.elements() == 1;
-  if (one && result.type.shape != type.shape) {
+  if (!open && result.type.shape != type.shape &&
+      WithoutOnes(result.type.shape) == WithoutOnes(type.shape)) {
     NPUMESH_ASSIGN_OR_RETURN(result, Reshaped(result, type.shape.dims()));
   }
   if (!open && result.type.shape != type.shape) {

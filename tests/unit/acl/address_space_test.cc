@@ -1,5 +1,6 @@
 // Reserved addresses and physical blocks, as hccl_test's zero-copy mode uses them.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -66,6 +67,51 @@ class AclAddressTest : public AclTest {
     return static_cast<char*>(address);
   }
 };
+
+size_t FreeBytes() {
+  size_t free = 0, total = 0;
+  EXPECT_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), ACL_SUCCESS);
+  return free;
+}
+
+// Pools of clients reserve more addresses than a device has memory.
+TEST_F(AclAddressTest, AddressesAreNoMemoryAndBlocksAre) {
+  size_t free = 0, total = 0;
+  ASSERT_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), ACL_SUCCESS);
+  std::vector<char*> rows;
+  for (int i = 0; i < 6; ++i) rows.push_back(Reserve(total + total / 8));
+  EXPECT_EQ(FreeBytes(), free);
+  void* beyond = nullptr;
+  EXPECT_EQ(aclrtReserveMemAddress(&beyond, 9 * total, 0, nullptr, 1),
+            ACL_ERROR_RT_MEMORY_ALLOCATION);
+  EXPECT_THAT(Words(), testing::HasSubstr("addresses: "));
+
+  const aclrtPhysicalMemProp prop = OnDevice(0);
+  std::vector<aclrtDrvMemHandle> blocks;
+  aclrtDrvMemHandle block = nullptr;
+  while (aclrtMallocPhysical(&block, kBlock, &prop, 0) == ACL_SUCCESS) blocks.push_back(block);
+  EXPECT_THAT(Words(), testing::HasSubstr("device memory: 2097152 bytes asked"));
+  EXPECT_EQ(blocks.size(), free / kBlock);
+  EXPECT_EQ(FreeBytes(), free - blocks.size() * kBlock);
+  void* memory = nullptr;
+  EXPECT_EQ(aclrtMalloc(&memory, kBlock, ACL_MEM_MALLOC_HUGE_FIRST),
+            ACL_ERROR_RT_MEMORY_ALLOCATION);
+
+  for (size_t i = 0; i < 6; ++i) {  // at the far end of each row
+    char* const at = rows[i] + (total / kBlock - 1) * kBlock;
+    ASSERT_EQ(aclrtMapMem(at, kBlock, 0, blocks[i], 0), ACL_SUCCESS) << Words();
+    ASSERT_EQ(aclrtMemset(at, kBlock, static_cast<int>(i + 1), kBlock), ACL_SUCCESS);
+  }
+  for (size_t i = 0; i < 6; ++i) {
+    char* const at = rows[i] + (total / kBlock - 1) * kBlock;
+    EXPECT_EQ(at[kBlock - 1], static_cast<char>(i + 1));
+    EXPECT_EQ(aclrtUnmapMem(at), ACL_SUCCESS);
+  }
+  for (const aclrtDrvMemHandle each : blocks) EXPECT_EQ(aclrtFreePhysical(each), ACL_SUCCESS);
+  for (char* const row : rows) EXPECT_EQ(aclrtReleaseMemAddress(row), ACL_SUCCESS);
+  EXPECT_EQ(FreeBytes(), free);
+  EXPECT_EQ(aclrtMalloc(&memory, free / 2, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+}
 
 TEST_F(AclAddressTest, MapsABlockIntoTheHbm) {
   char* address = Reserve(kBlock);
