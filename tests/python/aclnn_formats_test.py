@@ -1,4 +1,4 @@
-"""Tensors of aclnn in private formats: what aclnnTransMatmulWeight and aclnnNpuFormatCast store, element by element, and
+"""Tensors of aclnn in private formats and of four bits: what aclnnTransMatmulWeight and aclnnNpuFormatCast store, element by element, and
 products of matrices with such weights, against numpy.
 
   aclnn_formats_test.py [--first SEED] [--cases N]
@@ -22,6 +22,7 @@ import acl
 
 FIRST, CASES = 1, 200
 ND, NZ, NC1HWC0, FRACTAL_Z = 2, 29, 3, 4
+INT4 = 29  # a data type
 SIGNATURES = client.signatures()
 
 
@@ -114,7 +115,7 @@ class Formats(unittest.TestCase):
             random = np.random.default_rng(seed)
             dtype = random.choice(["float16", "float32"])
             batch = [int(random.integers(1, 4))] * int(random.integers(0, 2))
-            m, k, n = (int(number) for number in random.integers(1, 50, 3))
+            m, k, n = (int(number) for number in random.choice([1, 1, 2, 15, 16, 17, *range(1, 50)], 3))
             transposed = bool(random.integers(2))  # stored (n, k), seen as (k, n), as linear layers are
             plain = random.integers(-4, 5, [*batch, n, k] if transposed else [*batch, k, n]).astype(dtype)
             x = random.integers(-4, 5, [*batch, m, k]).astype(dtype)
@@ -190,6 +191,33 @@ class Formats(unittest.TestCase):
         self.assertEqual(out.read().tolist(), (-plain).ravel().tolist())
         for tensor in (source, stored, out):
             tensor.close()
+
+    def test_weights_of_four_bits(self):
+        """Packed two to a byte, stored as they are multiplied or transposed, at any place in a larger tensor."""
+        for seed in range(FIRST, FIRST + CASES // 2):
+            random = np.random.default_rng(seed)
+            m, k, n = int(random.integers(1, 9)), 2 * int(random.integers(1, 20)), 2 * int(random.integers(1, 20))
+            transposed, begin = bool(random.integers(2)), int(random.integers(0, 3))
+            with self.subTest(seed=seed, m=m, k=k, n=n, transposed=transposed, begin=begin):
+                weight = random.integers(-8, 8, (k, n))
+                stored = np.concatenate([np.zeros(begin, int), (weight.T if transposed else weight).ravel()]) & 15
+                stored = np.append(stored, 0)[:(len(stored) + 1) // 2 * 2]
+                packed = (stored[0::2] | stored[1::2] << 4).astype(np.uint8)
+                x = random.integers(-4, 5, (m, k)).astype(np.float16)
+                scale = random.choice([0.5, 1, 2], n).astype(np.float16)
+                tensors = [Stored("float16", x.shape).write(x), Stored("uint8", [packed.size]).write(packed),
+                           Stored("float16", [1, n]).write(scale), Stored("float16", [m, n])]
+                longs = lambda values: (C.c_int64 * len(values))(*values)  # noqa: E731
+                view = C.c_void_p(LIBRARY.aclCreateTensor(
+                    longs([k, n]), C.c_uint64(2), INT4, longs([1, k] if transposed else [n, 1]), C.c_int64(begin), ND,
+                    longs([k * n + begin]), C.c_uint64(1), C.c_void_p(tensors[1].memory)))
+                code = self.call("aclnnWeightQuantBatchMatmulV2", tensors[0].handle, view, tensors[2].handle, None,
+                                 None, None, None, C.c_int32(0), tensors[3].handle)
+                self.assertEqual(code, 0, self.session.words())
+                self.assertEqual(tensors[3].read().tolist(), (x @ (weight * scale)).astype(np.float16).ravel().tolist())
+                assert LIBRARY.aclDestroyTensor(view) == 0
+                for tensor in tensors:
+                    tensor.close()
 
     def test_what_does_not_fit_is_refused(self):
         def refused(words, *tensors):

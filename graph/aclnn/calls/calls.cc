@@ -362,7 +362,7 @@ Result<LayoutSpec> LayoutOf(const aclTensor& tensor) {
 
 aclnnStatus Call::TakeTensor(const AclnnParam& param, const aclTensor& tensor, TensorType* type) {
   const auto dtype = DataTypeFromRuntime(tensor.dtype);
-  if (!dtype || BitsOf(*dtype) % 8 != 0 || BitsOf(*dtype) == 0) {
+  if (!dtype || (BitsOf(*dtype) % 8 != 0 && BitsOf(*dtype) != 4) || BitsOf(*dtype) == 0) {
     return Fail(ACLNN_ERR_PARAM_INVALID, name_, "{}: tensors of data type {} are not taken",
                 param.name, static_cast<int>(tensor.dtype));
   }

@@ -31,6 +31,30 @@ struct StridedCopy {
   }
 };
 
+// The same for elements of four bits, of which a byte has the first one in its lower half.
+struct NibbleCopy {
+  const std::vector<int64_t>& dims;
+  const std::vector<int64_t>& to_strides;
+  const std::vector<int64_t>& from_strides;
+  std::byte* to;
+  const std::byte* from;
+
+  void Run(int64_t to_at, int64_t from_at, size_t axis = 0) const {
+    if (axis == dims.size()) return Move(to_at, from_at);
+    for (int64_t i = 0; i < dims[axis]; ++i) {
+      Run(to_at + i * to_strides[axis], from_at + i * from_strides[axis], axis + 1);
+    }
+  }
+
+ private:
+  void Move(int64_t to_at, int64_t from_at) const {
+    constexpr std::byte kLower{0x0f};
+    const std::byte nibble = from[from_at / 2] >> (from_at % 2 * 4) & kLower;
+    std::byte& both = to[to_at / 2];
+    both = to_at % 2 == 0 ? (both & ~kLower) | nibble : (both & kLower) | nibble << 4;
+  }
+};
+
 size_t ElementBytes(const AclnnView& view) {
   return static_cast<size_t>(BitsOf(view.type.dtype)) / 8;
 }
@@ -53,14 +77,22 @@ struct Plain {
   explicit Plain(const AclnnView& view) {
     std::vector<size_t> axes(view.strides.size());
     std::iota(axes.begin(), axes.end(), size_t{0});
-    std::stable_sort(axes.begin(), axes.end(),
-                     [&](size_t a, size_t b) { return view.strides[a] > view.strides[b]; });
+    // Of equal strides that of a dimension of 1 is the inner one: a column that is seen as a row.
+    const auto& sizes = view.type.shape.dims();
+    std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) {
+      if (view.strides[a] != view.strides[b]) return view.strides[a] > view.strides[b];
+      return sizes[a] > sizes[b];
+    });
     for (const size_t axis : axes) {
       dims.push_back(view.type.shape.dims()[axis]);
       strides.push_back(view.strides[axis]);
     }
   }
 };
+
+bool IsNibbles(const AclnnView& view) {
+  return BitsOf(view.type.dtype) == 4;
+}
 
 void CopyOut(const AclnnView& view, const std::byte* plain, void* packed) {
   const auto strides = PackedStrides(view.type.shape.dims());
@@ -106,7 +138,8 @@ AclnnView AclnnView::Written() const {
 }
 
 bool AclnnView::packed() const {
-  return !layout.is_private() && IsPacked(type.shape.dims(), strides);
+  const bool whole_bytes = BitsOf(type.dtype) >= 8 || offset % 2 == 0;
+  return !layout.is_private() && whole_bytes && IsPacked(type.shape.dims(), strides);
 }
 
 uint64_t AclnnView::extent() const {
@@ -119,6 +152,9 @@ uint64_t AclnnView::scratch_bytes() const {
 
 Status AclnnView::Check() const {
   const AclnnView written = Written();
+  if (written.layout.is_private() && IsNibbles(*this)) {
+    return Error(Code::kInvalidArgument, "elements of four bits are taken in ND alone");
+  }
   if (layout.is_private()) NPUMESH_RETURN_IF_ERROR(BlocksOf(*this).status());
   return written.layout.is_private() ? BlocksOf(written).status() : Status();
 }
@@ -135,6 +171,13 @@ Result<BlockedTensor> BlocksOf(const AclnnView& view) {
 }
 
 void Gather(const AclnnView& view, const void* tensor, void* packed, void* scratch) {
+  const std::vector<int64_t>& dims = view.type.shape.dims();
+  if (IsNibbles(view)) {
+    const std::vector<int64_t> packed_strides = PackedStrides(dims);
+    const NibbleCopy copy{dims, packed_strides, view.strides, static_cast<std::byte*>(packed),
+                          static_cast<const std::byte*>(tensor)};
+    return copy.Run(0, view.offset);
+  }
   if (!view.layout.is_private()) {
     const auto skipped = view.offset * static_cast<int64_t>(ElementBytes(view));
     CopyOut(view, static_cast<const std::byte*>(tensor) + skipped, packed);
@@ -146,6 +189,13 @@ void Gather(const AclnnView& view, const void* tensor, void* packed, void* scrat
 }
 
 void Scatter(const AclnnView& view, const void* packed, void* tensor, void* scratch) {
+  const std::vector<int64_t>& dims = view.type.shape.dims();
+  if (IsNibbles(view)) {
+    const std::vector<int64_t> packed_strides = PackedStrides(dims);
+    const NibbleCopy copy{dims, view.strides, packed_strides, static_cast<std::byte*>(tensor),
+                          static_cast<const std::byte*>(packed)};
+    return copy.Run(view.offset, 0);
+  }
   if (!view.layout.is_private()) {
     const auto skipped = view.offset * static_cast<int64_t>(ElementBytes(view));
     CopyIn(view, packed, static_cast<std::byte*>(tensor) + skipped);
