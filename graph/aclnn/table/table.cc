@@ -356,7 +356,7 @@ std::string_view AclnnTypeInC(const AclnnParam& param) {
     case AclnnKind::kBool:
       return "bool";
     case AclnnKind::kText:
-      return "char*";
+      return "const char*";
     case AclnnKind::kDataType:
       return "aclDataType";
   }

@@ -98,6 +98,22 @@ TEST_F(AclnnTest, ARepeatableOneRunsAgainAtOtherAddresses) {
 }
 
 // Each view reads every second element, and the result overwrites what the other one reads.
+TEST_F(AclnnTest, InitAndFinalizeAreThoseOfTheInterface) {
+  EXPECT_EQ(aclnnInit(nullptr), 0);
+  EXPECT_EQ(aclnnFinalize(), 0);  // aclInit came first, so it goes on
+  float* const x = NewFloats({1, 2});
+  ASSERT_EQ(PrepareAdd(Vector(x, 2), Vector(x, 2), Vector(x, 2)), 0);
+  EXPECT_EQ(ExecuteAdd(), 0);
+  Synchronize();
+  ASSERT_EQ(aclFinalize(), ACL_SUCCESS);
+  EXPECT_EQ(aclnnInit(nullptr), 0);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(aclnnFinalize(), 0);
+  EXPECT_EQ(aclFinalize(), ACL_ERROR_REPEAT_FINALIZE);
+  AclTest::SetUp();  // as the test began
+  stream_ = NewStream();
+}
+
 TEST_F(AclnnTest, ViewsThatOverlapAreReadBeforeTheyAreWritten) {
   float* const block = NewFloats({1, 10, 2, 20, 3, 30, 4});
   aclTensor* const even = Vector(block, 3, 2);

@@ -38,6 +38,11 @@ constexpr aclnnStatus OK = 0;
 #define ACLNN_ERR_INNER_CREATE_EXECUTOR 561101
 #define ACLNN_ERR_INNER_NULLPTR 561103
 
+/* aclInit and aclFinalize for programs of operators alone. Success where aclInit was called before;
+ * then aclnnFinalize ends nothing. */
+aclnnStatus aclnnInit(const char* configPath);
+aclnnStatus aclnnFinalize(void);
+
 /* A view: element (i, j, ...) lies at tensorData + offset + i * stride[0] + j * stride[1] + ..., in
  * elements. `stride` may be null: packed. */
 aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
