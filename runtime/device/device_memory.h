@@ -64,8 +64,8 @@ class DeviceMemory {
   // ---- Addresses without memory ----
   // Whole pages of them. Error (kOutOfMemory): no row of so many is free.
   Result<std::byte*> ReserveAddresses(uint64_t bytes);
-  // Their content is gone. REQUIRES: ReserveAddresses has returned `start`, and nobody else maps
-  // it.
+  // Their content is gone. REQUIRES: ReserveAddresses has returned `start`, and no other process
+  // maps it.
   void ReleaseAddresses(std::byte* start);
   // The size of a physical block counts as used, wherever its bytes lie. Error: kOutOfMemory.
   Status Claim(uint64_t bytes);
