@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -23,7 +25,8 @@ namespace {
 
 constexpr int kGroupTags = 1 << 14;  // above the tags of callers
 constexpr int kFarewellTag = kGroupTags - 1;
-constexpr int kLookAroundMs = 20;  // between two looks at deadlines and peers
+constexpr std::chrono::milliseconds kLookAround{20};  // between two looks at deadlines and peers
+constexpr std::chrono::milliseconds kRetrySend{1};    // while another thread is in the way
 
 using Message = std::vector<std::byte>;
 
@@ -33,19 +36,6 @@ struct Header {
   uint64_t bytes = 0;
 };
 
-// A rank at the other end of a stream.
-struct Peer {
-  UniqueFd socket;
-  std::optional<ProcessWatch> watch;
-  // What comes in.
-  Header header;
-  size_t header_bytes = 0;
-  Message body;
-  size_t body_bytes = 0;
-  std::map<int64_t, std::deque<Message>> mail;  // by tag
-  bool closed = false;
-};
-
 // A message on its way out.
 struct Outgoing {
   Header header;
@@ -53,6 +43,22 @@ struct Outgoing {
   size_t sent = 0;  // of header and body
 
   bool done() const { return sent == sizeof(Header) + body.size(); }
+};
+
+// A rank at the other end of a stream.
+struct Peer {
+  UniqueFd socket;
+  std::optional<ProcessWatch> watch;
+  // What goes out: one message after the other, whichever thread sends it.
+  const Outgoing* sending = nullptr;
+  bool torn = false;  // one was given up halfway: nothing can follow it
+  // What comes in.
+  Header header;
+  size_t header_bytes = 0;
+  Message body;
+  size_t body_bytes = 0;
+  std::map<int64_t, std::deque<Message>> mail;  // by tag
+  bool closed = false;
 };
 
 class SocketTransport final : public Transport {
@@ -100,36 +106,19 @@ class SocketTransport final : public Transport {
 
   Status Exchange(int send_to, std::span<const std::byte> send, int recv_from,
                   std::span<std::byte> recv, int tag, Deadline deadline) override {
-    Outgoing out{{tag, send.size()}, send, 0};
+    std::unique_lock lock(mutex_);
     if (send_to == rank_) {
       PeerAt(rank_).mail[tag].emplace_back(send.begin(), send.end());
-      out.sent = sizeof(Header) + send.size();
+      news_.notify_all();
+      send_to = -1;
     }
-    const bool sends = send_to >= 0 && send_to != rank_;
-    std::deque<Message>* const box = recv_from < 0 ? nullptr : &PeerAt(recv_from).mail[tag];
-    for (;;) {
-      if (sends && !out.done()) NPUMESH_RETURN_IF_ERROR(Push(send_to, out));
-      NPUMESH_RETURN_IF_ERROR(TakeIn());
-      const bool sent = !sends || out.done();
-      const bool received = box == nullptr || !box->empty();
-      if (sent && received) break;
-      if (!received && PeerAt(recv_from).closed) return Lost(recv_from);
-      if (deadline.expired()) {
-        return Error(Code::kTimeout, "rank {} did not come in time",
-                     received ? send_to : recv_from);
-      }
-      if (deadline.meanwhile != nullptr) NPUMESH_RETURN_IF_ERROR((*deadline.meanwhile)());
-      AwaitNews(sent ? -1 : send_to);
+    Outgoing out{{tag, send.size()}, send, 0};
+    const Status passed = Pass(lock, send_to, out, recv_from, tag, deadline);
+    if (!passed.ok()) {
+      if (send_to >= 0) GiveUp(PeerAt(send_to), out);
+      return passed;
     }
-    if (box == nullptr) return Status();
-    const Message message = std::move(box->front());
-    box->pop_front();
-    if (message.size() != recv.size()) {
-      return Error(Code::kMismatch, "rank {}: message of {} bytes from rank {}, expected {}", rank_,
-                   message.size(), recv_from, recv.size());
-    }
-    std::copy(message.begin(), message.end(), recv.begin());
-    return Status();
+    return recv_from < 0 ? Status() : Receive(recv_from, tag, recv);
   }
 
   Result<std::unique_ptr<PlainGroup>> Group(const std::vector<int>& world_ranks, uint32_t key,
@@ -156,6 +145,60 @@ class SocketTransport final : public Transport {
     return Probe(rank) == PeerState::kGone ? Lost(rank) : Status();
   }
 
+  // Until `out` is on its stream and a message of `tag` from `recv_from` is in its box; -1: none.
+  Status Pass(std::unique_lock<std::mutex>& lock, int send_to, Outgoing& out, int recv_from,
+              int tag, Deadline deadline) {
+    for (;;) {
+      if (send_to >= 0 && !out.done()) NPUMESH_RETURN_IF_ERROR(Send(send_to, out));
+      if (!watched_) NPUMESH_RETURN_IF_ERROR(TakeIn());
+      const bool sent = send_to < 0 || out.done();
+      const bool received = recv_from < 0 || !PeerAt(recv_from).mail[tag].empty();
+      if (sent && received) return Status();
+      if (!received && PeerAt(recv_from).closed) return Lost(recv_from);
+      if (deadline.expired()) {
+        return Error(Code::kTimeout, "rank {} did not come in time",
+                     received ? send_to : recv_from);
+      }
+      if (deadline.meanwhile != nullptr) {
+        lock.unlock();
+        const Status meanwhile = (*deadline.meanwhile)();
+        lock.lock();
+        NPUMESH_RETURN_IF_ERROR(meanwhile);
+      }
+      AwaitNews(lock, sent ? -1 : send_to, out);
+    }
+  }
+
+  Status Receive(int from, int tag, std::span<std::byte> to) {
+    std::deque<Message>& box = PeerAt(from).mail[tag];
+    const Message message = std::move(box.front());
+    box.pop_front();
+    if (message.size() != to.size()) {
+      return Error(Code::kMismatch, "rank {}: message of {} bytes from rank {}, expected {}", rank_,
+                   message.size(), from, to.size());
+    }
+    std::copy(message.begin(), message.end(), to.begin());
+    return Status();
+  }
+
+  // What the stream takes of `out`, unless another message is on its way there.
+  Status Send(int to, Outgoing& out) {
+    Peer& peer = PeerAt(to);
+    if (peer.torn) {
+      return Error(Code::kTimeout, "a message to rank {} was given up halfway before", to);
+    }
+    if (peer.sending != nullptr && peer.sending != &out) return Status();
+    const Status pushed = Push(to, out);
+    peer.sending = out.done() ? nullptr : &out;
+    return pushed;
+  }
+
+  static void GiveUp(Peer& peer, const Outgoing& out) {
+    if (peer.sending != &out) return;
+    peer.sending = nullptr;
+    peer.torn = out.sent > 0;
+  }
+
   // Writes what the stream takes.
   Status Push(int to, Outgoing& out) {
     while (!out.done()) {
@@ -177,6 +220,7 @@ class SocketTransport final : public Transport {
 
   // Reads what has come from all ranks, so that none waits with a full stream.
   Status TakeIn() {
+    news_.notify_all();  // of what is read here, before another thread gets the lock
     for (int r = 0; r < size(); ++r) {
       Peer& peer = PeerAt(r);
       while (peer.socket && !peer.closed) {
@@ -215,23 +259,40 @@ class SocketTransport final : public Transport {
     return true;
   }
 
-  // Until a rank sends something, or `writable` takes something; a while at most.
-  void AwaitNews(int writable) {
+  // Until a rank sends something, or the stream to rank `unsent` (-1: none) takes some of `out`; a
+  // while at most. One thread watches the streams, and reads them after; the others wait for what
+  // it reads.
+  void AwaitNews(std::unique_lock<std::mutex>& lock, int unsent, const Outgoing& out) {
+    const bool next = unsent >= 0 && PeerAt(unsent).sending == &out;
+    const bool in_the_way = unsent >= 0 && (watched_ || !next);
+    const std::chrono::milliseconds at_most = in_the_way ? kRetrySend : kLookAround;
+    if (watched_) {
+      news_.wait_for(lock, at_most);
+      return;
+    }
     std::vector<pollfd> entries;
     for (int r = 0; r < size(); ++r) {
       const Peer& peer = PeerAt(r);
       if (!peer.socket || peer.closed) continue;
-      const short events = static_cast<short>(POLLIN | (r == writable ? POLLOUT : 0));
+      const short events = static_cast<short>(POLLIN | (next && r == unsent ? POLLOUT : 0));
       entries.push_back({peer.socket.get(), events, 0});
     }
-    poll(entries.data(), entries.size(), kLookAroundMs);
+    watched_ = true;
+    lock.unlock();
+    poll(entries.data(), entries.size(), static_cast<int>(at_most.count()));
+    lock.lock();
+    watched_ = false;
   }
 
   const std::chrono::seconds connect_timeout_;
   const int rank_;
   const std::vector<int> node_of_;
   std::optional<DescriptorExchange> exchange_;
-  std::vector<Peer> peers_;  // by rank
+
+  std::mutex mutex_;  // of all below
+  std::condition_variable news_;
+  bool watched_ = false;     // a thread waits at the streams
+  std::vector<Peer> peers_;  // by rank; `watch` never changes once all have met
 };
 
 }  // namespace

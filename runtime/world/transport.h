@@ -7,7 +7,7 @@
 // Every blocking call takes a Deadline and is cut short with kPeerLost when a rank it waits for is
 // known to be dead. "Collective over X" means: each rank of X must call it, in the same order.
 //
-// Thread-safety: one thread at a time, except for `Probe`, which any thread may call.
+// Thread-safety: `Probe`, and `Exchange` with tags apart, from any thread; else one at a time.
 #ifndef NPUMESH_RUNTIME_WORLD_TRANSPORT_H_
 #define NPUMESH_RUNTIME_WORLD_TRANSPORT_H_
 

@@ -1,7 +1,7 @@
 // aclnnInit and aclnnFinalize of acl_meta.h.
 #include <atomic>
 
-#include "acl/acl_rt.h"
+#include "acl/acl.h"
 #include "aclnn/acl_meta.h"
 #include "runtime/acl/errors.h"
 

@@ -66,6 +66,37 @@ TEST(SocketTransport, MessagesOfAllSizesArriveInTheirOrder) {
   }));
 }
 
+// As each message of a batch has its own thread: none is lost, torn or taken for another.
+TEST(SocketTransport, ThreadsExchangeAtOnce) {
+  constexpr int kRanks = 3, kThreads = 4, kMessages = 150;
+  ExpectAllOk(Ranks(kRanks, "threads", [](Transport& transport) -> Status {
+    std::vector<Status> statuses(kThreads);
+    const auto exchange = [&](int thread) -> Status {
+      std::mt19937 random(static_cast<unsigned>(thread));  // the same sizes on all ranks
+      for (int i = 0; i < kMessages; ++i) {
+        const int step = static_cast<int>(random() % kRanks);  // 0: to itself
+        const int to = (transport.rank() + step) % kRanks;
+        const int from = (transport.rank() + kRanks - step) % kRanks;
+        const size_t bytes = i % 10 == 0 ? 1'000'000 : random() % 3000;
+        const auto filled = [&](int rank) {
+          return std::vector<std::byte>(bytes,
+                                        static_cast<std::byte>(rank * 80 + thread * 20 + i % 20));
+        };
+        std::vector<std::byte> got(bytes);
+        NPUMESH_RETURN_IF_ERROR(transport.Exchange(to, filled(transport.rank()), from, got, thread,
+                                                   Deadline::After(seconds(60))));
+        if (got != filled(from)) return Error(Code::kInternal, "message {} is another one", i);
+      }
+      return Status();
+    };
+    NPUMESH_RETURN_IF_ERROR(OnThreads(kThreads, "each thread of a rank", [&](int thread) {
+      statuses[static_cast<size_t>(thread)] = exchange(thread);
+    }));
+    for (const Status& status : statuses) NPUMESH_RETURN_IF_ERROR(status);
+    return transport.Shutdown(Deadline::After(seconds(60)));
+  }));
+}
+
 TEST(SocketTransport, TagsKeepMessagesApart) {
   ExpectAllOk(Ranks(2, "tags", [](Transport& transport) -> Status {
     const Deadline deadline = Deadline::After(seconds(60));
