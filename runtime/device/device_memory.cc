@@ -40,7 +40,6 @@ constexpr uint64_t kMostKeptBytes = uint64_t{256} << 20;
 
 // Allocators of clients reserve somewhat more than all memory, once for each of their pools.
 constexpr uint64_t kAddressesPerByte = 8;
-constexpr uint64_t kHugePageBytes = uint64_t{2} << 20;
 
 uint64_t RoundUp(uint64_t bytes, uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -50,7 +49,13 @@ uint64_t RoundUp(uint64_t bytes, uint64_t unit) {
 uint64_t SpanOf(uint64_t hbm_bytes) {
   rlimit limit{};
   const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  return limited ? hbm_bytes : RoundUp(hbm_bytes, kHugePageBytes) + kAddressesPerByte * hbm_bytes;
+  return limited ? hbm_bytes : RoundUp(hbm_bytes, kHugePage) + kAddressesPerByte * hbm_bytes;
+}
+
+// For a block of so many bytes beside those that are claimed.
+bool HaveRoom(const BlockAllocator& blocks, uint64_t claimed, uint64_t bytes) {
+  const uint64_t free = blocks.free_bytes();
+  return bytes <= free && claimed <= free - bytes;
 }
 
 uint64_t NextVersion() {
@@ -80,9 +85,9 @@ DeviceMemory::DeviceMemory(std::unique_ptr<NodeSegment> segment, int rank, bool 
       base_(segment_->part(rank)),
       bytes_(hbm_bytes == 0 ? segment_->bytes() : hbm_bytes),
       span_(segment_->bytes()),
-      addresses_begin_(std::min(RoundUp(bytes_, kHugePageBytes), span_)),
+      addresses_begin_(std::min(RoundUp(bytes_, kHugePage), span_)),
       blocks_(bytes_, kHbmAlignment),
-      addresses_(span_ - addresses_begin_, kHugePageBytes),
+      addresses_(span_ - addresses_begin_, kHugePage),
       version_(NextVersion()),
       guard_(guard) {}
 
@@ -125,9 +130,7 @@ void DeviceMemory::ReleaseAddresses(std::byte* start) {
 
 Status DeviceMemory::Claim(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  if (bytes > blocks_.free_bytes() || claimed_bytes_ > blocks_.free_bytes() - bytes) {
-    return OutOfMemory(bytes);
-  }
+  if (!HaveRoom(blocks_, claimed_bytes_, bytes)) return OutOfMemory(bytes);
   claimed_bytes_ += bytes;
   return Status();
 }
@@ -142,7 +145,7 @@ void DeviceMemory::Discard(std::byte* at, uint64_t bytes) {
 }
 
 std::optional<uint64_t> DeviceMemory::Take(uint64_t bytes) {
-  if (claimed_bytes_ > 0 && bytes > blocks_.free_bytes() - claimed_bytes_) return std::nullopt;
+  if (claimed_bytes_ > 0 && !HaveRoom(blocks_, claimed_bytes_, bytes)) return std::nullopt;
   if (!guard_) return blocks_.Allocate(bytes);
   if (bytes > bytes_) return std::nullopt;
   const auto offset = blocks_.Allocate(bytes + kFenceBytes);

@@ -5,12 +5,6 @@
 #include "runtime/device/device_memory.h"
 
 namespace npumesh {
-namespace {
-
-// A chosen size is a multiple of a huge page, so that the last one can be one.
-constexpr uint64_t kHugePage = uint64_t{2} << 20;
-
-}  // namespace
 
 Result<uint64_t> ChooseHbmBytes(const std::vector<HbmWish>& wishes, const std::vector<int>& ranks) {
   const uint64_t asked = wishes[0].asked_bytes;

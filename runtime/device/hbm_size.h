@@ -9,6 +9,9 @@
 
 namespace npumesh {
 
+// A chosen size is a multiple of a huge page, so that the last one can be one.
+constexpr uint64_t kHugePage = uint64_t{2} << 20;
+
 // What a rank tells the other ranks of its node. Sent as bytes: two fixed fields.
 struct HbmWish {
   uint64_t asked_bytes;  // NPUMESH_HBM_SIZE; 0: unset

@@ -57,6 +57,17 @@ TEST_F(DeviceMemoryTest, ExhaustionSaysHowMuchThereIs) {
             "NPUMESH_HBM_SIZE changes the total");
 }
 
+// A block takes whole units, which may be more than what is not claimed.
+TEST_F(DeviceMemoryTest, WhatIsClaimedIsNotGivenTwice) {
+  ASSERT_TRUE(memory_.Claim(kBytes - 1).ok());
+  EXPECT_EQ(memory_.Claim(2).code(), Code::kOutOfMemory);
+  ASSERT_TRUE(memory_.Allocate(1).ok());
+  EXPECT_EQ(memory_.Allocate(1).status().code(), Code::kOutOfMemory);
+  EXPECT_EQ(memory_.Allocate(kBytes / 2).status().code(), Code::kOutOfMemory);
+  memory_.Unclaim(kBytes - 1);
+  EXPECT_TRUE(memory_.Allocate(kBytes / 2).ok());
+}
+
 TEST_F(DeviceMemoryTest, FreesOnlyWhatItGave) {
   const auto block = memory_.Allocate(1024);
   ASSERT_TRUE(block.ok());
