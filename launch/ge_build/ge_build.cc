@@ -139,7 +139,7 @@ Result<std::string> Command() {
                home.string());
 }
 
-// The last line that says what is wrong, without the colours and stamps of a log.
+// The last line, which says what is wrong.
 std::string LastWords(const std::string& said) {
   std::string_view text = said;
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);

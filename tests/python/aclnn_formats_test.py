@@ -4,9 +4,7 @@ products of matrices with such weights, against numpy.
   aclnn_formats_test.py [--first SEED] [--cases N]
 """
 
-import argparse
 import ctypes as C
-import sys
 import unittest
 
 import case
@@ -238,10 +236,5 @@ class Formats(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--first", type=int, default=FIRST)
-    parser.add_argument("--cases", type=int, default=CASES)
-    given, words = parser.parse_known_args()
-    FIRST, CASES = given.first, given.cases
-    sys.argv[1:] = words
+    FIRST, CASES = case.numbers(__doc__, first=FIRST, cases=CASES)
     case.main()

@@ -4,9 +4,7 @@ the run, and the shape that aclGetViewShape says then.
   aclnn_shapes_test.py [--first SEED] [--calls N]
 """
 
-import argparse
 import ctypes as C
-import sys
 import unittest
 
 import case
@@ -128,10 +126,5 @@ class Shapes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--first", type=int, default=FIRST)
-    parser.add_argument("--calls", type=int, default=CALLS)
-    given, words = parser.parse_known_args()
-    FIRST, CALLS = given.first, given.calls
-    sys.argv[1:] = words
+    FIRST, CALLS = case.numbers(__doc__, first=FIRST, calls=CALLS)
     case.main()

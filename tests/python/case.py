@@ -1,5 +1,6 @@
 """What the tests of the Python packages share."""
 
+import argparse
 import os
 import sys
 import unittest
@@ -15,6 +16,15 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from in_venv import run_in_venv  # noqa: F401
 
 SMALL = {"NPUMESH_HBM_SIZE": "64M"}
+
+
+def numbers(doc, **defaults):
+    """What the command line says of each number, as --NAME; the words that are left are unittest's."""
+    parser = argparse.ArgumentParser(description=doc)
+    for name, value in defaults.items():
+        parser.add_argument(f"--{name}", type=int, default=value)
+    given, sys.argv[1:] = parser.parse_known_args()
+    return tuple(getattr(given, name) for name in defaults)
 
 
 def main():

@@ -1,11 +1,22 @@
 #include "collectives/hccl/comm/comm.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "runtime/base/log.h"
 
 namespace npumesh {
+namespace {
+
+// The first communicator of a table that fits; null without one.
+template <typename Table, typename Fits>
+std::shared_ptr<Comm> FirstOf(const Table& comms, const Fits& fits) {
+  for (const auto& [handle, comm] : comms) {
+    if (fits(*comm)) return comm;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 Status Comm::Failed(std::string_view call, const Status& status) {
   Status told = status.WithContext(call);
@@ -32,13 +43,7 @@ CommTable& CommTable::OfProcess() {
 }
 
 Verdict CommTable::CheckName(const AclDevice* device, const std::string& name) const {
-  const auto taken = [&] {
-    const std::lock_guard lock(mutex_);
-    return std::any_of(comms_.begin(), comms_.end(), [&](const auto& entry) {
-      return entry.second->device() == device && entry.second->name() == name;
-    });
-  };
-  if (!taken()) return {};
+  if (FindByName(device, name) == nullptr) return {};
   return Refuse(HCCL_E_PARA,
                 "EI0003: a communicator named \"{}\" exists already on this device; destroy it or "
                 "choose another hcclCommName",
@@ -91,18 +96,15 @@ std::shared_ptr<Comm> CommTable::FindByName(const std::string& name) const {
 std::shared_ptr<Comm> CommTable::FindByName(const AclDevice* device,
                                             const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(comms_.begin(), comms_.end(), [&](const auto& entry) {
-    return entry.second->device() == device && entry.second->name() == name;
-  });
-  return found == comms_.end() ? nullptr : found->second;
+  return FirstOf(comms_,
+                 [&](const Comm& comm) { return comm.device() == device && comm.name() == name; });
 }
 
 std::shared_ptr<Comm> CommTable::FindClusterComm(const AclDevice* device) const {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(comms_.begin(), comms_.end(), [&](const auto& entry) {
-    return entry.second->device() == device && entry.second->origin() == Comm::Origin::kClusterInfo;
+  return FirstOf(comms_, [device](const Comm& comm) {
+    return comm.device() == device && comm.origin() == Comm::Origin::kClusterInfo;
   });
-  return found == comms_.end() ? nullptr : found->second;
 }
 
 void CommTable::Remove(HcclComm handle) {

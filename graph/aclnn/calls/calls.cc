@@ -403,10 +403,12 @@ aclnnStatus Call::TakeLayout(const AclnnParam& param, const aclTensor& tensor,
   }
   // A storage of fewer dimensions only says how many elements there are.
   const bool told = view.layout.is_private() && tensor.storage_dims.size() > tensor.dims.size();
-  if (!told || BlocksOf(view)->storage_shape().dims() == tensor.storage_dims) return ACL_SUCCESS;
+  if (!told) return ACL_SUCCESS;
+  const Shape expected = BlocksOf(view)->storage_shape();
+  if (expected.dims() == tensor.storage_dims) return ACL_SUCCESS;
   return Fail(ACLNN_ERR_PARAM_INVALID, name_, "{} {} of shape {} is stored as {}, expected {}",
               param.name, LayoutName(tensor.format), view.type.shape, Shape(tensor.storage_dims),
-              BlocksOf(view)->storage_shape());
+              expected);
 }
 
 // What is written into memory of another result goes through the workspace.

@@ -1,37 +1,14 @@
 #include "graph/aclnn/calls/view.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
+
+#include "graph/ops/toolbox/copy/strided_copy.h"
 
 namespace npumesh {
 namespace {
 
-// Copies an array of elements from one view to another, of the same dimensions.
-struct StridedCopy {
-  const std::vector<int64_t>& dims;
-  const std::vector<int64_t>& to_strides;
-  const std::vector<int64_t>& from_strides;
-  size_t element;
-
-  void Run(std::byte* to, const std::byte* from, size_t axis = 0) const {
-    if (axis == dims.size()) {
-      std::memcpy(to, from, element);
-      return;
-    }
-    const int64_t count = dims[axis];
-    if (axis + 1 == dims.size() && to_strides[axis] == 1 && from_strides[axis] == 1) {
-      std::memcpy(to, from, static_cast<size_t>(count) * element);
-      return;
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      Run(to + i * to_strides[axis] * static_cast<int64_t>(element),
-          from + i * from_strides[axis] * static_cast<int64_t>(element), axis + 1);
-    }
-  }
-};
-
-// The same for elements of four bits, of which a byte has the first one in its lower half.
+// StridedCopy for elements of four bits, of which a byte has the first one in its lower half.
 struct NibbleCopy {
   const std::vector<int64_t>& dims;
   const std::vector<int64_t>& to_strides;
@@ -55,8 +32,37 @@ struct NibbleCopy {
   }
 };
 
-size_t ElementBytes(const AclnnView& view) {
-  return static_cast<size_t>(BitsOf(view.type.dtype)) / 8;
+size_t ElementBytes(const TensorType& type) {
+  return static_cast<size_t>(BitsOf(type.dtype)) / 8;
+}
+
+bool IsNibbles(const TensorType& type) {
+  return BitsOf(type.dtype) == 4;
+}
+
+// Where the elements of a tensor lie, in elements from `data` on.
+template <typename Byte>
+struct Strided {
+  Byte* data = nullptr;
+  std::vector<int64_t> strides;
+  int64_t first = 0;
+};
+
+void Copy(const TensorType& type, const Strided<const std::byte>& from,
+          const Strided<std::byte>& to) {
+  const std::vector<int64_t>& dims = type.shape.dims();
+  if (IsNibbles(type)) {
+    return NibbleCopy{dims, to.strides, from.strides, to.data, from.data}.Run(to.first, from.first);
+  }
+  const auto bytes = static_cast<int64_t>(ElementBytes(type));
+  std::vector<CopyAxis> axes;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    // One position has no neighbour: its stride may be a huge one.
+    const int64_t step = dims[i] > 1 ? bytes : 0;
+    axes.push_back({dims[i], from.strides[i] * step, to.strides[i] * step});
+  }
+  StridedCopy(axes, ElementBytes(type))
+      .Run(from.data + from.first * bytes, to.data + to.first * bytes);
 }
 
 bool IsPacked(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides) {
@@ -84,27 +90,11 @@ struct Plain {
       return sizes[a] > sizes[b];
     });
     for (const size_t axis : axes) {
-      dims.push_back(view.type.shape.dims()[axis]);
+      dims.push_back(sizes[axis]);
       strides.push_back(view.strides[axis]);
     }
   }
 };
-
-bool IsNibbles(const AclnnView& view) {
-  return BitsOf(view.type.dtype) == 4;
-}
-
-void CopyOut(const AclnnView& view, const std::byte* plain, void* packed) {
-  const auto strides = PackedStrides(view.type.shape.dims());
-  StridedCopy{view.type.shape.dims(), strides, view.strides, ElementBytes(view)}.Run(
-      static_cast<std::byte*>(packed), plain);
-}
-
-void CopyIn(const AclnnView& view, const void* packed, std::byte* plain) {
-  const auto strides = PackedStrides(view.type.shape.dims());
-  StridedCopy{view.type.shape.dims(), view.strides, strides, ElementBytes(view)}.Run(
-      plain, static_cast<const std::byte*>(packed));
-}
 
 uint64_t PlainExtent(const AclnnView& view) {
   int64_t last = view.offset;
@@ -152,7 +142,7 @@ uint64_t AclnnView::scratch_bytes() const {
 
 Status AclnnView::Check() const {
   const AclnnView written = Written();
-  if (written.layout.is_private() && IsNibbles(*this)) {
+  if (written.layout.is_private() && IsNibbles(type)) {
     return Error(Code::kInvalidArgument, "elements of four bits are taken in ND alone");
   }
   if (layout.is_private()) NPUMESH_RETURN_IF_ERROR(BlocksOf(*this).status());
@@ -171,42 +161,28 @@ Result<BlockedTensor> BlocksOf(const AclnnView& view) {
 }
 
 void Gather(const AclnnView& view, const void* tensor, void* packed, void* scratch) {
-  const std::vector<int64_t>& dims = view.type.shape.dims();
-  if (IsNibbles(view)) {
-    const std::vector<int64_t> packed_strides = PackedStrides(dims);
-    const NibbleCopy copy{dims, packed_strides, view.strides, static_cast<std::byte*>(packed),
-                          static_cast<const std::byte*>(tensor)};
-    return copy.Run(0, view.offset);
-  }
+  const Strided<std::byte> to{static_cast<std::byte*>(packed),
+                              PackedStrides(view.type.shape.dims())};
   if (!view.layout.is_private()) {
-    const auto skipped = view.offset * static_cast<int64_t>(ElementBytes(view));
-    CopyOut(view, static_cast<const std::byte*>(tensor) + skipped, packed);
-    return;
+    return Copy(view.type, {static_cast<const std::byte*>(tensor), view.strides, view.offset}, to);
   }
   void* const plain = view.scratch_bytes() > 0 ? scratch : packed;
-  ConvertLayout(*BlocksOf(view), Direction::kToPlain, ElementBytes(view), tensor, plain);
-  if (plain == scratch) CopyOut(view, static_cast<const std::byte*>(scratch), packed);
+  ConvertLayout(*BlocksOf(view), Direction::kToPlain, ElementBytes(view.type), tensor, plain);
+  if (plain != packed) Copy(view.type, {static_cast<const std::byte*>(plain), view.strides}, to);
 }
 
 void Scatter(const AclnnView& view, const void* packed, void* tensor, void* scratch) {
-  const std::vector<int64_t>& dims = view.type.shape.dims();
-  if (IsNibbles(view)) {
-    const std::vector<int64_t> packed_strides = PackedStrides(dims);
-    const NibbleCopy copy{dims, view.strides, packed_strides, static_cast<std::byte*>(tensor),
-                          static_cast<const std::byte*>(packed)};
-    return copy.Run(view.offset, 0);
-  }
+  const Strided<const std::byte> from{static_cast<const std::byte*>(packed),
+                                      PackedStrides(view.type.shape.dims())};
   if (!view.layout.is_private()) {
-    const auto skipped = view.offset * static_cast<int64_t>(ElementBytes(view));
-    CopyIn(view, packed, static_cast<std::byte*>(tensor) + skipped);
-    return;
+    return Copy(view.type, from, {static_cast<std::byte*>(tensor), view.strides, view.offset});
   }
   const void* plain = packed;
   if (view.scratch_bytes() > 0) {
-    CopyIn(view, packed, static_cast<std::byte*>(scratch));
+    Copy(view.type, from, {static_cast<std::byte*>(scratch), view.strides});
     plain = scratch;
   }
-  ConvertLayout(*BlocksOf(view), Direction::kToPrivate, ElementBytes(view), plain, tensor);
+  ConvertLayout(*BlocksOf(view), Direction::kToPrivate, ElementBytes(view.type), plain, tensor);
 }
 
 }  // namespace npumesh

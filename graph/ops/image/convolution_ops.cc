@@ -12,7 +12,6 @@
 #include "graph/ops/image/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
-#include "graph/ops/toolbox/values/ceil_div.h"
 
 namespace npumesh {
 namespace {
@@ -179,9 +178,7 @@ void SetPads(const OpContext& op, const std::vector<int64_t>& x, Convolution& pl
       plan.before.push_back(pads[2 * i]);
       plan.behind.push_back(pads[2 * i + 1]);
     } else {
-      const int64_t windows = CeilDiv(x[i], plan.strides[i]);
-      const int64_t missing = (windows - 1) * plan.strides[i] + reach[i] - x[i];
-      const int64_t all = padding == "SAME" ? std::max<int64_t>(missing, 0) : 0;
+      const int64_t all = padding == "SAME" ? SamePadding(x[i], plan.strides[i], reach[i]) : 0;
       plan.before.push_back(all / 2);
       plan.behind.push_back(all - all / 2);
     }

@@ -14,7 +14,6 @@
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
-#include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
@@ -58,8 +57,7 @@ std::array<int64_t, 4> PadsOf(const OpContext& op, const std::array<PatchSide, 2
     std::array<int64_t, 4> pads = {};
     for (size_t i = 0; i < 2; ++i) {
       const PatchSide& side = sides[i];
-      const int64_t last = (CeilDiv(side.size, side.stride) - 1) * side.stride;
-      const int64_t pad = std::max<int64_t>(last + side.extent() - side.size, 0);
+      const int64_t pad = SamePadding(side.size, side.stride, side.extent());
       pads[2 * i] = pad / 2;
       pads[2 * i + 1] = pad - pad / 2;
     }

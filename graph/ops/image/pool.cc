@@ -87,10 +87,9 @@ std::vector<int64_t> PadsOf(const OpContext& op, PoolForm form, Check& check) {
   return pads;
 }
 
-// Fills in what padding SAME gives: as many windows as strides, the odd element at the end.
+// Fills in what padding SAME gives, the odd element at the end.
 void PadSame(PoolExtent& e) {
-  const int64_t windows = CeilDiv(e.size, e.stride);
-  const int64_t all = std::max<int64_t>((windows - 1) * e.stride + e.kernel - e.size, 0);
+  const int64_t all = SamePadding(e.size, e.stride, e.kernel);
   e.before = all / 2;
   e.behind = all - e.before;
 }

@@ -1,11 +1,13 @@
-// Where the channels of an image are.
+// Where the channels of an image are, and what SAME pads.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_IMAGE_LAYOUT_H_
 #define NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_IMAGE_LAYOUT_H_
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "graph/ops/core/operator.h"
+#include "graph/ops/toolbox/values/ceil_div.h"
 
 namespace npumesh {
 
@@ -31,6 +33,12 @@ inline Result<bool> ChannelsLast(const OpContext& op, int slot, std::string_view
   if (layout == "NCHW" || layout == "NCDHW") return false;
   return Error(Code::kUnsupported, "{}: input {} has the layout {}, expected NCHW or NHWC",
                op.Who(), slot, layout);
+}
+
+// Pixels that the padding SAME adds along a dimension, for as many windows as strides. `reach`:
+// from the first to the last pixel of a window.
+inline int64_t SamePadding(int64_t size, int64_t stride, int64_t reach) {
+  return std::max<int64_t>((CeilDiv(size, stride) - 1) * stride + reach - size, 0);
 }
 
 }  // namespace npumesh
