@@ -48,17 +48,28 @@ def environment(**more):
     return seen
 
 
+# Below the limit of CTest, so that a program that hangs is named by its test, with what it printed.
+PATIENCE = 1200
+
+
 def run(test, text, words=(), launcher=(), **more):
     """What a program prints; a failure shows all of it."""
     with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
         file.write(text)
     try:
-        done = subprocess.run([*launcher, sys.executable, file.name, *words], env=environment(**more),
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
+        with subprocess.Popen([*launcher, sys.executable, file.name, *words], env=environment(**more),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+            try:
+                printed, _ = running.communicate(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                # A launcher that is asked ends its ranks; they outlive one that is killed.
+                running.terminate()
+                printed, _ = running.communicate()
+                test.fail(f"after {PATIENCE} s it still runs: {printed[-6000:]}")
     finally:
         os.unlink(file.name)
-    test.assertEqual(done.returncode, 0, done.stdout[-6000:])
-    return done.stdout
+    test.assertEqual(running.returncode, 0, printed[-6000:])
+    return printed
 
 
 IDENTITY = """
