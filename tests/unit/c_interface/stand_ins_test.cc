@@ -1,5 +1,5 @@
 // Stand-ins: types by the rule that TorchAir writes, zeros, and inputs that are outputs.
-#include "graph/ops/stand_ins.h"
+#include "graph/c_interface/stand_ins.h"
 
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"

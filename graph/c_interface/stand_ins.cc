@@ -1,4 +1,4 @@
-#include "graph/ops/stand_ins.h"
+#include "graph/c_interface/stand_ins.h"
 
 #include <algorithm>
 #include <cmath>

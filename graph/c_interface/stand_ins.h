@@ -3,8 +3,8 @@
 // A stand-in computes nothing: its outputs are zero, and an output with the name of an input is
 // that input, unchanged. Types of outputs are those that the node says by TorchAir's
 // `_inference_rule`, else those that its descriptors declare.
-#ifndef NPUMESH_GRAPH_OPS_STAND_INS_H_
-#define NPUMESH_GRAPH_OPS_STAND_INS_H_
+#ifndef NPUMESH_GRAPH_C_INTERFACE_STAND_INS_H_
+#define NPUMESH_GRAPH_C_INTERFACE_STAND_INS_H_
 
 #include <memory>
 #include <string>
@@ -34,4 +34,4 @@ Result<std::vector<TensorType>> TypesByRule(const std::string& rule,
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_GRAPH_OPS_STAND_INS_H_
+#endif  // NPUMESH_GRAPH_C_INTERFACE_STAND_INS_H_
