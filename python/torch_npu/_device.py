@@ -16,6 +16,7 @@ import torch
 from torch.utils import _device as torch_device
 
 from . import _places
+from ._device_index import check_device
 from ._places import CPU, Place, host, is_npu_name, place_named, put
 
 
@@ -120,8 +121,6 @@ def _replace_tensor_methods() -> None:
 
 
 def _module_npu(self: torch.nn.Module, device: Any = None) -> torch.nn.Module:
-    from .npu import check_device
-
     check_device(device)
     return self.to("npu")
 

@@ -8,16 +8,19 @@ numpy lacks, and because a call costs less so.
 from __future__ import annotations
 
 import collections
+import contextlib
 import ctypes
 import threading
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union,
+)
 
 import torch
 
 import npumesh
-from npumesh._library import UNDEFINED, CTensor, check, library
+from npumesh._library import IN_PLACE, UNDEFINED, CTensor, check, library
+from npumesh.dtypes import dtype_of_number
 from npumesh.tensors import describe_type
-from npumesh._library import IN_PLACE
 
 from . import _types
 from ._graph import Constant, OneOperator, Type
@@ -62,6 +65,7 @@ def is_started() -> bool:
 # ---- groups that operators name ----
 
 _groups: Dict[str, Sequence[int]] = {}
+_here = threading.local()
 
 
 def ranks_of(name: str) -> Optional[int]:
@@ -75,12 +79,20 @@ def name_group(name: str, ranks: Sequence[int]) -> None:
 
 
 def session_options() -> Dict[str, str]:
-    """Options of a session that TorchAir makes now (docs/c_api.md): these groups, and what the graph of
-    captured calls gets that this thread translates."""
-    from .npu import lowering
-
+    """Options of a session that TorchAir makes now in this thread (docs/c_api.md): these groups, and
+    those of with_options."""
     groups = {f"npumesh.group.{name}": ",".join(map(str, ranks)) for name, ranks in _groups.items()}
-    return {**groups, **lowering.session_options()}
+    return {**groups, **getattr(_here, "options", dict)()}
+
+
+@contextlib.contextmanager
+def with_options(options: Callable[[], Dict[str, str]]) -> Iterator[None]:
+    """Sessions that TorchAir makes inside of the block, in this thread, have these options, too."""
+    _here.options = options
+    try:
+        yield
+    finally:
+        del _here.options
 
 
 # ---- operators ----
@@ -243,8 +255,6 @@ def _held_as(name: str, shape: Sequence[int]) -> Tuple[torch.dtype, Tuple[int, .
 
 def _taken(tensor: CTensor) -> torch.Tensor:
     """A tensor with the values of an output whose memory the library gave."""
-    from npumesh.dtypes import dtype_of_number
-
     of = dtype_of_number(tensor.dtype, "output")
     dtype, shape = _held_as(of.name, tuple(tensor.dims[:tensor.rank]) if tensor.rank else ())
     result = torch.empty(shape, dtype=dtype)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import enum
 import functools
-import os
 from typing import Any, Callable, Optional
 
 import torch
+
+from . import _capture
+from ._device_index import check_device, check_index
 
 CPU = torch.device("cpu")
 
@@ -50,27 +52,6 @@ def put(tensor: torch.Tensor, place: Optional[Place]) -> torch.Tensor:
 
 def is_npu_name(value: Any) -> bool:
     return isinstance(value, str) and (value == "npu" or value.startswith("npu:"))
-
-
-def device_count() -> int:
-    """The ranks of this host that the launcher has started, 1 without a launcher: torch_npu counts
-    the devices of a host, and each rank has one."""
-    for name in ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE"):
-        value = os.environ.get(name, "")
-        if value.isdigit() and int(value) > 0:
-            return int(value)
-    return 1
-
-
-def check_index(index: int, device: Any) -> int:
-    """The index that `device` names. Errors: RuntimeError, as the vendor's, when the host has no such
-    device."""
-    if 0 <= index < device_count():
-        return index
-    raise RuntimeError(
-        f"torch_npu: device {device!r}: NPU error, error code is 107001 (ACL_ERROR_RT_INVALID_DEVICEID): "
-        f"Invalid device ID. Check whether the device ID is valid: expected an index from 0 to "
-        f"{device_count() - 1}, the ranks of this host; start more ranks, or name another device")
 
 
 def host(device: Any) -> Any:
@@ -158,9 +139,9 @@ def _copied(args: Any, kwargs: Any) -> Any:
 
 def _permit(tensor: torch.Tensor, place: Optional[Place], non_blocking: bool) -> None:
     """Errors: RuntimeError where a capture forbids the transfer."""
-    from .npu import capturing
-
-    capturing.permit_transfer(tensor, place, non_blocking)
+    capture = _capture.current()
+    if capture is not None:
+        capture.permit_transfer(tensor, place, non_blocking)
 
 
 def _format_words(memory_format: Any) -> Any:
@@ -171,8 +152,6 @@ def _format_words(memory_format: Any) -> Any:
 def _npu(self: torch.Tensor, device: Any = None, non_blocking: bool = False,
          memory_format: Any = torch.preserve_format) -> torch.Tensor:
     """torch.Tensor.npu."""
-    from .npu import check_device
-
     check_device(device)
     return self.to("npu", non_blocking=non_blocking, **_format_words(memory_format))
 
@@ -228,9 +207,9 @@ def _reading(name: str) -> Callable:
 
     @functools.wraps(method)
     def read(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        from .npu import capturing
-
-        capturing.permit_reading(self, name.strip("_"))
+        capture = _capture.current()
+        if capture is not None:
+            capture.permit_reading(self, name.strip("_"))
         return method(self, *args, **kwargs)
 
     return read

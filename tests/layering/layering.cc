@@ -11,6 +11,8 @@
 #include <sstream>
 #include <tuple>
 
+#include "tests/layering/circles.h"
+
 namespace npumesh {
 namespace {
 
@@ -218,10 +220,12 @@ class Checker {
     }
     for (const std::string& file : cmake_files_) ReadLibraries(file);
     for (const auto& [folder, library] : libraries_) CheckDependsList(folder, library);
+    CheckCircles();
     for (const std::string& file : sources_) CheckSource(file);
     for (Violation& violation : CheckCitations(root_)) found_.push_back(std::move(violation));
     for (Violation& violation : CheckLinks(root_)) found_.push_back(std::move(violation));
     for (Violation& violation : CheckMap(root_)) found_.push_back(std::move(violation));
+    for (Violation& violation : CheckPython(root_)) found_.push_back(std::move(violation));
     std::sort(found_.begin(), found_.end(), [](const Violation& a, const Violation& b) {
       return std::tie(a.file, a.line, a.rule) < std::tie(b.file, b.line, b.rule);
     });
@@ -269,6 +273,24 @@ class Checker {
         Report("depends", library.cmake_file, library.line,
                library.name + " depends on " + name + " of the higher floor " + target->second);
       }
+    }
+  }
+
+  // Folders that list each other in DEPENDS.
+  void CheckCircles() {
+    Arrows arrows;
+    std::map<std::string, std::string> file_of;
+    for (const auto& [folder, library] : libraries_) {
+      file_of[library.name] = library.cmake_file;
+      std::map<std::string, int>& targets = arrows[library.name];
+      for (const std::string& name : library.depends) {
+        if (folder_of_library_.count(name) > 0) targets.emplace(name, library.line);
+      }
+    }
+    for (const auto& [name, folder] : folder_of_library_) arrows[name];
+    for (const Circle& circle : CirclesOf(arrows)) {
+      Report("circle", file_of[circle.first], circle.line,
+             "libraries depend on each other: " + circle.way);
     }
   }
 

@@ -5,6 +5,7 @@
 //   depends   a folder includes, or a DEPENDS list names, what it may not
 //   seal      a third-party type leaves the folder that hides it (MPI, hwloc, protobuf)
 //   banned    a call that the house does not use (atoi and its family, system, popen)
+//   circle    libraries, or modules of Python, depend on each other
 //   names     two headers define a type of one name in namespace npumesh: the linker would take one
 //             for the other
 //   operator  code asks for an operator by name instead of for a trait
@@ -12,8 +13,8 @@
 //   citation  a comment or a page cites a numbered part of a text that is not in the repository
 //   file      a comment or a page names a source file or page that does not exist
 //   link      a page links to a file or a heading that does not exist
-//   map       docs/architecture.md does not name a folder that is a library, or docs/README.md does
-//             not link a page
+//   map       docs/architecture.md does not name a folder of sources, or one that is not there, or
+//             docs/README.md does not link a page
 //   english   more lines than allowed use a word that CONTRIBUTING.md's English avoids
 //
 // Comments are not code and break no rule but the last four; literals break none but "operator".
@@ -30,7 +31,7 @@
 namespace npumesh {
 
 struct Violation {
-  std::string rule;  // "floor", "depends", "seal", "banned", "names", "operator", "net",
+  std::string rule;  // "floor", "depends", "circle", "seal", "banned", "names", "operator", "net",
                      // "citation", "file", "link", "map" or "english"
   std::string file;  // relative to the root
   int line = 0;      // from 1
@@ -55,9 +56,12 @@ std::vector<Violation> CheckCitations(const std::filesystem::path& root);
 // CheckLayering.
 std::vector<Violation> CheckLinks(const std::filesystem::path& root);
 
-// Folders with a library that docs/architecture.md does not name, and pages of docs/ that
-// docs/README.md does not link. A tree without these two has none. Part of CheckLayering.
+// Folders of sources that docs/architecture.md does not name or names in vain, and pages of docs/
+// that docs/README.md does not link. A tree without these two has none. Part of CheckLayering.
 std::vector<Violation> CheckMap(const std::filesystem::path& root);
+
+// Modules of python/ that import each other, also inside of functions. Part of CheckLayering.
+std::vector<Violation> CheckPython(const std::filesystem::path& root);
 
 // Words that read badly, what to say in their place, and in how many lines for people they still
 // stand. A change may lower a ceiling, and never raises one.

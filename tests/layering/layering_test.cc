@@ -232,15 +232,24 @@ TEST_F(MadeUpHouse, PublicSourcesAndOwnPagesMayBeCited) {
 }
 
 TEST_F(MadeUpHouse, TheMapNamesEveryRoom) {
-  Write("docs/architecture.md",
-        "```\nruntime/\n  base/ world/\ncollectives/\ngraph/\n  io/\n```\n");
+  const std::string map =
+      "```\nruntime/\n  base/ world/  what all need\n    include/\ncollectives/\ngraph/\n"
+      "  io/          files\n  engine/\n```\n```mermaid\ngone/\n```\n";
+  Write("runtime/base/include/base.h", "");
+  fs::create_directories(root_ / "runtime/world/include");
+  Write("docs/architecture.md", map);
   EXPECT_THAT(CheckLayering(root_), IsEmpty());
-  Write("graph/shard/CMakeLists.txt", "# Splits.\nnpumesh_library(npumesh_shard)\n");
-  const std::vector<Violation> found = CheckLayering(root_);
+  // A room of that name in another place is another room.
+  Write("graph/base/b.cc", "");
+  std::vector<Violation> found = CheckLayering(root_);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].ToString(),
-            "graph/shard/CMakeLists.txt:2: [map] docs/architecture.md does not name the room "
-            "graph/shard/; say what it holds");
+            "docs/architecture.md:1: [map] does not name the room graph/base/; say what it holds");
+  Write("docs/architecture.md", map + "```\ngraph/base/\n  deep/\n```\n");
+  found = CheckLayering(root_);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].ToString(),
+            "docs/architecture.md:15: [map] names graph/base/deep/, which is no folder");
 }
 
 TEST_F(MadeUpHouse, TheIndexLinksEveryPage) {
@@ -253,6 +262,35 @@ TEST_F(MadeUpHouse, TheIndexLinksEveryPage) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].ToString(),
             "docs/formats/profile.md:1: [map] docs/README.md has no link to this page");
+}
+
+TEST_F(MadeUpHouse, LibrariesDependInNoCircle) {
+  Write("graph/ir/CMakeLists.txt", "\nnpumesh_library(npumesh_ir DEPENDS npumesh_ops)\n");
+  Write("graph/ops/CMakeLists.txt", "npumesh_library(npumesh_ops DEPENDS npumesh_io)\n");
+  EXPECT_THAT(CheckLayering(root_), IsEmpty());
+  Write("graph/io/CMakeLists.txt", "npumesh_library(npumesh_io DEPENDS npumesh_proto npumesh_ir)\n");
+  const std::vector<Violation> found = CheckLayering(root_);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].ToString(),
+            "graph/io/CMakeLists.txt:1: [circle] libraries depend on each other: "
+            "npumesh_io -> npumesh_ir -> npumesh_ops -> npumesh_io");
+}
+
+TEST_F(MadeUpHouse, ModulesOfPythonImportInNoCircle) {
+  Write("python/mesh/__init__.py", "from .world import World\nfrom . import tools\nimport os\n");
+  Write("python/mesh/tools/__init__.py", "from ..handle import (\n    A as B,\n    C)\n");
+  Write("python/mesh/world.py",
+        "\"\"\"A world.\n\n    from mesh import World\n\"\"\"\n# import mesh\nfrom .handle import "
+        "*\n");
+  Write("python/mesh/handle.py", "import sys, json\n");
+  EXPECT_THAT(CheckLayering(root_), IsEmpty());
+  // Also where a function hides it.
+  Write("python/mesh/handle.py", "\ndef call():\n    from .tools import (other,\n        Tool)\n");
+  const std::vector<Violation> found = CheckLayering(root_);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].ToString(),
+              HasSubstr("python/mesh/handle.py:3: [circle] modules import each other: "
+                        "mesh.handle -> mesh.tools -> mesh.handle;"));
 }
 
 TEST_F(MadeUpHouse, LinksLeadToFilesAndHeadings) {

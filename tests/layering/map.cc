@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,23 +41,61 @@ std::vector<Violation> PagesWithoutLink(const fs::path& root) {
   return found;
 }
 
+// The folders that the map's blocks name, each with its line. A block is a tree by indentation; a
+// line names a folder, or several, and then says what they hold.
+std::map<std::string, int> RoomsOnMap(const std::string& map) {
+  std::map<std::string, int> rooms;
+  std::map<size_t, std::string> parents;  // by indentation
+  bool in_fence = false;
+  bool in_block = false;  // of no language
+  int number = 0;
+  std::istringstream lines(map);
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.find("```") != std::string::npos) {
+      in_fence = !in_fence;
+      in_block = in_fence && line == "```";
+      parents.clear();
+      continue;
+    }
+    const size_t indentation = std::min(line.find_first_not_of(' '), line.size());
+    std::istringstream words(line);
+    for (std::string word; in_block && words >> word && word.ends_with('/');) {
+      parents.erase(parents.lower_bound(indentation), parents.end());
+      const std::string parent = parents.empty() ? "" : parents.rbegin()->second + "/";
+      word.pop_back();
+      parents[indentation] = parent + word;
+      rooms.emplace(parent + word, number);
+    }
+  }
+  return rooms;
+}
+
+// A folder of sources; headers that are installed lie below their library's include/.
+bool IsRoom(const fs::path& folder) {
+  if (folder.generic_string().find("/include") != std::string::npos) return false;
+  const fs::directory_iterator files(folder);
+  return std::any_of(begin(files), end(files), [](const fs::directory_entry& entry) {
+    return entry.path().extension() == ".cc" || entry.path().extension() == ".h";
+  });
+}
+
 std::vector<Violation> RoomsWithoutName(const fs::path& root) {
   const std::string map = ContentOf(root / kMap);
   std::vector<Violation> found;
   if (map.empty()) return found;
+  const std::map<std::string, int> on_map = RoomsOnMap(map);
+  for (const auto& [room, line] : on_map) {
+    if (fs::is_directory(root / room)) continue;
+    found.push_back({"map", std::string(kMap), line, "names " + room + "/, which is no folder"});
+  }
   for (const std::string_view floor : kMappedFloors) {
     if (!fs::is_directory(root / floor)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root / floor)) {
-      if (entry.path().filename() != "CMakeLists.txt") continue;
-      const std::string text = ContentOf(entry.path());
-      const size_t at = text.find("npumesh_library(");
-      if (at == std::string::npos) continue;
-      const fs::path room = fs::relative(entry.path().parent_path(), root);
-      if (map.find(room.filename().generic_string() + "/") != std::string::npos) continue;
-      const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(at), '\n');
-      found.push_back({"map", (room / "CMakeLists.txt").generic_string(), static_cast<int>(line),
-                       std::string(kMap) + " does not name the room " + room.generic_string() +
-                           "/; say what it holds"});
+      const std::string room = fs::relative(entry.path(), root).generic_string();
+      if (!entry.is_directory() || on_map.count(room) > 0 || !IsRoom(entry.path())) continue;
+      found.push_back(
+          {"map", std::string(kMap), 1, "does not name the room " + room + "/; say what it holds"});
     }
   }
   return found;

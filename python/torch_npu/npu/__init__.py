@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional
 import torch
 
 from .. import _engine
-from .._places import check_index, device_count
+from .._device_index import check_device, current_device, device_count, set_device
 from .._say import no_effect
 from . import amp, utils
 from ._limits import (
@@ -108,25 +108,6 @@ def init() -> None:
 
 
 _lazy_init = init
-
-
-_current: Optional[int] = None
-
-
-def current_device() -> int:
-    """The index that set_device has named; before that 0."""
-    return _current or 0
-
-
-def check_device(device: Any) -> int:
-    """The index that a device names. Errors: RuntimeError when the host has no such device."""
-    return check_index(utils._device_index(device), device)
-
-
-def set_device(device: Any) -> None:
-    """Remembers the index; tensors stay in the memory of this process."""
-    global _current
-    _current = check_device(device)
 
 
 class device(contextlib.ContextDecorator):

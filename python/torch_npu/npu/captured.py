@@ -9,6 +9,7 @@ import torch
 
 from .._places import Place, place_of, put
 from .._say import line_of_program
+from .segments import tensors_of
 
 # The vendor's codes, as a program on the hardware sees them.
 STREAM_CAPTURED = "107027 (ACL_ERROR_RT_STREAM_CAPTURED)"
@@ -68,8 +69,6 @@ class Values:
 
     def host_has(self, result: Any) -> Any:
         """The result of a call of the host for itself."""
-        from .segments import tensors_of
-
         for each in tensors_of(result):
             if place_of(each) is None:
                 put(each, Place.HOST)

@@ -3,26 +3,12 @@ begins and ends it."""
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Callable, Dict, Optional
 
 import torch
 
-from .. import _places
+from .._capture import current
 from .captured import EVENT_CAPTURED, STREAM_CAPTURED, refusal
-
-_here = threading.local()
-
-
-def current() -> Any:
-    """That of this thread, or None."""
-    return getattr(_here, "capture", None)
-
-
-def make_current(capture: Any) -> None:
-    """None: this thread captures no longer."""
-    _here.capture = capture
-
 
 def is_current_stream_capturing() -> bool:
     return current() is not None
@@ -59,22 +45,6 @@ class Wait:
     def __init__(self, event: Any) -> None:
         self.names = ["wait"]
         self.event = event
-
-
-def permit_transfer(tensor: torch.Tensor, place: Optional[_places.Place],
-                    non_blocking: bool) -> None:
-    """Before a copy to another place. Errors: RuntimeError where a capture forbids it."""
-    capture = current()
-    if capture is not None:
-        capture.permit_transfer(tensor, place, non_blocking)
-
-
-def permit_reading(tensor: torch.Tensor, what: str) -> None:
-    """Before `what` reads the values of a tensor past torch's dispatcher. Errors: RuntimeError when
-    they come with a replay."""
-    capture = current()
-    if capture is not None and not capture.values.are_there(tensor):
-        raise refusal(f"{what} needs values", STREAM_CAPTURED)
 
 
 def permit_waiting(what: str, stream: Any = None) -> None:

@@ -23,7 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from .. import _places
+from .. import _capture, _places
 from .._say import no_effect
 from . import capturing
 from .captured import STREAM_CAPTURED, Values, refusal
@@ -162,7 +162,7 @@ class _Capture(TorchDispatchMode):
 
     def permit_transfer(self, tensor: torch.Tensor, place: Optional[_places.Place],
                         non_blocking: bool) -> None:
-        """Errors: RuntimeError for a copy that the host would wait for."""
+        """Before a copy to another place. Errors: RuntimeError for one that the host would wait for."""
         self._moves = True
         if place is None or self.values.are_constant(tensor):
             return
@@ -172,6 +172,12 @@ class _Capture(TorchDispatchMode):
         if source is _places.Place.HOST or source is _places.Place.PINNED and not non_blocking:
             raise refusal("a copy from the host that is not both pinned and non_blocking waits",
                           STREAM_CAPTURED)
+
+    def permit_reading(self, tensor: torch.Tensor, what: str) -> None:
+        """Before `what` reads the values of a tensor past torch's dispatcher. Errors: RuntimeError when
+        they come with a replay."""
+        if not self.values.are_there(tensor):
+            raise refusal(f"{what} needs values", STREAM_CAPTURED)
 
     def _add(self, step: Written) -> None:
         if self._tasks and step.func._schema.name in _UPDATED:
@@ -183,11 +189,11 @@ class _Capture(TorchDispatchMode):
     def run(self, enter: bool) -> None:
         """This thread is captured from now on, or no longer."""
         if enter:
-            capturing.make_current(self)
+            _capture.make_current(self)
             self.__enter__()
         else:
             self.__exit__(None, None, None)
-            capturing.make_current(None)
+            _capture.make_current(None)
 
 
 def _is_of_host(step: Any) -> bool:
@@ -237,7 +243,7 @@ class NPUGraph:
         if capture_error_mode not in ("global", "thread_local", "relaxed"):
             raise RuntimeError("torch_npu: capture_error_mode: expected global, thread_local or "
                                f"relaxed, seen {capture_error_mode!r}")
-        if capturing.current() is not None:
+        if _capture.current() is not None:
             raise refusal("capture_begin: a capture is running already in this thread",
                           STREAM_CAPTURED)
         self._pool = pool or graph_pool_handle()
@@ -252,7 +258,7 @@ class NPUGraph:
 
     def _ended(self) -> _Capture:
         """The capture, which is over now."""
-        if self._capture is None or capturing.current() is not self._capture:
+        if self._capture is None or _capture.current() is not self._capture:
             raise RuntimeError("torch_npu: capture_end: this graph has no capture running")
         capture, self._capture = self._capture, None
         capture.run(False)
@@ -260,7 +266,7 @@ class NPUGraph:
 
     def replay(self) -> None:
         """Runs the calls again, in order, up to the first event that it must wait for."""
-        if capturing.current() is not None:
+        if _capture.current() is not None:
             raise refusal("replay: a capture is running in this thread", STREAM_CAPTURED)
         if self._steps is None:
             raise RuntimeError("torch_npu: replay: nothing was captured")
@@ -434,7 +440,7 @@ def graph_task_group_end(stream: Stream) -> _Group:
 
 
 def _captured_now(function: str) -> _Capture:
-    capture = capturing.current()
+    capture = _capture.current()
     if capture is None:
         raise RuntimeError(f"torch_npu: {function}: no graph is being captured")
     return capture
@@ -443,7 +449,7 @@ def _captured_now(function: str) -> _Capture:
 def graph_task_update_begin(stream: Stream, handle: Any) -> None:
     """The calls from now on take the place of those of the task group; they are not run now.
     Errors: RuntimeError."""
-    if not isinstance(handle, _Group) or capturing.current() is not None:
+    if not isinstance(handle, _Group) or _capture.current() is not None:
         raise RuntimeError("torch_npu: graph_task_update_begin: expected a handle of "
                            "graph_task_group_end, outside of a capture")
     _updates.handle = handle
@@ -452,7 +458,7 @@ def graph_task_update_begin(stream: Stream, handle: Any) -> None:
 
 def graph_task_update_end(stream: Stream) -> None:
     """Ends graph_task_update_begin. Errors: RuntimeError."""
-    capture, handle = capturing.current(), getattr(_updates, "handle", None)
+    capture, handle = _capture.current(), getattr(_updates, "handle", None)
     if capture is None or handle is None:
         raise RuntimeError("torch_npu: graph_task_update_end: no update has begun")
     capture.run(False)

@@ -10,7 +10,6 @@ import importlib
 import operator
 import os
 import sys
-import threading
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
@@ -19,6 +18,7 @@ from torch.fx.passes.split_module import split_module
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_flatten
 
+from .._engine import with_options
 from .schemas import written_by
 
 # A segment that has so many calls without a translation is left to torch as it is then: each of them
@@ -28,7 +28,6 @@ _MOST_FAILURES = 16
 # In the meta data of the nodes that are tensors: a number, equal for those that share memory.
 MEMORY = "npumesh_memory"
 
-_here = threading.local()
 _static_kernels: Optional[str] = None
 
 
@@ -40,9 +39,8 @@ def use_static_kernels(outputs: str) -> None:
     _static_kernels = os.path.dirname(os.path.dirname(os.path.abspath(outputs)))
 
 
-def session_options() -> Dict[str, str]:
-    """Options of a session that this thread makes now."""
-    if _static_kernels is None or not getattr(_here, "lowers", False):
+def _options() -> Dict[str, str]:
+    if _static_kernels is None:
         return {}
     option = "experimental_config.aclgraph._aclnn_static_shape_kernel"
     return {"mode": "reduce-overhead", option: "true", option + "_build_dir": _static_kernels}
@@ -52,12 +50,8 @@ def session_options() -> Dict[str, str]:
 def _lowering() -> Iterator[None]:
     """Modes of the dispatcher are switched off: torch watches the first run of a compiled function,
     in which a replay may stand, by one that tracing does not bear."""
-    _here.lowers = True
-    try:
-        with _disable_current_modes():
-            yield
-    finally:
-        _here.lowers = False
+    with with_options(_options), _disable_current_modes():
+        yield
 
 
 class Budget:

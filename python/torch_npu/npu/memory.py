@@ -7,7 +7,9 @@ import contextlib
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .. import _engine
+from .._device_index import check_device
 from .._say import no_effect
+from .graphs import graph_pool_handle
 
 _base_peak = 0
 
@@ -99,8 +101,6 @@ class MemPool:
 
     def __init__(self, allocator: Any = None, use_on_oom: bool = False,
                  no_split: bool = False) -> None:
-        from .graphs import graph_pool_handle
-
         if allocator is not None:
             no_effect("an allocator of torch.npu.MemPool")
         self.allocator = allocator
@@ -118,8 +118,6 @@ class MemPool:
 @contextlib.contextmanager
 def use_mem_pool(pool: MemPool, device: Optional[Any] = None) -> Iterator[None]:
     """`with torch.npu.use_mem_pool(pool):` Errors: RuntimeError for a device that is not there."""
-    from . import check_device
-
     check_device(device)
     pool._uses += 1
     try:

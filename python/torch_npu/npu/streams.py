@@ -11,6 +11,7 @@ from typing import Any, Iterator, Optional
 
 import torch
 
+from .._device_index import check_device
 from . import capturing
 
 _numbers = itertools.count(1)
@@ -21,8 +22,6 @@ class Stream:
     """A stream; all are equal but for their number."""
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
-        from . import check_device
-
         self.device_index = check_device(device)
         self.priority = priority
         self.stream_id = kwargs.get("stream_id") or next(_numbers)
@@ -216,8 +215,6 @@ def stream(stream: Optional[Stream]) -> StreamContext:
 def synchronize(device: Any = None) -> None:
     """Work is done when a call returns. Errors: RuntimeError when a replay waits for an event that
     no one can record any more."""
-    from . import check_device
-
     check_device(device)
     capturing.permit_waiting("torch.npu.synchronize")
     capturing.check_nothing_waits()

@@ -9,6 +9,8 @@ import torch
 
 import npumesh
 
+from .._device_index import index_of
+
 # The release of CANN whose interfaces npumesh follows.
 CANN_VERSION = "8.5.0"
 
@@ -39,20 +41,7 @@ def npu_check_overflow(grad: Any) -> bool:
     return bool(not torch.isfinite(grad).all()) if isinstance(grad, torch.Tensor) else False
 
 
-def _device_index(device: Any) -> int:
-    from . import current_device
-
-    if device is None:
-        return current_device()
-    if isinstance(device, int):
-        return current_device() if device == -1 else device
-    of = torch.device(device)
-    if of.type not in ("npu", "cpu"):
-        raise ValueError(f"torch_npu: expected a device of npu, seen {device!r}")
-    return current_device() if of.index is None or of.type == "cpu" else of.index
-
-
-_get_device_index = _device_index
+_device_index = _get_device_index = index_of
 
 
 class Config:
