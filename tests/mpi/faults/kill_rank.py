@@ -4,8 +4,9 @@
   kill_rank.py NPUMESH DECODER [--recovery]
 
 All others must end long before HCCL_EXEC_TIMEOUT (1836 s), with an exit code other than 0, and a message
-that names the rank; nothing may be left in /dev/shm. Prints how soon: 2 s on an idle machine. With --recovery the launcher leaves the survivors alone, so they have
-to notice by themselves; mpirun itself then reports 0, so the ranks' own exit codes are looked at.
+that names the rank; nothing may be left in /dev/shm that no process uses: other jobs may run beside.
+Prints how soon: 2 s on an idle machine. With --recovery the launcher leaves the survivors alone, so they
+have to notice by themselves; mpirun itself then reports 0, so the ranks' own exit codes are looked at.
 """
 
 import os
@@ -23,6 +24,7 @@ from launcher import MPIRUN, RANK, RECOVERY, exports
 RANKS = 4
 VICTIM = 2
 HANG_SECONDS = 600.0  # after this a wait has failed, however busy the machine is
+LEFT_SECONDS = 60.0
 # Prints the exit code of the program that a rank runs. MPICH's mpiexec sends SIGUSR1 to what is left.
 TELL = ["sh", "-c", f'trap : USR1; "$@"; echo "rank ${RANK} ended with code $?"', "tell"]
 
@@ -59,6 +61,30 @@ def until(condition, seconds=HANG_SECONDS):
     return time.monotonic() - begin
 
 
+def in_use():
+    """Names in /dev/shm that a living process maps, or that its environment names as a folder."""
+    found = set()
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        for text in ("maps", "environ"):
+            try:
+                with open(f"/proc/{entry}/{text}", "rb") as file:
+                    found.update(re.findall(rb"/dev/shm/([^/\s\0:]+)", file.read()))
+            except OSError:
+                continue
+    return {os.fsdecode(name) for name in found}
+
+
+def left_since(before):
+    """What came into /dev/shm and stays there although no process uses it. A job beside this one makes a
+    file some time before it maps it."""
+    def left():
+        return set(os.listdir("/dev/shm")) - before - in_use()
+    until(lambda: not left(), LEFT_SECONDS)
+    return left()
+
+
 def wait_until(condition, what):
     if until(condition) is None:
         sys.exit(f"kill_rank: {what} did not happen within {HANG_SECONDS} s")
@@ -86,7 +112,7 @@ def main():
         wait_until(lambda: not any(alive(pid) for pid in others), "the end of the other ranks")
         took = time.monotonic() - killed
         output = job.communicate(timeout=1200)[0]
-        left = set(os.listdir("/dev/shm")) - before
+        left = left_since(before)
     check(re.search(rf"rank {VICTIM}\b", output), f"no message names rank {VICTIM}", output)
     if not recovery:
         check(job.returncode != 0, "mpirun's exit code is 0", output)
