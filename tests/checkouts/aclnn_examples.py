@@ -2,11 +2,12 @@
 """The vendor's example programs of aclnn (examples/test_aclnn_*.cpp of ops-math, ops-nn, ops-transformer, ops-cv), as they
 are, on npumesh.
 
-    aclnn_examples.py INSTALLED CHECKOUT... [--only TEXT] [--jobs N] [--list FILE]
+    aclnn_examples.py INSTALLED CHECKOUT... [--values] [--only TEXT] [--jobs N] [--list FILE]
 
 Compiles each program against an installation of npumesh and runs it. A program is right when it ends with 0 and no call in
-it says that it failed. --list writes a line for each: what came of it, the file, the reason. Those of `experimental/` are
-left out. Nothing of the checkouts is part of npumesh.
+it says that it failed; with --values (needs torch) also when what its functions wrote is what aclnn_references.py says of
+their parameters. --list writes a line for each: what came of it, the file, the reason or which functions were compared.
+Those of `experimental/` are left out. Nothing of the checkouts is part of npumesh.
 """
 
 import argparse
@@ -37,8 +38,13 @@ def examples(checkouts):
 
 
 class Runner:
-    def __init__(self, installed, folder):
+    def __init__(self, installed, folder, values):
         self.installed, self.folder, self.functions = installed, folder, exported(installed)
+        if values:
+            import call_trace  # needs torch
+            self.preload = call_trace.preload(installed, folder)
+        else:
+            self.preload = None
         self.environment = {**os.environ, "LD_LIBRARY_PATH": os.path.join(installed, "lib64"),
                             "NPUMESH_DEVICE_COUNT": "8", "OMP_NUM_THREADS": "1"}
 
@@ -60,9 +66,11 @@ class Runner:
         if built.returncode != 0:
             errors = [line for line in built.stderr.splitlines() if "error" in line or "undefined" in line]
             return "not compiled", errors[0] if errors else built.stderr[-200:]
+        trace = program + ".calls"
+        traced = {"LD_PRELOAD": self.preload, "ACLNN_TRACE": trace} if self.preload else {}
         try:
-            done = subprocess.run([program], env=self.environment, capture_output=True, text=True, errors="replace",
-                                  timeout=LONGEST, cwd=self.folder)
+            done = subprocess.run([program], env={**self.environment, **traced}, capture_output=True, text=True,
+                                  errors="replace", timeout=LONGEST, cwd=self.folder)
         except subprocess.TimeoutExpired:
             return "no end", f"after {LONGEST} s"
         finally:
@@ -71,13 +79,29 @@ class Runner:
         failed = [line for line in said if re.search(r"failed|ERROR", line) and "WARN" not in line]
         if done.returncode != 0 or failed:
             return "wrong", f"ends with {done.returncode}: {(failed or said or [''])[-1][:300]}"
-        return "right", ""
+        return self.compare(trace) if self.preload else ("right", "")
+
+    def compare(self, trace):
+        """What the calls of a program wrote, beside the references."""
+        import aclnn_values
+        if not os.path.exists(trace):
+            return "right", "no call"
+        with open(trace) as file:
+            found = [aclnn_values.compare(line) for line in file]
+        os.remove(trace)
+        differing = [f"{function}: {reason}" for function, state, reason in found if state == "differs"]
+        if differing:
+            return "differs", "; ".join(differing)[:400]
+        compared = sorted({function for function, state, _ in found if state == "same"})
+        left = sorted({f"{function} ({reason})" for function, state, reason in found if state == "not compared"})
+        return "right", " ".join(compared) + ("; not compared: " + ", ".join(left) if left else "")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("installed")
     parser.add_argument("checkouts", nargs="+")
+    parser.add_argument("--values", action="store_true", help="compare what functions write with torch")
     parser.add_argument("--only", default="", help="a part of the path")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--list")
@@ -86,14 +110,17 @@ def main():
     if not sources:
         sys.exit("aclnn_examples: no examples/test_aclnn_*.cpp below the checkouts")
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        results = list(zip(sources, pool.map(Runner(os.path.abspath(given.installed), folder), sources)))
+        results = list(zip(sources, pool.map(Runner(os.path.abspath(given.installed), folder, given.values), sources)))
     if given.list:
         with open(given.list, "w", encoding="utf-8") as file:
             file.writelines(f"{state}\t{source}\t{reason}\n" for source, (state, reason) in results)
     counts = collections.Counter(state for _, (state, _) in results)
     present = len(results) - counts["absent"]
     print(f"{len(results)} programs, {present} of them call only functions that are there: "
-          + ", ".join(f"{counts[state]} {state}" for state in ("right", "wrong", "not compiled", "no end")))
+          + ", ".join(f"{counts[state]} {state}" for state in ("right", "differs", "wrong", "not compiled", "no end")))
+    if given.values:
+        whole = sum(state == "right" and reason and "not compared" not in reason for _, (state, reason) in results)
+        print(f"in {whole} of the right ones every call was compared")
     return 0
 
 
