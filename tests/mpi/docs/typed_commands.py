@@ -22,11 +22,14 @@ A block below one of commands shows what the last of them prints, when this line
 Then the command must print that. Decimals (1.5, 2e-07) stand for any number, times (12 us) for any time,
 blanks for any blanks, ... for any text, and a line that is only ... for any lines.
 
+Pages of docs/zh are translations: their blocks must be those of the English page, in the same order.
+
 --user plain: as the user nobody, when started by root; otherwise the test is skipped (77).
 """
 
 import argparse
 import glob
+import itertools
 import os
 import pwd
 import re
@@ -289,6 +292,29 @@ def type_all(reader, options, commands):
     return problems
 
 
+FENCED = re.compile(r"(?:^<!--[^\n]*-->\n)?^```.*?^```$", re.M | re.S)
+
+
+def blocks(path):
+    with open(path, encoding="utf-8") as file:
+        return FENCED.findall(file.read())
+
+
+def untyped_translations(source, pages):
+    """The pages of docs/zh, whose commands are typed on the English page, and what differs there from it."""
+    translations, problems = [], []
+    for page in pages:
+        folder, name = os.path.split(page)
+        if os.path.basename(folder) != "zh":
+            continue
+        translations.append(page)
+        for ours, theirs in itertools.zip_longest(blocks(page), blocks(f"{source}/docs/{name}"), fillvalue=""):
+            if ours != theirs:
+                problems.append(f"docs/zh/{name}: a block is not that of docs/{name}:\n{ours[:300]}\n-- there --\n{theirs[:300]}")
+                break
+    return translations, problems
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--user", choices=("self", "plain"), required=True)
@@ -301,7 +327,9 @@ def main():
         return SKIPPED
     pages = [f"{options.source}/{name}" for name in ("README.md", "CONTRIBUTING.md")]
     pages += sorted(glob.glob(f"{options.source}/docs/**/*.md", recursive=True))
-    commands = [command for page in pages for command in commands_of_page(options.source, page)]
+    translations, different = untyped_translations(options.source, pages)
+    commands = [command for page in pages if page not in translations
+                for command in commands_of_page(options.source, page)]
     shown = commands_of_help(options.npumesh, [])  # sub-commands repeat what stands above them
     commands += [command for i, command in enumerate(shown)
                  if command.text not in {earlier.text for earlier in shown[:i]}]
@@ -312,7 +340,7 @@ def main():
         os.chmod(home, 0o755)
         reader = Reader(options, home)
         reader.give(home)
-        problems = type_all(reader, options, commands)
+        problems = different + type_all(reader, options, commands)
     print(f"{len(commands)} commands, {len(problems)} of them fail")
     for problem in problems:
         print(problem)

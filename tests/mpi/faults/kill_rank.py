@@ -9,6 +9,7 @@ Prints how soon: 2 s on an idle machine. With --recovery the launcher leaves the
 have to notice by themselves; mpirun itself then reports 0, so the ranks' own exit codes are looked at.
 """
 
+import json
 import os
 import re
 import signal
@@ -61,6 +62,15 @@ def until(condition, seconds=HANG_SECONDS):
     return time.monotonic() - begin
 
 
+def calls(npumesh, records):
+    """How many collectives all ranks of a living job have done, by its flight records."""
+    told = subprocess.run([npumesh, "record", records, "--json"], capture_output=True, text=True)
+    try:
+        return min(rank["calls"] for rank in json.loads(told.stdout)["ranks"])
+    except (ValueError, KeyError):
+        return 0  # no record yet
+
+
 def in_use():
     """Names in /dev/shm that a living process maps, or that its environment names as a folder."""
     found = set()
@@ -100,11 +110,12 @@ def main():
         before = set(os.listdir("/dev/shm"))
         extra = RECOVERY if recovery else []
         job = subprocess.Popen(
-            MPIRUN + extra + ["-n", str(RANKS)] + exports({"NPUMESH_TEST_TAG": tag}) +
+            MPIRUN + extra + ["-n", str(RANKS)] +
+            exports({"NPUMESH_TEST_TAG": tag, "NPUMESH_RECORD": f"{folder}/records"}) +
             (TELL if recovery else []) + [npumesh, "run", f"{folder}/model", "--steps", "1000000"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         wait_until(lambda: len(processes_of(npumesh, tag)) == RANKS, "the start of all ranks")
-        time.sleep(2.0)  # well into the steps
+        wait_until(lambda: calls(npumesh, f"{folder}/records") > 100, "the hundredth call of all ranks")
         victims = processes_of(npumesh, tag)
         os.kill(victims[VICTIM], signal.SIGKILL)
         killed = time.monotonic()
@@ -120,7 +131,6 @@ def main():
         codes = dict(re.findall(r"rank (\d+) ended with code (\d+)", output))
         for rank in set(range(RANKS)) - {VICTIM}:
             check(codes.get(str(rank)) == "5", f"rank {rank} did not end with code 5", output)
-        # On a machine that is loaded the ranks may still be starting.
         check(re.search(rf"npumesh run: rank \d.*rank {VICTIM} |rank \d ends in .*rank {VICTIM},", output),
               "no survivor says which rank was lost", output)
     check(not left, f"left in /dev/shm: {sorted(left)}", output)
