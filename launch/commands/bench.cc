@@ -6,10 +6,10 @@
 #include <functional>
 
 #include "launch/bench/bench_job.h"
+#include "launch/catalog/environment.h"
 #include "launch/commands/answer.h"
 #include "launch/commands/fail_together.h"
 #include "launch/commands/versions.h"
-#include "launch/pages/environment.h"
 #include "launch/ranks/agreement.h"
 #include "launch/run/run_report.h"
 #include "launch/screen/progress_line.h"

@@ -3,9 +3,9 @@
 
 #include "graph/config/config_reader.h"
 #include "graph/config/validation.h"
+#include "launch/catalog/option_page.h"
+#include "launch/catalog/tables_json.h"
 #include "launch/commands/answer.h"
-#include "launch/pages/option_page.h"
-#include "launch/pages/tables_json.h"
 
 namespace npumesh {
 namespace {

@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "launch/catalog/environment.h"
+#include "launch/catalog/option_page.h"
+#include "launch/catalog/tables_json.h"
 #include "launch/commands/answer.h"
 #include "launch/commands/build_facts.h"
 #include "launch/commands/fail_together.h"
@@ -10,9 +13,6 @@
 #include "launch/doctor/doctor.h"
 #include "launch/doctor/doctor_json.h"
 #include "launch/doctor/machine_facts.h"
-#include "launch/pages/environment.h"
-#include "launch/pages/option_page.h"
-#include "launch/pages/tables_json.h"
 #include "runtime/base/leftovers.h"
 #include "runtime/world/mpi_transport.h"
 

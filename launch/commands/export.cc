@@ -5,11 +5,11 @@
 #include "graph/config/config_reader.h"
 #include "graph/export/export_config.h"
 #include "graph/ops/builtin_ops.h"
+#include "launch/catalog/environment.h"
 #include "launch/commands/answer.h"
 #include "launch/commands/fail_together.h"
 #include "launch/commands/shard_words.h"
 #include "launch/export/export_job.h"
-#include "launch/pages/environment.h"
 #include "runtime/base/parse.h"
 
 namespace npumesh {

@@ -5,9 +5,9 @@
 #include "graph/io/model_file.h"
 #include "graph/onnx/onnx_file.h"
 #include "graph/ops/builtin_ops.h"
+#include "launch/catalog/onnx_table.h"
 #include "launch/commands/answer.h"
 #include "launch/commands/shard_words.h"
-#include "launch/pages/onnx_table.h"
 #include "launch/run/dim_bindings.h"
 #include "runtime/base/parse.h"
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "launch/catalog/variable_notices.h"
 #include "launch/commands/build_facts.h"
 #include "launch/commands/command.h"
 #include "launch/mpirun/child_process.h"
@@ -15,7 +16,6 @@
 #include "launch/mpirun/open_files.h"
 #include "launch/mpirun/rank_output.h"
 #include "launch/mpirun/segment_folder.h"
-#include "launch/pages/variable_notices.h"
 #include "launch/ranks/warnings.h"
 #include "launch/record/launch_note.h"
 #include "launch/run/run_story.h"

@@ -2,10 +2,10 @@
 #include <fmt/ranges.h>
 
 #include "graph/ops/op_library.h"
+#include "launch/catalog/aclnn_page.h"
+#include "launch/catalog/op_table.h"
+#include "launch/catalog/tables_json.h"
 #include "launch/commands/answer.h"
-#include "launch/pages/aclnn_page.h"
-#include "launch/pages/op_table.h"
-#include "launch/pages/tables_json.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {

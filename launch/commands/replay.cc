@@ -2,12 +2,12 @@
 #include "graph/compare/replay/replay.h"
 
 #include "graph/ops/op_library.h"
+#include "launch/catalog/environment.h"
 #include "launch/commands/answer.h"
 #include "launch/commands/dump_compare.h"
 #include "launch/dump/job_dump.h"
 #include "launch/dump/verdict_json.h"
 #include "launch/dump/verdict_text.h"
-#include "launch/pages/environment.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {

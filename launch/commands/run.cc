@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "launch/catalog/environment.h"
+#include "launch/catalog/variable_notices.h"
 #include "launch/commands/answer.h"
 #include "launch/commands/command.h"
 #include "launch/commands/dump_arguments.h"
@@ -11,8 +13,6 @@
 #include "launch/commands/run_faults.h"
 #include "launch/commands/validators.h"
 #include "launch/commands/versions.h"
-#include "launch/pages/environment.h"
-#include "launch/pages/variable_notices.h"
 #include "launch/ranks/agreement.h"
 #include "launch/run/crash_line.h"
 #include "launch/run/dim_bindings.h"

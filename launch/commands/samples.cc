@@ -1,8 +1,8 @@
 // `npumesh samples`: packages with inputs and goldens to start from.
 #include <filesystem>
 
+#include "launch/catalog/environment.h"
 #include "launch/commands/answer.h"
-#include "launch/pages/environment.h"
 #include "launch/samples/samples.h"
 
 namespace npumesh {

@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "graph/onnx/onnx_file.h"
+#include "launch/catalog/environment.h"
 #include "launch/commands/answer.h"
-#include "launch/pages/environment.h"
 #include "launch/run/dim_bindings.h"
 
 namespace npumesh {

@@ -1,7 +1,7 @@
 // `npumesh topo`: which rank is where, and files that say so to other tools.
+#include "launch/catalog/environment.h"
 #include "launch/commands/answer.h"
 #include "launch/commands/fail_together.h"
-#include "launch/pages/environment.h"
 #include "launch/topo/cluster_files.h"
 #include "launch/topo/cluster_json.h"
 #include "runtime/base/parse.h"

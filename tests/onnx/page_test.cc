@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "launch/pages/onnx_table.h"
+#include "launch/catalog/onnx_table.h"
 
 namespace npumesh {
 namespace {

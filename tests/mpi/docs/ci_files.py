@@ -92,7 +92,7 @@ class Packages(unittest.TestCase):
 
     def test_containerfile_has_suites_that_in_chroot_knows(self):
         (suite,) = re.findall(r"^ARG SUITE=(\w+)$", text_of("Containerfile"), re.M)
-        self.assertIn(suite, re.search(r"SUITE \((\w+ or \w+)\)", text_of("launch/in_chroot")).group(1))
+        self.assertIn(suite, re.search(r"SUITE \((\w+ or \w+)\)", text_of("launch/scripts/in_chroot")).group(1))
         self.assertEqual([stage[0].split()[1] for stage in stages()], ["debian:${SUITE}-slim"] * 2)
 
     def test_cpack_makes_the_packages_that_are_installed(self):
@@ -127,7 +127,7 @@ class Workflow(unittest.TestCase):
     def test_it_runs_in_a_debian_that_the_scripts_know(self):
         name, _, suite = self.job()["container"]["image"].partition(":")
         self.assertEqual(name, "debian")
-        self.assertIn(suite, re.search(r"SUITE \((\w+ or \w+)\)", text_of("launch/in_chroot")).group(1))
+        self.assertIn(suite, re.search(r"SUITE \((\w+ or \w+)\)", text_of("launch/scripts/in_chroot")).group(1))
 
     def test_values_reach_its_scripts_by_variables_only(self):
         scripts = [step for step in self.job()["steps"] if "run" in step]
@@ -333,7 +333,7 @@ class Annotations(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "report.xml"), "w", encoding="utf-8") as file:
                 file.write(text)
-            done = subprocess.run([os.path.join(options.source, "launch/annotations"), *(words or ["report.xml"])],
+            done = subprocess.run([os.path.join(options.source, "launch/scripts/annotations"), *(words or ["report.xml"])],
                                   cwd=folder, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 

@@ -1,4 +1,4 @@
-#include "launch/pages/op_table.h"
+#include "launch/catalog/op_table.h"
 #include "graph/ops/builtin_ops.h"
 
 #include <gmock/gmock.h>

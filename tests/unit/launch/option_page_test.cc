@@ -1,4 +1,4 @@
-#include "launch/pages/option_page.h"
+#include "launch/catalog/option_page.h"
 
 #include <gmock/gmock.h>
 

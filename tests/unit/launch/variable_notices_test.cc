@@ -1,4 +1,4 @@
-#include "launch/pages/variable_notices.h"
+#include "launch/catalog/variable_notices.h"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // The registered operators as a document.
-#ifndef NPUMESH_LAUNCH_PAGES_OP_TABLE_H_
-#define NPUMESH_LAUNCH_PAGES_OP_TABLE_H_
+#ifndef NPUMESH_LAUNCH_CATALOG_OP_TABLE_H_
+#define NPUMESH_LAUNCH_CATALOG_OP_TABLE_H_
 
 #include <string>
 #include <vector>
@@ -33,4 +33,4 @@ std::vector<std::string> TraitsOf(const Operator& op);
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_PAGES_OP_TABLE_H_
+#endif  // NPUMESH_LAUNCH_CATALOG_OP_TABLE_H_

@@ -1,4 +1,4 @@
-#include "launch/pages/environment.h"
+#include "launch/catalog/environment.h"
 
 #include "graph/dump/options/dump_env.h"
 #include "graph/static_kernel/store/kernel_store.h"

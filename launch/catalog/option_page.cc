@@ -1,11 +1,11 @@
-#include "launch/pages/option_page.h"
+#include "launch/catalog/option_page.h"
 
 #include <fmt/format.h>
 
 #include <vector>
 
 #include "graph/config/option_tables.h"
-#include "launch/pages/environment.h"
+#include "launch/catalog/environment.h"
 #include "runtime/base/ascend_env.h"
 #include "runtime/base/hccl_env.h"
 #include "runtime/base/secure_file.h"

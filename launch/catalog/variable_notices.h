@@ -1,7 +1,7 @@
 // What a user should know of the variables that he has set: names that npumesh does not know, and
 // the vendor's that have no effect here.
-#ifndef NPUMESH_LAUNCH_PAGES_VARIABLE_NOTICES_H_
-#define NPUMESH_LAUNCH_PAGES_VARIABLE_NOTICES_H_
+#ifndef NPUMESH_LAUNCH_CATALOG_VARIABLE_NOTICES_H_
+#define NPUMESH_LAUNCH_CATALOG_VARIABLE_NOTICES_H_
 
 #include <string>
 #include <vector>
@@ -18,4 +18,4 @@ std::vector<std::string> VariableNotices();
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_PAGES_VARIABLE_NOTICES_H_
+#endif  // NPUMESH_LAUNCH_CATALOG_VARIABLE_NOTICES_H_

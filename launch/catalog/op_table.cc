@@ -1,4 +1,4 @@
-#include "launch/pages/op_table.h"
+#include "launch/catalog/op_table.h"
 
 #include <fmt/ranges.h>
 

@@ -1,4 +1,4 @@
-#include "launch/pages/variable_notices.h"
+#include "launch/catalog/variable_notices.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "launch/pages/environment.h"
+#include "launch/catalog/environment.h"
 #include "runtime/base/ascend_env.h"
 #include "runtime/base/hccl_env.h"
 #include "runtime/base/nearest_name.h"

@@ -1,6 +1,6 @@
 // The environment variables of all floors together, in the order of the manual.
-#ifndef NPUMESH_LAUNCH_PAGES_ENVIRONMENT_H_
-#define NPUMESH_LAUNCH_PAGES_ENVIRONMENT_H_
+#ifndef NPUMESH_LAUNCH_CATALOG_ENVIRONMENT_H_
+#define NPUMESH_LAUNCH_CATALOG_ENVIRONMENT_H_
 
 #include <vector>
 
@@ -17,4 +17,4 @@ Result<Env> ReadEnvironment();
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_PAGES_ENVIRONMENT_H_
+#endif  // NPUMESH_LAUNCH_CATALOG_ENVIRONMENT_H_

@@ -1,4 +1,4 @@
-#include "launch/pages/onnx_table.h"
+#include "launch/catalog/onnx_table.h"
 
 #include "graph/onnx/op_table.h"
 

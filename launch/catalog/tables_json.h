@@ -1,7 +1,7 @@
 // The tables of operators, environment variables and options, for programs: `npumesh ops --json`,
 // `npumesh env --json` and `npumesh config --json` (docs/json.md).
-#ifndef NPUMESH_LAUNCH_PAGES_TABLES_JSON_H_
-#define NPUMESH_LAUNCH_PAGES_TABLES_JSON_H_
+#ifndef NPUMESH_LAUNCH_CATALOG_TABLES_JSON_H_
+#define NPUMESH_LAUNCH_CATALOG_TABLES_JSON_H_
 
 #include <functional>
 
@@ -21,4 +21,4 @@ CommandReport OptionsReport();
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_PAGES_TABLES_JSON_H_
+#endif  // NPUMESH_LAUNCH_CATALOG_TABLES_JSON_H_

@@ -1,6 +1,6 @@
 // Functions of aclnn as pages of `npumesh ops --aclnn`.
-#ifndef NPUMESH_LAUNCH_PAGES_ACLNN_PAGE_H_
-#define NPUMESH_LAUNCH_PAGES_ACLNN_PAGE_H_
+#ifndef NPUMESH_LAUNCH_CATALOG_ACLNN_PAGE_H_
+#define NPUMESH_LAUNCH_CATALOG_ACLNN_PAGE_H_
 
 #include <string>
 #include <string_view>
@@ -33,4 +33,4 @@ CommandReport AclnnReport(const std::vector<AclnnFacts>& functions);
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_PAGES_ACLNN_PAGE_H_
+#endif  // NPUMESH_LAUNCH_CATALOG_ACLNN_PAGE_H_

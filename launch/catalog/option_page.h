@@ -1,7 +1,7 @@
 // The pages docs/config.md and docs/env.md, and the permission table of docs/security.md, from the
 // tables that the program works by.
-#ifndef NPUMESH_LAUNCH_PAGES_OPTION_PAGE_H_
-#define NPUMESH_LAUNCH_PAGES_OPTION_PAGE_H_
+#ifndef NPUMESH_LAUNCH_CATALOG_OPTION_PAGE_H_
+#define NPUMESH_LAUNCH_CATALOG_OPTION_PAGE_H_
 
 #include <functional>
 #include <string>
@@ -27,4 +27,4 @@ std::string EnvAsText(const std::function<const char*(const char*)>& get);
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_PAGES_OPTION_PAGE_H_
+#endif  // NPUMESH_LAUNCH_CATALOG_OPTION_PAGE_H_

@@ -1,10 +1,10 @@
-#include "launch/pages/tables_json.h"
+#include "launch/catalog/tables_json.h"
 
 #include "graph/config/option_tables.h"
 #include "graph/ops/core/signature.h"
-#include "launch/pages/environment.h"
-#include "launch/pages/op_table.h"
-#include "launch/pages/option_page.h"
+#include "launch/catalog/environment.h"
+#include "launch/catalog/op_table.h"
+#include "launch/catalog/option_page.h"
 #include "runtime/base/ascend_env.h"
 #include "runtime/base/hccl_env.h"
 

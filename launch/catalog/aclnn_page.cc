@@ -1,4 +1,4 @@
-#include "launch/pages/aclnn_page.h"
+#include "launch/catalog/aclnn_page.h"
 
 #include <fmt/ranges.h>
 

@@ -1,6 +1,6 @@
 // The ONNX operators that npumesh translates, as text and as the table of docs/onnx.md.
-#ifndef NPUMESH_LAUNCH_PAGES_ONNX_TABLE_H_
-#define NPUMESH_LAUNCH_PAGES_ONNX_TABLE_H_
+#ifndef NPUMESH_LAUNCH_CATALOG_ONNX_TABLE_H_
+#define NPUMESH_LAUNCH_CATALOG_ONNX_TABLE_H_
 
 #include <string>
 
@@ -17,4 +17,4 @@ CommandReport OnnxOpsReport();
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_PAGES_ONNX_TABLE_H_
+#endif  // NPUMESH_LAUNCH_CATALOG_ONNX_TABLE_H_
