@@ -226,6 +226,7 @@ class Checker {
     for (Violation& violation : CheckLinks(root_)) found_.push_back(std::move(violation));
     for (Violation& violation : CheckMap(root_)) found_.push_back(std::move(violation));
     for (Violation& violation : CheckPython(root_)) found_.push_back(std::move(violation));
+    for (Violation& violation : CheckWidth(root_)) found_.push_back(std::move(violation));
     std::sort(found_.begin(), found_.end(), [](const Violation& a, const Violation& b) {
       return std::tie(a.file, a.line, a.rule) < std::tie(b.file, b.line, b.rule);
     });

@@ -15,6 +15,7 @@
 //   link      a page links to a file or a heading that does not exist
 //   map       docs/architecture.md does not name a folder of sources, or one that is not there, or
 //             docs/README.md does not link a page
+//   width     a line of prose of a page is longer than 120 columns
 //   english   more lines than allowed use a word that CONTRIBUTING.md's English avoids
 //
 // Comments are not code and break no rule but the last four; literals break none but "operator".
@@ -32,7 +33,7 @@ namespace npumesh {
 
 struct Violation {
   std::string rule;  // "floor", "depends", "circle", "seal", "banned", "names", "operator", "net",
-                     // "citation", "file", "link", "map" or "english"
+                     // "citation", "file", "link", "map", "width" or "english"
   std::string file;  // relative to the root
   int line = 0;      // from 1
   std::string text;  // what is wrong and what to do
@@ -59,6 +60,10 @@ std::vector<Violation> CheckLinks(const std::filesystem::path& root);
 // Folders of sources that docs/architecture.md does not name or names in vain, and pages of docs/
 // that docs/README.md does not link. A tree without these two has none. Part of CheckLayering.
 std::vector<Violation> CheckMap(const std::filesystem::path& root);
+
+// Lines of pages that are too long and can be broken; tables, headings, blocks and code are left
+// out. Part of CheckLayering.
+std::vector<Violation> CheckWidth(const std::filesystem::path& root);
 
 // Modules of python/ that import each other, also inside of functions. Part of CheckLayering.
 std::vector<Violation> CheckPython(const std::filesystem::path& root);

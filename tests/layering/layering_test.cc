@@ -268,7 +268,8 @@ TEST_F(MadeUpHouse, LibrariesDependInNoCircle) {
   Write("graph/ir/CMakeLists.txt", "\nnpumesh_library(npumesh_ir DEPENDS npumesh_ops)\n");
   Write("graph/ops/CMakeLists.txt", "npumesh_library(npumesh_ops DEPENDS npumesh_io)\n");
   EXPECT_THAT(CheckLayering(root_), IsEmpty());
-  Write("graph/io/CMakeLists.txt", "npumesh_library(npumesh_io DEPENDS npumesh_proto npumesh_ir)\n");
+  Write("graph/io/CMakeLists.txt",
+        "npumesh_library(npumesh_io DEPENDS npumesh_proto npumesh_ir)\n");
   const std::vector<Violation> found = CheckLayering(root_);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].ToString(),
@@ -299,6 +300,19 @@ TEST_F(MadeUpHouse, LinksLeadToFilesAndHeadings) {
         "# Two words\n[a](../README.md#use---why-it) [b](#two-words) [c](..)\n"
         "[d](https://npumesh.example/x#y)\n```\n[e](gone)\n```\n");
   EXPECT_THAT(CheckLayering(root_), IsEmpty());
+}
+
+TEST_F(MadeUpHouse, LinesOfPagesAreNoLongerThanTheirWidth) {
+  const std::string code(119, 'x');
+  const std::string words =
+      "1. " + std::string(58, 'a') + " " + std::string(58, 'b');  // 120 columns
+  Write("docs/dump.md", words + "\n- `" + code + " y`\n| " + code + " y |\n# " + code +
+                            " y\n```\n" + code + " y\n```\n" + words.substr(0, 119) + "\u00e9\n");
+  EXPECT_THAT(CheckLayering(root_), IsEmpty());
+  Write("docs/dump.md", words + "\n" + words + "b\n");
+  const std::vector<Violation> found = CheckLayering(root_);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].ToString(), "docs/dump.md:2: [width] has 121 columns, expected at most 120");
 }
 
 TEST_F(MadeUpHouse, WordsAboveTheirCeilingAreShownWithTheirLines) {

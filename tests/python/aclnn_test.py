@@ -27,6 +27,7 @@ else:
 
 import acl
 import aclnn_client as client
+import coverage_page
 
 FIRST, CALLS, WRONG, ONLY, MOST = 1, 1500, 3000, None, 8  # MOST: disagreements that are shown
 KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}
@@ -660,6 +661,13 @@ class Aclnn(unittest.TestCase):
             self.skipTest("torch is not installed (build/venv of launch/install_deps --torch)")
         import aclnn_cases
         self.compare(aclnn_cases.CASES, CALLS)
+
+    def test_the_page_counts_the_functions(self):
+        if torch is None:
+            self.skipTest("torch is not installed (build/venv of launch/install_deps --torch)")
+        import aclnn_cases
+        said = coverage_page.numbers("random calls of # of the functions: # against numpy, # against torch")
+        self.assertEqual(said, [len({*CASES, *aclnn_cases.CASES}), len(CASES), len(aclnn_cases.CASES)])
 
     def compare(self, cases, calls):
         names = sorted(name for name in cases if ONLY in (None, name))

@@ -116,7 +116,7 @@ find_root() {
   root=${root%/}
 }
 
-# The store's objects are run, so nobody else may have written them.
+# The store's objects are run, so no other user may have written them.
 check_root() {
   [ ! -h "$root" ] || fail 4 "the store $root is a symbolic link; name its target by --target"
   [ -d "$root" ] || fail 4 "the store $root is no folder; name another by --target"
