@@ -4,6 +4,7 @@
 
 #include "graph/io/npy_header.h"
 #include "runtime/base/mapped_file.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -32,30 +33,13 @@ Result<Tensor> Read(const std::string& path) {
   return tensor;
 }
 
-// True when elements of `stored` are the way `wanted` travels in a .npy file.
+// True when elements of `stored` are the way `wanted` travels in a .npy file; bools may come as
+// bytes.
 bool StoresAs(DataType stored, DataType wanted) {
-  switch (wanted) {
-    case DataType::kBfloat16:
-      return stored == DataType::kUint16;
-    case DataType::kBool:
-      return stored == DataType::kUint8 || stored == DataType::kInt8;
-    case DataType::kHifloat8:
-    case DataType::kFloat8E5M2:
-    case DataType::kFloat8E4M3Fn:
-    case DataType::kFloat8E8M0:
-    case DataType::kQuint8:
-      return stored == DataType::kUint8;
-    case DataType::kQint8:
-      return stored == DataType::kInt8;
-    case DataType::kQint16:
-      return stored == DataType::kInt16;
-    case DataType::kQuint16:
-      return stored == DataType::kUint16;
-    case DataType::kQint32:
-      return stored == DataType::kInt32;
-    default:
-      return stored == wanted;
-  }
+  if (stored == wanted) return true;
+  if (wanted == DataType::kBool) return stored == DataType::kUint8 || stored == DataType::kInt8;
+  const std::string_view text = NpyText(wanted);
+  return !text.empty() && DataTypeFromNpy(text.substr(1)) == stored;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "graph/io/npy_header.h"
 
-#include <array>
 #include <limits>
 #include <optional>
 #include <vector>
 
 #include "runtime/base/parse.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -14,34 +14,14 @@ constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kMaxHeader = size_t{1} << 20;
 constexpr size_t kMaxRank = 64;
 
-struct Descr {
-  DataType dtype;
-  std::string_view text;  // byte order, kind, width
-};
-// The first row of a text is the dtype it reads as; later rows are stored in its place.
-constexpr std::array kDescrs = {
-    Descr{DataType::kBool, "|b1"},       Descr{DataType::kInt8, "|i1"},
-    Descr{DataType::kUint8, "|u1"},      Descr{DataType::kInt16, "<i2"},
-    Descr{DataType::kUint16, "<u2"},     Descr{DataType::kInt32, "<i4"},
-    Descr{DataType::kUint32, "<u4"},     Descr{DataType::kInt64, "<i8"},
-    Descr{DataType::kUint64, "<u8"},     Descr{DataType::kFloat16, "<f2"},
-    Descr{DataType::kFloat, "<f4"},      Descr{DataType::kDouble, "<f8"},
-    Descr{DataType::kComplex64, "<c8"},  Descr{DataType::kComplex128, "<c16"},
-    Descr{DataType::kBfloat16, "<u2"},   Descr{DataType::kHifloat8, "|u1"},
-    Descr{DataType::kFloat8E5M2, "|u1"}, Descr{DataType::kFloat8E4M3Fn, "|u1"},
-    Descr{DataType::kFloat8E8M0, "|u1"}, Descr{DataType::kQint8, "|i1"},
-    Descr{DataType::kQuint8, "|u1"},     Descr{DataType::kQint16, "<i2"},
-    Descr{DataType::kQuint16, "<u2"},    Descr{DataType::kQint32, "<i4"},
-};
-
 Result<DataType> FromDescr(std::string_view text) {
   const char order = text.empty() ? '\0' : text[0];
   if (std::string_view("<>=|").find(order) != std::string_view::npos) {
-    for (const Descr& row : kDescrs) {
-      if (text.substr(1) != row.text.substr(1)) continue;
-      if (order != '>' || row.text[0] == '|') return row.dtype;
+    const std::optional<DataType> dtype = DataTypeFromNpy(text.substr(1));
+    if (dtype && (order != '>' || NpyText(*dtype)[0] == '|')) return *dtype;
+    if (dtype) {
       return Error(Code::kUnsupported, "'descr' is '{}' (big endian); expected '{}'", text,
-                   row.text);
+                   NpyText(*dtype));
     }
   }
   return Error(Code::kUnsupported, "'descr' is '{}'; expected a bool, integer, float or complex",
@@ -197,19 +177,18 @@ Result<NpyHeader> ParseNpyHeader(std::string_view file) {
 }
 
 Result<std::string> FormatNpyHeader(const TensorType& type) {
-  for (const Descr& row : kDescrs) {
-    if (row.dtype != type.dtype) continue;
-    std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
-                                   row.text, ShapeTuple(type.shape));
-    const size_t unpadded = kMagic.size() + 4 + dict.size() + 1;
-    dict.append((kNpyAlignment - unpadded % kNpyAlignment) % kNpyAlignment, ' ');
-    dict += '\n';
-    if (dict.size() > std::numeric_limits<uint16_t>::max()) break;
-    std::string header(kMagic);
-    header += {1, 0, static_cast<char>(dict.size() & 0xff), static_cast<char>(dict.size() >> 8)};
-    return header + dict;
+  const std::string_view descr = NpyText(type.dtype);
+  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr,
+                                 ShapeTuple(type.shape));
+  const size_t unpadded = kMagic.size() + 4 + dict.size() + 1;
+  dict.append((kNpyAlignment - unpadded % kNpyAlignment) % kNpyAlignment, ' ');
+  dict += '\n';
+  if (descr.empty() || dict.size() > std::numeric_limits<uint16_t>::max()) {
+    return Error(Code::kUnsupported, "{} has no .npy form", type.ToString());
   }
-  return Error(Code::kUnsupported, "{} has no .npy form", type.ToString());
+  std::string header(kMagic);
+  header += {1, 0, static_cast<char>(dict.size() & 0xff), static_cast<char>(dict.size() >> 8)};
+  return header + dict;
 }
 
 }  // namespace npumesh

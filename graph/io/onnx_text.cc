@@ -5,6 +5,7 @@
 
 #include "graph/io/graph_text.h"
 #include "graph/io/model_codec.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -12,36 +13,10 @@ namespace {
 constexpr int kWithoutTexts = 2;
 constexpr int kEdgesOnly = 3;
 
-// TensorProto.DataType; 0 (undefined) where ge.onnx has none.
+// 0 (undefined) where ge.onnx has none, which knows numbers only, and no bfloat16.
 int OnnxType(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat:
-      return 1;
-    case DataType::kUint8:
-      return 2;
-    case DataType::kInt8:
-      return 3;
-    case DataType::kUint16:
-      return 4;
-    case DataType::kInt16:
-      return 5;
-    case DataType::kInt32:
-      return 6;
-    case DataType::kInt64:
-      return 7;
-    case DataType::kBool:
-      return 9;
-    case DataType::kFloat16:
-      return 10;
-    case DataType::kDouble:
-      return 11;
-    case DataType::kUint32:
-      return 12;
-    case DataType::kUint64:
-      return 13;
-    default:
-      return 0;
-  }
+  const bool known = IsFloating(dtype) || IsInteger(dtype) || dtype == DataType::kBool;
+  return known && dtype != DataType::kBfloat16 ? OnnxNumber(dtype) : 0;
 }
 
 // One attribute of a node. Zero and empty values are left out, as GE does: the type tells.

@@ -11,7 +11,7 @@
 #include "graph/io/model_codec.h"
 #include "graph/io/python_bytes.h"
 #include "graph/ir/node_kind.h"
-#include "runtime/base/float16.h"
+#include "runtime/base/visit_stored.h"
 
 namespace npumesh {
 namespace {
@@ -34,7 +34,7 @@ std::vector<std::string> Elements(const std::byte* data, int64_t count) {
     if constexpr (std::is_integral_v<T>) {
       items.push_back(fmt::format("{}", +value));
     } else {
-      const auto number = static_cast<double>(value);
+      const auto number = static_cast<double>(NumberOf(value));
       items.push_back(std::isfinite(number) ? fmt::format("{}", number)
                                             : fmt::format("float('{}')", number));
     }
@@ -42,44 +42,14 @@ std::vector<std::string> Elements(const std::byte* data, int64_t count) {
   return items;
 }
 
-// float16 and bfloat16 convert to float only.
-template <typename Half>
-std::vector<std::string> HalfElements(const std::byte* data, int64_t count) {
-  std::vector<float> values(static_cast<size_t>(count));
-  for (size_t i = 0; i < values.size(); ++i) {
-    Half half;
-    std::memcpy(&half, data + i * sizeof(Half), sizeof(Half));
-    values[i] = static_cast<float>(half);
-  }
-  return Elements<float>(reinterpret_cast<const std::byte*>(values.data()), count);
-}
-
-// Empty for a dtype that Python has no numbers for.
+// Empty for a dtype that torch has no numbers for.
 std::vector<std::string> ElementsOf(const TensorAttr& tensor, int64_t count) {
+  const DataType dtype = tensor.desc->dtype;
+  if (IsUnsignedInteger(dtype) && dtype != DataType::kUint8) return {};
   const auto* data = reinterpret_cast<const std::byte*>(tensor.data->data());
-  switch (tensor.desc->dtype) {
-    case DataType::kFloat:
-      return Elements<float>(data, count);
-    case DataType::kDouble:
-      return Elements<double>(data, count);
-    case DataType::kFloat16:
-      return HalfElements<Float16>(data, count);
-    case DataType::kBfloat16:
-      return HalfElements<Bfloat16>(data, count);
-    case DataType::kInt8:
-      return Elements<int8_t>(data, count);
-    case DataType::kUint8:
-    case DataType::kBool:
-      return Elements<uint8_t>(data, count);
-    case DataType::kInt16:
-      return Elements<int16_t>(data, count);
-    case DataType::kInt32:
-      return Elements<int32_t>(data, count);
-    case DataType::kInt64:
-      return Elements<int64_t>(data, count);
-    default:
-      return {};
-  }
+  return VisitStored(
+      dtype, [&]<typename T>() { return Elements<T>(data, count); },
+      [] { return std::vector<std::string>(); });
 }
 
 // "[[1, 2], [3, 4]]", or the one element of a scalar.

@@ -4,7 +4,7 @@
 
 #include "graph/io/weights.h"
 #include "graph/ir/node_kind.h"
-#include "graph/onnx/reader.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -139,7 +139,7 @@ bool FinishCumSum(NodeDraft& draft) {
 
 bool FinishCast(NodeDraft& draft) {
   const std::optional<DataType> dtype = DataTypeFromRuntime(draft.from().IntAttr("dst_type", -1));
-  const int number = dtype ? OnnxTypeOf(*dtype) : 0;
+  const int number = dtype ? OnnxNumber(*dtype) : 0;
   draft.Int("to", number);
   return number != 0;
 }
@@ -199,7 +199,7 @@ bool FinishFloorOfIntegers(NodeDraft& draft) {
   to.clear_input();
   draft.Operand(quotient);
   draft.Operand(less);
-  return OnnxTypeOf(dtype) != 0;
+  return OnnxNumber(dtype) != 0;
 }
 
 bool FinishDiv(NodeDraft& draft) {
@@ -549,7 +549,7 @@ void NodeDraft::IntBefore(const std::string& name, int64_t value) {
 
 std::string NodeDraft::CastBefore(const std::string& operand, DataType dtype) {
   const std::string name = Before("Cast", {operand});
-  IntBefore("to", OnnxTypeOf(dtype));
+  IntBefore("to", OnnxNumber(dtype));
   return name;
 }
 

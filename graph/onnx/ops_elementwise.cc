@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "graph/onnx/op_table.h"
-#include "graph/onnx/reader.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -213,7 +213,7 @@ void CastTo(Lowering& at, DataType dtype) {
 }
 
 DataType TypeOfNumber(Lowering& at, int64_t number) {
-  const DataType dtype = TypeOfOnnx(number);
+  const DataType dtype = DataTypeFromOnnx(number);
   if (dtype == DataType::kUndefined) at.Refuse("has no type for element type {}", number);
   return dtype;
 }

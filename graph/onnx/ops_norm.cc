@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "graph/onnx/op_table.h"
-#include "graph/onnx/reader.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -142,7 +142,7 @@ void LowerGroupNorm(Lowering& at) {
 void LowerLayerNorm(Lowering& at) {
   const Value x = at.in(0);
   const int rank = at.Rank(x);
-  const DataType stash = TypeOfOnnx(at.Int("stash_type", 1));
+  const DataType stash = DataTypeFromOnnx(at.Int("stash_type", 1));
   if (!IsFloating(stash)) return at.Refuse("stash_type {}", at.Int("stash_type", 1));
   const int first = at.Axis(at.Int("axis", -1), rank);
   if (!at.ok()) return;

@@ -1,8 +1,8 @@
 // Bytes that stand for floats: scale * (byte - zero).
 #include "graph/onnx/op_table.h"
-#include "graph/onnx/reader.h"
 #include "graph/onnx/rewrites.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -53,7 +53,7 @@ Value Spread(Lowering& at, const QuantGrid& grid, Value x, Value entries) {
 DataType AskedType(Lowering& at, std::string_view name, DataType fallback) {
   const int64_t number = at.Int(name, 0);
   if (number == 0) return fallback;
-  const DataType dtype = TypeOfOnnx(number);
+  const DataType dtype = DataTypeFromOnnx(number);
   if (dtype == DataType::kUndefined)
     at.Refuse("{} is {}, which npumesh has no type for", name, number);
   return dtype;

@@ -1,7 +1,7 @@
 // Sequences and optionals, which a graph of ours has no values for: an import knows their elements.
 #include "graph/onnx/graph_scope.h"
 #include "graph/onnx/op_table.h"
-#include "graph/onnx/reader.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -74,7 +74,7 @@ void LowerSequenceConstruct(Lowering& at) {
 }
 
 void LowerSequenceEmpty(Lowering& at) {
-  at.Out(0, SequenceOf({}, TypeOfOnnx(at.Int("dtype", 1))));
+  at.Out(0, SequenceOf({}, DataTypeFromOnnx(at.Int("dtype", 1))));
 }
 
 void LowerSequenceInsert(Lowering& at) {

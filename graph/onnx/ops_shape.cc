@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "graph/onnx/op_table.h"
-#include "graph/onnx/reader.h"
 #include "graph/onnx/rewrites.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -368,7 +368,7 @@ void LowerRange(Lowering& at) {
 void LowerEyeLike(Lowering& at) {
   const Value x = at.in(0);
   const int64_t k = at.Int("k", 0), number = at.Int("dtype", 0);
-  const DataType dtype = number == 0 ? at.dtype(x) : TypeOfOnnx(number);
+  const DataType dtype = number == 0 ? at.dtype(x) : DataTypeFromOnnx(number);
   const Value zero = at.IntScalar(0), one = at.IntScalar(1), shape = at.ShapeOf(x);
   const auto count = [&](int64_t axis) {
     return at.Reshape(at.Gather(shape, at.Ints({axis}), 0), {});

@@ -2,8 +2,8 @@
 #include <numbers>
 
 #include "graph/onnx/op_table.h"
-#include "graph/onnx/reader.h"
 #include "graph/onnx/rewrites.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -171,7 +171,7 @@ void LowerStft(Lowering& at) {
 }
 
 DataType OutputType(Lowering& at) {
-  const DataType dtype = TypeOfOnnx(at.Int("output_datatype", 1));
+  const DataType dtype = DataTypeFromOnnx(at.Int("output_datatype", 1));
   if (dtype == DataType::kUndefined) at.Refuse("output_datatype {}", at.Int("output_datatype", 1));
   return dtype;
 }

@@ -5,6 +5,7 @@
 #include "graph/io/wire.h"
 #include "graph/onnx/tensor_reader.h"
 #include "runtime/base/printable.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -23,7 +24,7 @@ std::shared_ptr<const OnnxType> ElementFrom(const onnx::TypeProto& proto) {
 OnnxType TensorTypeFrom(const onnx::TypeProto::Tensor& proto) {
   OnnxType type;
   type.kind = OnnxKind::kTensor;
-  type.tensor = {TypeOfOnnx(proto.elem_type()), Shape::UnknownRank()};
+  type.tensor = {DataTypeFromOnnx(proto.elem_type()), Shape::UnknownRank()};
   if (!proto.has_shape()) return type;
   type.tensor.shape = Shape();
   for (const auto& dim : proto.shape().dim()) {
@@ -252,25 +253,6 @@ bool LooksLikeOnnx(std::string_view bytes) {
     if (!SkipField(bytes, at, tag & 7)) return false;
   }
   return has_version && has_body;
-}
-
-DataType TypeOfOnnx(int64_t number) {
-  constexpr DataType kTypes[] = {DataType::kUndefined,  DataType::kFloat,   DataType::kUint8,
-                                 DataType::kInt8,       DataType::kUint16,  DataType::kInt16,
-                                 DataType::kInt32,      DataType::kInt64,   DataType::kString,
-                                 DataType::kBool,       DataType::kFloat16, DataType::kDouble,
-                                 DataType::kUint32,     DataType::kUint64,  DataType::kComplex64,
-                                 DataType::kComplex128, DataType::kBfloat16};
-  constexpr int64_t kCount = sizeof kTypes / sizeof kTypes[0];
-  return number > 0 && number < kCount ? kTypes[number] : DataType::kUndefined;
-}
-
-int OnnxTypeOf(DataType dtype) {
-  constexpr int kMost = 16;
-  for (int number = 1; number <= kMost; ++number) {
-    if (TypeOfOnnx(number) == dtype) return number;
-  }
-  return 0;
 }
 
 Result<OnnxModel> ReadOnnx(std::string_view bytes, const std::string& path) {

@@ -18,11 +18,6 @@ namespace npumesh {
 // rest of the bytes.
 bool LooksLikeOnnx(std::string_view bytes);
 
-// The element type with this number of TensorProto.DataType; kUndefined: not known here.
-DataType TypeOfOnnx(int64_t number);
-// The number of TensorProto.DataType; 0: ONNX has no such type.
-int OnnxTypeOf(DataType dtype);
-
 // `path` is used in messages, and to find data in files beside it: a relative path below its
 // folder, links included. Errors: kCorrupt (bytes that are no model; a tensor whose bytes do not
 // fit its shape; a graph that reads what it does not make), kUnsupported (an element type, a sparse

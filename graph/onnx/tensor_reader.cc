@@ -5,16 +5,16 @@
 #include <map>
 
 #include "graph/io/weight_path.h"
-#include "graph/onnx/reader.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/printable.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
 
 Result<TensorType> TypeOf(const onnx::TensorProto& proto) {
-  TensorType type{TypeOfOnnx(proto.data_type()), Shape()};
+  TensorType type{DataTypeFromOnnx(proto.data_type()), Shape()};
   if (type.dtype == DataType::kUndefined) {
     return Error(Code::kUnsupported, "has data_type {}, which npumesh has no type for",
                  proto.data_type());

@@ -12,8 +12,8 @@
 #include "graph/ir/node_kind.h"
 #include "graph/onnx/counterparts.h"
 #include "graph/onnx/import.h"
-#include "graph/onnx/reader.h"
 #include "runtime/base/printable.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh {
 namespace {
@@ -24,7 +24,7 @@ constexpr int64_t kFormat = 8;
 void SetInfo(onnx::ValueInfoProto& info, const std::string& name, const TensorDesc& desc) {
   info.set_name(name);
   auto* tensor = info.mutable_type()->mutable_tensor_type();
-  tensor->set_elem_type(OnnxTypeOf(desc.dtype));
+  tensor->set_elem_type(OnnxNumber(desc.dtype));
   if (!desc.shape || !desc.shape->has_rank()) return;
   auto* shape = tensor->mutable_shape();
   for (const int64_t dim : desc.shape->dims()) {
@@ -76,7 +76,7 @@ class OnnxFileWriter {
 
   Status WriteWeight(const Node& node) {
     NPUMESH_ASSIGN_OR_RETURN(const Tensor value, LoadWeight(node, model_.path));
-    const int number = OnnxTypeOf(value.dtype());
+    const int number = OnnxNumber(value.dtype());
     if (number == 0) {
       missing_.push_back(
           fmt::format("\"{}\" ({} of {})", Quotable(node.name), node.type, Name(value.dtype())));

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "runtime/base/float16.h"
+#include "runtime/base/visit_stored.h"
 
 namespace npumesh {
 namespace {
@@ -26,28 +26,20 @@ class Numbers {
   uint64_t state_ = 1;
 };
 
-template <typename T, typename Next>
-void FillWith(Tensor& tensor, Next next) {
-  auto* const to = reinterpret_cast<T*>(tensor.mutable_data());
-  std::generate_n(to, static_cast<size_t>(tensor.elements()), next);
-}
-
+// Integers of more than 8 bits stay the zeros that Allocate makes.
 void Fill(Tensor& tensor, Numbers& numbers) {
-  switch (tensor.dtype()) {
-    case DataType::kFloat:
-      return FillWith<float>(tensor, [&] { return numbers.NextFloat(); });
-    case DataType::kDouble:
-      return FillWith<double>(tensor, [&] { return numbers.NextFloat(); });
-    case DataType::kFloat16:
-      return FillWith<uint16_t>(tensor, [&] { return Float16::FromFloat(numbers.NextFloat()); });
-    case DataType::kBfloat16:
-      return FillWith<uint16_t>(tensor, [&] { return Bfloat16::FromFloat(numbers.NextFloat()); });
-    case DataType::kInt8:
-    case DataType::kUint8:
-      return FillWith<uint8_t>(tensor, [&] { return static_cast<uint8_t>(numbers.Next() >> 24); });
-    default:
-      return;  // Allocate gives zeros
-  }
+  const bool bytes = tensor.dtype() == DataType::kInt8 || tensor.dtype() == DataType::kUint8;
+  if (!bytes && !IsFloating(tensor.dtype())) return;
+  const auto fill = [&]<typename T>() {
+    std::generate_n(reinterpret_cast<T*>(tensor.mutable_data()), tensor.elements(), [&] {
+      if constexpr (std::integral<T>) {
+        return static_cast<T>(numbers.Next() >> 24);
+      } else {
+        return static_cast<T>(numbers.NextFloat());
+      }
+    });
+  };
+  VisitStored(tensor.dtype(), fill, [] {});
 }
 
 // Constants of a file lie anywhere; on the device they are aligned.

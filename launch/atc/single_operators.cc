@@ -9,11 +9,11 @@
 
 #include "graph/io/layout.h"
 #include "launch/atc/atc_error.h"
-#include "runtime/base/float16.h"
 #include "runtime/base/foreign_json.h"
 #include "runtime/base/json.h"
 #include "runtime/base/json_error.h"
 #include "runtime/base/secure_file.h"
+#include "runtime/base/visit_stored.h"
 
 namespace npumesh {
 namespace {
@@ -77,7 +77,7 @@ std::optional<std::vector<int64_t>> IntsIn(const Json& value) {
 template <typename To>
 void PutAs(const Json& number, std::string* bytes) {
   To value{};
-  if constexpr (std::is_same_v<To, Float16> || std::is_same_v<To, Bfloat16>) {
+  if constexpr (StoredHalf<To>) {
     value = To(number.get<float>());
   } else {
     value = number.get<To>();
@@ -87,37 +87,11 @@ void PutAs(const Json& number, std::string* bytes) {
 
 using PutFn = void (*)(const Json& number, std::string* bytes);
 
+// Null: a type without numbers.
 PutFn PutterOf(DataType dtype) {
-  switch (dtype) {
-    case DataType::kInt8:
-      return PutAs<int8_t>;
-    case DataType::kUint8:
-      return PutAs<uint8_t>;
-    case DataType::kInt16:
-      return PutAs<int16_t>;
-    case DataType::kUint16:
-      return PutAs<uint16_t>;
-    case DataType::kInt32:
-      return PutAs<int32_t>;
-    case DataType::kUint32:
-      return PutAs<uint32_t>;
-    case DataType::kInt64:
-      return PutAs<int64_t>;
-    case DataType::kUint64:
-      return PutAs<uint64_t>;
-    case DataType::kFloat:
-      return PutAs<float>;
-    case DataType::kDouble:
-      return PutAs<double>;
-    case DataType::kFloat16:
-      return PutAs<Float16>;
-    case DataType::kBfloat16:
-      return PutAs<Bfloat16>;
-    case DataType::kBool:
-      return PutAs<bool>;
-    default:
-      return nullptr;
-  }
+  if (dtype == DataType::kBool) return PutAs<bool>;
+  return VisitStored(
+      dtype, []<typename T>() -> PutFn { return PutAs<T>; }, [] { return PutFn(); });
 }
 
 // ---- One tensor ----

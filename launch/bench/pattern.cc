@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/base/float16.h"
+#include "runtime/base/visit_stored.h"
 
 namespace npumesh {
 namespace {
@@ -36,37 +36,16 @@ DataType UnsignedOf(DataType dtype) {
   }
 }
 
-template <typename T, typename Between = T>
-void EncodeAs(std::span<const int64_t> values, std::byte* out) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    const T element = static_cast<T>(static_cast<Between>(values[i]));
-    std::memcpy(out + i * sizeof(T), &element, sizeof(T));
-  }
-}
-
+// Types that hold no numbers of C++ get the lower bits.
 void Encode(DataType dtype, std::span<const int64_t> values, std::byte* out) {
-  switch (dtype) {
-    case DataType::kFloat:
-      return EncodeAs<float>(values, out);
-    case DataType::kDouble:
-      return EncodeAs<double>(values, out);
-    case DataType::kFloat16:
-      return EncodeAs<Float16, float>(values, out);
-    case DataType::kBfloat16:
-      return EncodeAs<Bfloat16, float>(values, out);
-    default:
-      break;
-  }
-  switch (BitsOf(dtype)) {
-    case 8:
-      return EncodeAs<uint8_t>(values, out);
-    case 16:
-      return EncodeAs<uint16_t>(values, out);
-    case 32:
-      return EncodeAs<uint32_t>(values, out);
-    default:
-      return EncodeAs<uint64_t>(values, out);
-  }
+  const DataType stored = IsFloating(dtype) ? dtype : UnsignedOf(dtype);
+  const auto encode = [&]<typename T>() {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto element = T(static_cast<decltype(NumberOf(T()))>(values[i]));
+      std::memcpy(out + i * sizeof(T), &element, sizeof(T));
+    }
+  };
+  VisitStored(stored, encode, [] {});
 }
 
 std::string Hex(const std::byte* element, size_t width) {

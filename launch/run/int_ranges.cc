@@ -1,9 +1,11 @@
 #include "launch/run/int_ranges.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "launch/run/dim_bindings.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/visit_stored.h"
 
 namespace npumesh {
 namespace {
@@ -13,26 +15,19 @@ constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
 
 // What a dtype holds of the 64-bit integers; nullopt: not integers.
 std::optional<IntRange> Holds(DataType dtype) {
-  switch (dtype) {
-    case DataType::kInt8:
-      return IntRange{-128, 127};
-    case DataType::kUint8:
-      return IntRange{0, 255};
-    case DataType::kInt16:
-      return IntRange{-32'768, 32'767};
-    case DataType::kUint16:
-      return IntRange{0, 65'535};
-    case DataType::kInt32:
-      return IntRange{std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-    case DataType::kUint32:
-      return IntRange{0, std::numeric_limits<uint32_t>::max()};
-    case DataType::kInt64:
-      return IntRange{kLowest, kHighest};
-    case DataType::kUint64:
-      return IntRange{0, kHighest};
-    default:
-      return std::nullopt;
-  }
+  if (!IsInteger(dtype)) return std::nullopt;
+  return VisitStored(
+      dtype,
+      []<typename T>() -> std::optional<IntRange> {
+        if constexpr (std::integral<T>) {
+          using Limits = std::numeric_limits<T>;
+          constexpr uint64_t kMost = std::min<uint64_t>(Limits::max(), kHighest);
+          return IntRange{static_cast<int64_t>(Limits::min()), static_cast<int64_t>(kMost)};
+        } else {
+          return std::nullopt;
+        }
+      },
+      []() -> std::optional<IntRange> { return std::nullopt; });
 }
 
 // "LOW:HIGH", HIGH excluded; nullopt for anything else.

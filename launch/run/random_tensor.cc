@@ -1,6 +1,6 @@
 #include "launch/run/random_tensor.h"
 
-#include "runtime/base/float16.h"
+#include "runtime/base/visit_stored.h"
 
 namespace npumesh {
 namespace {
@@ -31,11 +31,6 @@ Tensor Fill(const TensorType& type, const RandomKey& key, Convert convert) {
   return tensor;
 }
 
-template <typename T>
-Tensor FillFloats(const TensorType& type, const RandomKey& key) {
-  return Fill<T>(type, key, [](uint64_t random) { return T(Fraction(random)); });
-}
-
 // The upper bits of random * count, so that a power of two takes the top bits of `random`.
 template <typename T>
 Tensor FillIntegers(const TensorType& type, const RandomKey& key, IntRange range) {
@@ -50,33 +45,22 @@ Tensor FillIntegers(const TensorType& type, const RandomKey& key, IntRange range
 }  // namespace
 
 Result<Tensor> RandomTensor(const TensorType& type, const RandomKey& key, IntRange range) {
-  switch (type.dtype) {
-    case DataType::kFloat:
-      return FillFloats<float>(type, key);
-    case DataType::kDouble:
-      return FillFloats<double>(type, key);
-    case DataType::kFloat16:
-      return FillFloats<Float16>(type, key);
-    case DataType::kBfloat16:
-      return FillFloats<Bfloat16>(type, key);
-    case DataType::kInt8:
-    case DataType::kUint8:
-      return FillIntegers<uint8_t>(type, key, range);
-    case DataType::kInt16:
-    case DataType::kUint16:
-      return FillIntegers<uint16_t>(type, key, range);
-    case DataType::kInt32:
-    case DataType::kUint32:
-      return FillIntegers<uint32_t>(type, key, range);
-    case DataType::kInt64:
-    case DataType::kUint64:
-      return FillIntegers<uint64_t>(type, key, range);
-    case DataType::kBool:
-      return Fill<uint8_t>(type, key, [](uint64_t random) { return uint8_t(random >> 63); });
-    default:
-      return Error(Code::kUnsupported, "no random values of dtype {}; give them with --inputs",
-                   Name(type.dtype));
+  if (type.dtype == DataType::kBool) {
+    return Fill<uint8_t>(type, key, [](uint64_t random) { return uint8_t(random >> 63); });
   }
+  return VisitStored(
+      type.dtype,
+      [&]<typename T>() -> Result<Tensor> {
+        if constexpr (std::integral<T>) {
+          return FillIntegers<T>(type, key, range);
+        } else {
+          return Fill<T>(type, key, [](uint64_t random) { return T(Fraction(random)); });
+        }
+      },
+      [&]() -> Result<Tensor> {
+        return Error(Code::kUnsupported, "no random values of dtype {}; give them with --inputs",
+                     Name(type.dtype));
+      });
 }
 
 }  // namespace npumesh

@@ -58,11 +58,8 @@ std::optional<int64_t> BoundOf(const Graph& graph, const Node& node, Value value
   return tensor ? LeastDimension(graph, *tensor) : std::nullopt;
 }
 
-bool IsInteger(const Node& data) {
-  constexpr std::array kIntegers = {DataType::kInt8,   DataType::kUint8, DataType::kInt16,
-                                    DataType::kUint16, DataType::kInt32, DataType::kUint32,
-                                    DataType::kInt64,  DataType::kUint64};
-  return !data.output_descs.empty() && Among(kIntegers, data.output_descs[0].dtype);
+bool HoldsIntegers(const Node& data) {
+  return !data.output_descs.empty() && IsInteger(data.output_descs[0].dtype);
 }
 
 // Whether output 0 has the values of input 0, in whatever order and shape.
@@ -90,7 +87,7 @@ std::map<int64_t, int64_t> ReaderBounds(const Model& model, const OpRegistry& re
   std::map<int64_t, int64_t> bounds;
   const Graph& graph = model.graph;
   for (const NodeId data : graph.DataNodes()) {
-    if (!IsInteger(graph.node(data))) continue;
+    if (!HoldsIntegers(graph.node(data))) continue;
     const int64_t index = graph.node(data).IntAttr("index", 0);
     for (const Value value : SameValues(graph, registry, data)) {
       for (const Node& node : graph.nodes()) {

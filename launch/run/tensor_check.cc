@@ -9,25 +9,15 @@
 #include <limits>
 
 #include "graph/io/npy.h"
-#include "runtime/base/float16.h"
+#include "runtime/base/visit_stored.h"
 
 namespace npumesh {
 namespace {
 
-double ToDouble(double value) {
-  return value;
-}
-double ToDouble(Float16 value) {
-  return static_cast<float>(value);
-}
-double ToDouble(Bfloat16 value) {
-  return static_cast<float>(value);
-}
-
 template <typename T>
 double Distance(T value, T golden) {
-  const double v = ToDouble(value);
-  const double g = ToDouble(golden);
+  const double v = static_cast<double>(NumberOf(value));
+  const double g = static_cast<double>(NumberOf(golden));
   if (v == g || (std::isnan(v) && std::isnan(g))) return 0;
   const double distance = std::abs(v - g);
   return std::isnan(distance) ? std::numeric_limits<double>::infinity() : distance;
@@ -42,7 +32,7 @@ double Distance(T v, T g) {
 
 template <typename T>
 std::string Text(T value) {
-  return fmt::format("{:.{}g}", ToDouble(value), sizeof(T) == 8 ? 17 : 9);
+  return fmt::format("{:.{}g}", static_cast<double>(NumberOf(value)), sizeof(T) == 8 ? 17 : 9);
 }
 template <std::integral T>
 std::string Text(T value) {
@@ -52,7 +42,7 @@ std::string Text(T value) {
 // What of `distance` the relative tolerance does not cover.
 template <typename T>
 double Needed(double distance, T golden, Tolerance tolerance) {
-  const double magnitude = std::abs(ToDouble(golden));
+  const double magnitude = std::abs(static_cast<double>(NumberOf(golden)));
   if (distance == 0) return 0;
   if (!std::isfinite(magnitude)) return std::numeric_limits<double>::infinity();
   return std::max(0.0, distance - tolerance.rtol * magnitude);
@@ -110,35 +100,9 @@ Difference CompareTensors(const Tensor& actual, const Tensor& golden, Tolerance 
     return CannotCompare(fmt::format("the golden is {}", golden.type().ToString()));
   }
   if (!IsFloating(actual.dtype())) tolerance = {};
-  switch (actual.dtype()) {
-    case DataType::kDouble:
-      return Compare<double>(actual, *typed, tolerance);
-    case DataType::kFloat:
-      return Compare<float>(actual, *typed, tolerance);
-    case DataType::kFloat16:
-      return Compare<Float16>(actual, *typed, tolerance);
-    case DataType::kBfloat16:
-      return Compare<Bfloat16>(actual, *typed, tolerance);
-    case DataType::kInt8:
-      return Compare<int8_t>(actual, *typed, tolerance);
-    case DataType::kBool:
-    case DataType::kUint8:
-      return Compare<uint8_t>(actual, *typed, tolerance);
-    case DataType::kInt16:
-      return Compare<int16_t>(actual, *typed, tolerance);
-    case DataType::kUint16:
-      return Compare<uint16_t>(actual, *typed, tolerance);
-    case DataType::kInt32:
-      return Compare<int32_t>(actual, *typed, tolerance);
-    case DataType::kUint32:
-      return Compare<uint32_t>(actual, *typed, tolerance);
-    case DataType::kInt64:
-      return Compare<int64_t>(actual, *typed, tolerance);
-    case DataType::kUint64:
-      return Compare<uint64_t>(actual, *typed, tolerance);
-    default:
-      return CompareBytes(actual, *typed);
-  }
+  return VisitStored(
+      actual.dtype(), [&]<typename T>() { return Compare<T>(actual, *typed, tolerance); },
+      [&] { return CompareBytes(actual, *typed); });
 }
 
 std::string PositionOf(int64_t flat, const Shape& shape) {

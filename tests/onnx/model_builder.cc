@@ -1,13 +1,12 @@
 #include "tests/onnx/model_builder.h"
-
-#include "graph/onnx/reader.h"
+#include "runtime/base/type_numbers.h"
 
 namespace npumesh::testing {
 
 void SetType(onnx::ValueInfoProto& info, const std::string& name, const TensorType& type) {
   info.set_name(name);
   auto* tensor = info.mutable_type()->mutable_tensor_type();
-  tensor->set_elem_type(OnnxTypeOf(type.dtype));
+  tensor->set_elem_type(OnnxNumber(type.dtype));
   auto* shape = tensor->mutable_shape();
   for (const int64_t dim : type.shape.dims()) {
     auto* added = shape->add_dim();
@@ -18,7 +17,7 @@ void SetType(onnx::ValueInfoProto& info, const std::string& name, const TensorTy
 onnx::TensorProto ToProto(const std::string& name, const Tensor& value) {
   onnx::TensorProto proto;
   proto.set_name(name);
-  proto.set_data_type(OnnxTypeOf(value.dtype()));
+  proto.set_data_type(OnnxNumber(value.dtype()));
   for (const int64_t dim : value.shape().dims()) proto.add_dims(dim);
   proto.set_raw_data(value.data(), value.bytes());
   return proto;

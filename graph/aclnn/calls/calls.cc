@@ -16,7 +16,7 @@
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
-#include "runtime/base/float16.h"
+#include "runtime/base/visit_stored.h"
 
 // A call that was planned.
 struct aclOpExecutor {
@@ -126,44 +126,17 @@ AclnnScalar ScalarOf(const aclScalar& scalar) {
     value.integer = number;
     value.real = static_cast<double>(number);
   };
-  switch (value.dtype) {
-    case DataType::kFloat:
-    case DataType::kComplex64:
-      value.real = Load<float>(scalar.bytes);
-      break;
-    case DataType::kDouble:
-    case DataType::kComplex128:
-      value.real = Load<double>(scalar.bytes);
-      break;
-    case DataType::kFloat16:
-      value.real = Float16::ToFloat(Load<uint16_t>(scalar.bytes));
-      break;
-    case DataType::kBfloat16:
-      value.real = Bfloat16::ToFloat(Load<uint16_t>(scalar.bytes));
-      break;
-    case DataType::kInt8:
-      integer(Load<int8_t>(scalar.bytes));
-      break;
-    case DataType::kUint8:
-    case DataType::kBool:
-      integer(Load<uint8_t>(scalar.bytes));
-      break;
-    case DataType::kInt16:
-      integer(Load<int16_t>(scalar.bytes));
-      break;
-    case DataType::kUint16:
-      integer(Load<uint16_t>(scalar.bytes));
-      break;
-    case DataType::kInt32:
-      integer(Load<int32_t>(scalar.bytes));
-      break;
-    case DataType::kUint32:
-      integer(Load<uint32_t>(scalar.bytes));
-      break;
-    default:
-      integer(Load<int64_t>(scalar.bytes));
-      break;
-  }
+  VisitStored(
+      PartOf(value.dtype),
+      [&]<typename T>() {
+        const auto number = NumberOf(Load<T>(scalar.bytes));
+        if constexpr (std::integral<T>) {
+          integer(static_cast<int64_t>(number));
+        } else {
+          value.real = number;
+        }
+      },
+      [&] { integer(Load<int64_t>(scalar.bytes)); });
   return value;
 }
 

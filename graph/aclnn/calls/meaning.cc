@@ -15,7 +15,7 @@
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/partial_inference.h"
-#include "runtime/base/float16.h"
+#include "runtime/base/visit_stored.h"
 
 namespace npumesh {
 namespace {
@@ -110,34 +110,24 @@ Result<std::string> Encode(const Held& number, DataType dtype) {
   if (!Real(number)) return Slip("a number is expected");
   const double real = *Real(number);
   const int64_t integer = IsInteger(number) ? *Integer(number) : static_cast<int64_t>(real);
-  switch (dtype) {
-    case DataType::kFloat:
-      return BytesOfNumber(static_cast<float>(real));
-    case DataType::kDouble:
-      return BytesOfNumber(real);
-    case DataType::kFloat16:
-      return BytesOfNumber(Float16::FromFloat(static_cast<float>(real)));
-    case DataType::kBfloat16:
-      return BytesOfNumber(Bfloat16::FromFloat(static_cast<float>(real)));
-    case DataType::kBool:
-      return BytesOfNumber(static_cast<uint8_t>(real != 0 ? 1 : 0));
-    case DataType::kInt8:
-    case DataType::kUint8:
-      return BytesOfNumber(static_cast<uint8_t>(integer));
-    case DataType::kInt16:
-    case DataType::kUint16:
-      return BytesOfNumber(static_cast<uint16_t>(integer));
-    case DataType::kInt32:
-    case DataType::kUint32:
-      return BytesOfNumber(static_cast<uint32_t>(integer));
-    case DataType::kInt64:
-    case DataType::kUint64:
-      return BytesOfNumber(integer);
-    case DataType::kComplex64:
-      return BytesOfNumber(static_cast<float>(real)) + BytesOfNumber(0.0F);
-    default:
-      return Error(Code::kUnsupported, "a number of type {}", Name(dtype));
+  if (dtype == DataType::kBool) return BytesOfNumber(static_cast<uint8_t>(real != 0 ? 1 : 0));
+  if (dtype == DataType::kComplex64) {
+    return BytesOfNumber(static_cast<float>(real)) + BytesOfNumber(0.0F);
   }
+  return VisitStored(
+      dtype,
+      [&]<typename T>() -> Result<std::string> {
+        if constexpr (std::integral<T>) {
+          return BytesOfNumber(static_cast<T>(integer));
+        } else if constexpr (StoredHalf<T>) {
+          return BytesOfNumber(T(static_cast<float>(real)));
+        } else {
+          return BytesOfNumber(static_cast<T>(real));
+        }
+      },
+      [&]() -> Result<std::string> {
+        return Error(Code::kUnsupported, "a number of type {}", Name(dtype));
+      });
 }
 
 // ---- Evaluation ----

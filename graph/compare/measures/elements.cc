@@ -4,11 +4,12 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/base/float16.h"
+#include "runtime/base/visit_stored.h"
 
 namespace npumesh {
 namespace {
 
+// Elements stand `stride` bytes apart.
 template <typename T>
 void Widen(const Tensor& tensor, size_t stride, std::vector<double>& out) {
   const std::byte* next = tensor.data();
@@ -16,11 +17,7 @@ void Widen(const Tensor& tensor, size_t stride, std::vector<double>& out) {
     T value;
     std::memcpy(&value, next, sizeof value);
     next += stride;
-    if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
-      element = static_cast<double>(static_cast<float>(value));
-    } else {
-      element = static_cast<double>(value);
-    }
+    element = static_cast<double>(NumberOf(value));
   }
 }
 
@@ -69,53 +66,10 @@ Result<std::vector<double>> ElementsOf(const Tensor& tensor) {
                  tensor.type().ToString());
   }
   std::vector<double> out(static_cast<size_t>(tensor.elements()));
-  switch (tensor.dtype()) {
-    case DataType::kFloat:
-      Widen<float>(tensor, 4, out);
-      break;
-    case DataType::kDouble:
-      Widen<double>(tensor, 8, out);
-      break;
-    case DataType::kComplex64:
-      Widen<float>(tensor, 8, out);
-      break;
-    case DataType::kComplex128:
-      Widen<double>(tensor, 16, out);
-      break;
-    case DataType::kFloat16:
-      Widen<Float16>(tensor, 2, out);
-      break;
-    case DataType::kBfloat16:
-      Widen<Bfloat16>(tensor, 2, out);
-      break;
-    case DataType::kInt8:
-      Widen<int8_t>(tensor, 1, out);
-      break;
-    case DataType::kInt16:
-      Widen<int16_t>(tensor, 2, out);
-      break;
-    case DataType::kInt32:
-      Widen<int32_t>(tensor, 4, out);
-      break;
-    case DataType::kInt64:
-      Widen<int64_t>(tensor, 8, out);
-      break;
-    case DataType::kUint16:
-      Widen<uint16_t>(tensor, 2, out);
-      break;
-    case DataType::kUint32:
-      Widen<uint32_t>(tensor, 4, out);
-      break;
-    case DataType::kUint64:
-      Widen<uint64_t>(tensor, 8, out);
-      break;
-    case DataType::kFloat8E5M2:
-    case DataType::kFloat8E4M3Fn:
-      WidenSmallFloats(tensor, tensor.dtype() == DataType::kFloat8E5M2, out);
-      break;
-    default:
-      Widen<uint8_t>(tensor, 1, out);  // uint8 and bool
-  }
+  const auto stride = static_cast<size_t>(BitsOf(tensor.dtype()) / 8);
+  VisitStored(
+      PartOf(tensor.dtype()), [&]<typename T>() { Widen<T>(tensor, stride, out); },
+      [&] { WidenSmallFloats(tensor, tensor.dtype() == DataType::kFloat8E5M2, out); });
   return out;
 }
 

@@ -1,5 +1,5 @@
-// Element types and formats as dump files have them. The numbers of types are neither those of
-// attributes nor those of graph files; those of formats are.
+// Element types and formats as dump files have them. Types have the numbers of graph files, which
+// are not those of attributes; formats have one number everywhere.
 #ifndef NPUMESH_GRAPH_DUMP_FORMAT_FORMAT_TYPES_H_
 #define NPUMESH_GRAPH_DUMP_FORMAT_FORMAT_TYPES_H_
 
@@ -11,6 +11,7 @@
 
 namespace npumesh {
 
+// OutputDataType of proto/dump_data.proto; 0 for a type without a number.
 int DumpTypeNumber(DataType dtype);
 
 // kUndefined for a number that is not in the table: its bytes can be kept, not understood.

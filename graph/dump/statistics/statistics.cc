@@ -8,6 +8,7 @@
 
 #include "graph/dump/statistics/float_pass.h"
 #include "graph/ops/toolbox/values/cast.h"
+#include "runtime/base/visit_stored.h"
 
 namespace npumesh {
 namespace {
@@ -117,35 +118,21 @@ std::optional<TensorStatistics> ComputeStatistics(DataType dtype, const void* da
                                                   L2Norm l2norm) {
   if (count == 0) return std::nullopt;
   const bool squares = l2norm == L2Norm::kCompute;
-  switch (dtype) {
-    case DataType::kFloat:
-      return OfFloats(static_cast<const float*>(data), count, squares);
-    case DataType::kFloat16:
-      return OfHalves(static_cast<const uint16_t*>(data), count, squares, HalfToFloat);
-    case DataType::kBfloat16:
-      return OfHalves(static_cast<const uint16_t*>(data), count, squares, BfloatToFloat);
-    case DataType::kDouble:
-      return OfDoubles(static_cast<const double*>(data), count, squares);
-    case DataType::kInt8:
-      return OfIntegers(static_cast<const int8_t*>(data), count);
-    case DataType::kUint8:
-    case DataType::kBool:
-      return OfIntegers(static_cast<const uint8_t*>(data), count);
-    case DataType::kInt16:
-      return OfIntegers(static_cast<const int16_t*>(data), count);
-    case DataType::kUint16:
-      return OfIntegers(static_cast<const uint16_t*>(data), count);
-    case DataType::kInt32:
-      return OfIntegers(static_cast<const int32_t*>(data), count);
-    case DataType::kUint32:
-      return OfIntegers(static_cast<const uint32_t*>(data), count);
-    case DataType::kInt64:
-      return OfIntegers(static_cast<const int64_t*>(data), count);
-    case DataType::kUint64:
-      return OfIntegers(static_cast<const uint64_t*>(data), count);
-    default:
-      return std::nullopt;
-  }
+  return VisitStored(
+      dtype,
+      [&]<typename T>() -> std::optional<TensorStatistics> {
+        if constexpr (StoredHalf<T>) {
+          const auto widen = std::same_as<T, Float16> ? HalfToFloat : BfloatToFloat;
+          return OfHalves(static_cast<const uint16_t*>(data), count, squares, widen);
+        } else if constexpr (std::same_as<T, float>) {
+          return OfFloats(static_cast<const float*>(data), count, squares);
+        } else if constexpr (std::same_as<T, double>) {
+          return OfDoubles(static_cast<const double*>(data), count, squares);
+        } else {
+          return OfIntegers(static_cast<const T*>(data), count);
+        }
+      },
+      []() -> std::optional<TensorStatistics> { return std::nullopt; });
 }
 
 }  // namespace npumesh

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "graph/ir/plain_layout.h"
-#include "runtime/base/float16.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/strings.h"
+#include "runtime/base/visit_stored.h"
 
 namespace npumesh {
 namespace {
@@ -55,46 +55,18 @@ std::string_view RecordedKind(PortKind kind) {
 
 // ---- tensors ----
 
-template <typename T, typename Number = T>
-nlohmann::json NumbersIn(const Tensor& tensor) {
-  nlohmann::json numbers = nlohmann::json::array();
-  for (const T element : tensor.as<T>()) numbers.push_back(static_cast<Number>(element));
-  return numbers;
-}
-
 // The elements as numbers; "NULL" when they are not known before the operator runs, or are no
 // numbers.
 nlohmann::json ConstData(const Tensor* tensor) {
   if (tensor == nullptr) return "NULL";
-  switch (tensor->dtype()) {
-    case DataType::kBool:
-    case DataType::kUint8:
-      return NumbersIn<uint8_t>(*tensor);
-    case DataType::kInt8:
-      return NumbersIn<int8_t>(*tensor);
-    case DataType::kInt16:
-      return NumbersIn<int16_t>(*tensor);
-    case DataType::kUint16:
-      return NumbersIn<uint16_t>(*tensor);
-    case DataType::kInt32:
-      return NumbersIn<int32_t>(*tensor);
-    case DataType::kUint32:
-      return NumbersIn<uint32_t>(*tensor);
-    case DataType::kInt64:
-      return NumbersIn<int64_t>(*tensor);
-    case DataType::kUint64:
-      return NumbersIn<uint64_t>(*tensor);
-    case DataType::kFloat:
-      return NumbersIn<float>(*tensor);
-    case DataType::kDouble:
-      return NumbersIn<double>(*tensor);
-    case DataType::kFloat16:
-      return NumbersIn<Float16, float>(*tensor);
-    case DataType::kBfloat16:
-      return NumbersIn<Bfloat16, float>(*tensor);
-    default:
-      return "NULL";
-  }
+  return VisitStored(
+      tensor->dtype(),
+      [&]<typename T>() {
+        nlohmann::json numbers = nlohmann::json::array();
+        for (const T element : tensor->as<T>()) numbers.push_back(NumberOf(element));
+        return numbers;
+      },
+      []() -> nlohmann::json { return "NULL"; });
 }
 
 // A port of the schema and its place there.

@@ -4,6 +4,9 @@
 
 #include <set>
 
+#include "runtime/base/type_numbers.h"
+#include "runtime/base/visit_stored.h"
+
 namespace npumesh {
 namespace {
 
@@ -77,6 +80,79 @@ TEST(DataType, NamesAreUniqueAndReadBack) {
   EXPECT_EQ(DataTypeFromName("DT_BF16"), DataType::kBfloat16);
   EXPECT_EQ(DataTypeFromName("float"), std::nullopt);
   EXPECT_EQ(DataTypeFromName(""), std::nullopt);
+}
+
+// TensorProto.DataType.
+TEST(DataType, NumbersOfOnnxAreThoseOfItsFile) {
+  constexpr DataType kByNumber[] = {
+      DataType::kUndefined, DataType::kFloat,     DataType::kUint8,     DataType::kInt8,
+      DataType::kUint16,    DataType::kInt16,     DataType::kInt32,     DataType::kInt64,
+      DataType::kString,    DataType::kBool,      DataType::kFloat16,   DataType::kDouble,
+      DataType::kUint32,    DataType::kUint64,    DataType::kComplex64, DataType::kComplex128,
+      DataType::kBfloat16,  DataType::kUndefined, DataType::kUndefined};
+  for (size_t number = 0; number < std::size(kByNumber); ++number) {
+    EXPECT_EQ(DataTypeFromOnnx(static_cast<int64_t>(number)), kByNumber[number]) << number;
+  }
+  EXPECT_EQ(DataTypeFromOnnx(-1), DataType::kUndefined);
+  for (const Expected& row : kReference) {
+    const auto dtype = static_cast<DataType>(row.runtime);
+    const bool known = DataTypeFromOnnx(OnnxNumber(dtype)) == dtype;
+    EXPECT_EQ(known, OnnxNumber(dtype) != 0 || dtype == DataType::kUndefined) << row.serial;
+  }
+}
+
+TEST(DataType, NumpyHasTheTextOfAWholeNumberOfBytes) {
+  for (const Expected& row : kReference) {
+    SCOPED_TRACE(row.serial);
+    const auto dtype = static_cast<DataType>(row.runtime);
+    const std::string_view text = NpyText(dtype);
+    if (text.empty()) continue;
+    const std::optional<DataType> read = DataTypeFromNpy(text.substr(1));
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(BitsOf(*read), BitsOf(dtype));
+    EXPECT_EQ(NpyText(*read), text);
+    EXPECT_EQ(text.substr(2), std::to_string(BitsOf(dtype) / 8));
+    EXPECT_EQ(text[0], BitsOf(dtype) == 8 ? '|' : '<');
+  }
+  EXPECT_EQ(DataTypeFromNpy("u2"), DataType::kUint16);
+  EXPECT_EQ(DataTypeFromNpy("u1"), DataType::kUint8);
+  EXPECT_EQ(DataTypeFromNpy("i1"), DataType::kInt8);
+  EXPECT_EQ(DataTypeFromNpy("b1"), DataType::kBool);
+  EXPECT_EQ(DataTypeFromNpy("f3"), std::nullopt);
+  EXPECT_EQ(DataTypeFromNpy(""), std::nullopt);
+  EXPECT_EQ(NpyText(DataType::kInt4), "");
+}
+
+TEST(VisitStored, TypesOfCppHaveTheWidthOfTheElement) {
+  int visited = 0;
+  for (const Expected& row : kReference) {
+    SCOPED_TRACE(row.serial);
+    const auto dtype = static_cast<DataType>(row.runtime);
+    const int bytes = VisitStored(
+        dtype, []<typename T>() { return static_cast<int>(sizeof(T)); }, [] { return 0; });
+    const bool number = IsInteger(dtype) || IsFloating(dtype) || dtype == DataType::kBool;
+    EXPECT_EQ(bytes, number ? BitsOf(dtype) / 8 : 0);
+    visited += number ? 1 : 0;
+    const bool right_kind = VisitStored(
+        dtype,
+        [dtype]<typename T>() {
+          const bool floating = StoredHalf<T> || std::floating_point<T>;
+          return floating == IsFloating(dtype) &&
+                 std::is_signed_v<T> == (IsSignedInteger(dtype) || std::floating_point<T>);
+        },
+        [] { return true; });
+    EXPECT_TRUE(right_kind);
+  }
+  EXPECT_EQ(visited, 13);
+}
+
+TEST(VisitStored, HalvesAreNumbersThroughFloat) {
+  EXPECT_EQ(NumberOf(Float16(1.5F)), 1.5F);
+  EXPECT_EQ(NumberOf(Bfloat16(-2.0F)), -2.0F);
+  EXPECT_EQ(NumberOf(uint64_t{1} << 63), uint64_t{1} << 63);
+  EXPECT_EQ(PartOf(DataType::kComplex128), DataType::kDouble);
+  EXPECT_EQ(PartOf(DataType::kComplex64), DataType::kFloat);
+  EXPECT_EQ(PartOf(DataType::kInt8), DataType::kInt8);
 }
 
 TEST(DataType, PackedBytesAreRoundedUpOnce) {
