@@ -4,6 +4,8 @@
 
 #include "graph/io/weights.h"
 #include "graph/ir/node_kind.h"
+#include "graph/onnx/op_table.h"
+#include "graph/ops/builtin_ops.h"
 #include "runtime/base/type_numbers.h"
 
 namespace npumesh {
@@ -142,27 +144,6 @@ bool FinishCast(NodeDraft& draft) {
   const int number = dtype ? OnnxNumber(*dtype) : 0;
   draft.Int("to", number);
   return number != 0;
-}
-
-bool FinishLeakyRelu(NodeDraft& draft) {
-  draft.Float("alpha", draft.from().FloatAttr("negative_slope", 0));
-  return true;
-}
-
-bool FinishElu(NodeDraft& draft) {
-  draft.Float("alpha", draft.from().FloatAttr("alpha", 1));
-  return draft.from().FloatAttr("scale", 1) == 1 && draft.from().FloatAttr("input_scale", 1) == 1;
-}
-
-bool FinishHardSigmoid(NodeDraft& draft) {
-  draft.Float("alpha", draft.from().FloatAttr("alpha", 0.16666666F));
-  draft.Float("beta", draft.from().FloatAttr("beta", 0.5F));
-  return true;
-}
-
-bool PlainExponent(NodeDraft& draft) {
-  return draft.from().FloatAttr("base", -1) == -1 && draft.from().FloatAttr("scale", 1) == 1 &&
-         draft.from().FloatAttr("shift", 0) == 0;
 }
 
 // Halves have no infinity test before version 20.
@@ -339,21 +320,14 @@ bool FinishPool(NodeDraft& draft) {
          !from.BoolAttr("global_pooling", false) && from.IntAttr("divisor_override", 0) == 0;
 }
 
-std::vector<Counterpart> MakeCounterparts() {
+// Operators that are written otherwise than they are read, or read into others.
+std::vector<Counterpart> SpecialRows() {
   using Ports = std::vector<std::string_view>;
   const Ports x = {"x"}, pair = {"x1", "x2"};
   return {
-      {"Abs", "Abs", x},
-      {"Acos", "Acos", x},
-      {"Acosh", "Acosh", x},
-      {"Add", "Add", pair},
       {"AddV2", "Add", pair},
       {"ArgMaxD", "ArgMax", x, FinishArg},
       {"ArgMinD", "ArgMin", x, FinishArg},
-      {"Asin", "Asin", x},
-      {"Asinh", "Asinh", x},
-      {"Atan", "Atan", x},
-      {"Atanh", "Atanh", x},
       {"AvgPoolV2", "AveragePool", x, FinishPool},
       {"BNInfer",
        "BatchNormalization",
@@ -361,63 +335,41 @@ std::vector<Counterpart> MakeCounterparts() {
        FinishBatchNorm},
       {"BatchMatMul", "MatMul", pair, FinishBatchMatMul},
       {"BatchMatMulV2", "MatMul", {"x1", "x2", "bias"}, FinishBatchMatMul},
-      {"BroadcastTo", "Expand", {"x", "shape"}, nullptr, "shape"},
+      {"BroadcastTo", "Expand", {"x", "shape"}, {}, "shape"},
       {"Cast", "Cast", x, FinishCast},
-      {"Ceil", "Ceil", x},
       {"ConcatD", "Concat", x, FinishConcat},
       {"ConcatV2", "Concat", x, FinishConcat},
       {"Conv2D", "Conv", {"x", "filter", "bias"}, FinishConv},
       {"Conv3D", "Conv", {"x", "filter", "bias"}, FinishConv},
-      {"Cos", "Cos", x},
-      {"Cosh", "Cosh", x},
       {"Cumsum", "CumSum", {"x", "axis"}, FinishCumSum},
       {"Div", "Div", pair, FinishDiv},
-      {"Elu", "Elu", x, FinishElu},
-      {"Equal", "Equal", pair},
-      {"Erf", "Erf", x},
-      {"Exp", "Exp", x, PlainExponent},
-      {"Expand", "Expand", {"x", "shape"}, nullptr, "shape"},
-      {"Fill", "Expand", {"value", "dims"}, nullptr, "dims"},
+      {"Expand", "Expand", {"x", "shape"}, {}, "shape"},
+      {"Fill", "Expand", {"value", "dims"}, {}, "dims"},
       {"Flatten", "Flatten", x, FinishFlatten},
-      {"Floor", "Floor", x},
       {"FloorDiv", "Div", pair, FinishFloorDiv},
       {"FloorMod", "Mod", pair, FinishFloorMod},
       {"Gather", "Gather", {"x", "indices"}, FinishGather},
       {"GatherElements", "GatherElements", {"x", "index"}, FinishGatherElements},
-      {"GatherNd", "GatherND", {"x", "indices"}, nullptr, "indices"},
+      {"GatherNd", "GatherND", {"x", "indices"}, {}, "indices"},
       {"GatherV2", "Gather", {"x", "indices"}, FinishGather},
-      {"Greater", "Greater", pair},
-      {"GreaterEqual", "GreaterOrEqual", pair},
-      {"HardSigmoid", "HardSigmoid", {"input_x"}, FinishHardSigmoid},
       {"Identity", "Identity", x},
       {"IsInf", "IsInf", x, FinishIsInf},
-      {"IsNan", "IsNaN", x},
       {"LayerNorm", "LayerNormalization", {"x", "gamma", "beta"}, FinishLayerNorm},
       {"LayerNormV3", "LayerNormalization", {"x", "gamma", "beta"}, FinishLayerNorm},
       {"LayerNormV4", "LayerNormalization", {"x", "gamma", "beta"}, FinishLayerNormV4},
-      {"LeakyRelu", "LeakyRelu", x, FinishLeakyRelu},
-      {"Less", "Less", pair},
-      {"LessEqual", "LessOrEqual", pair},
-      {"Log", "Log", x, PlainExponent},
       {"LogSoftmaxV2", "LogSoftmax", {"logits"}, FinishSoftmax},
-      {"LogicalAnd", "And", pair},
-      {"LogicalNot", "Not", x},
-      {"LogicalOr", "Or", pair},
       {"MatMul", "MatMul", {"x1", "x2", "bias"}, FinishMatMul},
       {"MatMulV2", "MatMul", {"x1", "x2", "bias"}, FinishMatMul},
       {"MatMulV3", "MatMul", {"x1", "x2", "bias"}, FinishMatMul},
       {"MaxPoolV3", "MaxPool", x, FinishPool},
       {"Maximum", "Max", pair},
       {"Minimum", "Min", pair},
-      {"Mul", "Mul", pair},
-      {"Neg", "Neg", x},
       {"NonZero", "NonZero", x, FinishNonZero},
       {"NotEqual", "Not", pair, FinishNotEqual},
       {"PadV3", "Pad", {"x", "paddings", "constant_values"}, FinishPad, "paddings"},
       {"Pow", "Pow", pair},
       {"Range", "Range", {"start", "limit", "delta"}, FinishRange},
       {"RealDiv", "Div", pair},
-      {"Reciprocal", "Reciprocal", x},
       {"ReduceMax", "ReduceMax", x, FinishReduce},
       {"ReduceMaxD", "ReduceMax", x, FinishReduce},
       {"ReduceMean", "ReduceMean", x, FinishReduce},
@@ -428,36 +380,52 @@ std::vector<Counterpart> MakeCounterparts() {
       {"ReduceProdD", "ReduceProd", x, FinishReduce},
       {"ReduceSum", "ReduceSum", x, FinishReduceSum},
       {"ReduceSumD", "ReduceSum", x, FinishReduceSum},
-      {"Relu", "Relu", x},
       {"Reshape", "Reshape", {"x", "shape"}, FinishReshape, "shape"},
-      {"Rint", "Round", x},
       {"ScatterElements", "ScatterElements", {"data", "indices", "updates"}, FinishScatterElements},
-      {"SelectV2", "Where", {"condition", "then", "else"}},
       {"Shape", "Shape", x, CountsInInt64},
-      {"Sigmoid", "Sigmoid", x},
-      {"Sign", "Sign", x},
-      {"Sin", "Sin", x},
-      {"Sinh", "Sinh", x},
       {"Size", "Size", x, CountsInInt64},
       {"SoftmaxV2", "Softmax", x, FinishSoftmax},
-      {"Softsign", "Softsign", x},
       {"SplitV", "Split", {"x", "size_splits"}, FinishSplit, "size_splits"},
       {"SplitVD", "Split", x, FinishSplit},
-      {"Sqrt", "Sqrt", x},
-      {"SqueezeV3", "Squeeze", {"x", "axes"}, nullptr, "axes"},
+      {"SqueezeV3", "Squeeze", {"x", "axes"}, {}, "axes"},
       {"StridedSliceV2", "Slice", {"x", "begin", "end", "axes", "strides"}, FinishSlice},
-      {"Sub", "Sub", pair},
-      {"Tan", "Tan", x},
-      {"Tanh", "Tanh", x},
-      {"TensorScatterUpdate", "ScatterND", {"x", "indices", "updates"}, nullptr, "indices"},
-      {"Tile", "Tile", {"x", "multiples"}, nullptr, "multiples"},
+      {"TensorScatterUpdate", "ScatterND", {"x", "indices", "updates"}, {}, "indices"},
+      {"Tile", "Tile", {"x", "multiples"}, {}, "multiples"},
       {"TopKV2", "TopK", {"x", "k"}, FinishTopK},
       {"Transpose", "Transpose", x, FinishTranspose},
       {"TransposeD", "Transpose", x, FinishTranspose},
       {"TruncateDiv", "Div", pair, FinishTruncateDiv},
       {"TruncateMod", "Mod", pair, FinishTruncateMod},
-      {"UnsqueezeV3", "Unsqueeze", {"x", "axes"}, nullptr, "axes"},
+      {"UnsqueezeV3", "Unsqueeze", {"x", "axes"}, {}, "axes"},
   };
+}
+
+// The attributes that both have, which are floats; ONNX has no place for values of others.
+bool FinishPair(const NodePair& pair, NodeDraft& draft) {
+  for (const AttrSpec& spec : BuiltinOps().Find(pair.type)->schema.attrs) {
+    const float usual = *spec.fallback->get<float>();
+    const float value = draft.from().FloatAttr(spec.name, usual);
+    const auto both = std::find_if(pair.attrs.begin(), pair.attrs.end(),
+                                   [&](const FloatPair& each) { return each.ours == spec.name; });
+    if (both == pair.attrs.end() && value != usual) return false;
+    if (both != pair.attrs.end()) draft.Float(std::string(both->theirs), value);
+  }
+  return true;
+}
+
+std::vector<Counterpart> MakeCounterparts() {
+  std::vector<Counterpart> rows = SpecialRows();
+  std::set<std::string_view> special;
+  for (const Counterpart& row : rows) special.insert(row.ours);
+  for (const OnnxOp& op : OnnxOps()) {
+    if (!op.pair || op.since > kWrittenOpset || special.contains(op.pair->type)) continue;
+    const NodePair& pair = *op.pair;
+    const auto finish = [&pair](NodeDraft& draft) { return FinishPair(pair, draft); };
+    rows.push_back({pair.type, op.name, pair.ports, finish});
+  }
+  std::sort(rows.begin(), rows.end(),
+            [](const Counterpart& a, const Counterpart& b) { return a.ours < b.ours; });
+  return rows;
 }
 
 }  // namespace

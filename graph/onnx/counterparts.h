@@ -1,12 +1,14 @@
-// The table of operators of ours that have a counterpart in operator set 17 of ONNX. Internal to
+// The operators of ours that have a counterpart in operator set 17 of ONNX: the pairs of
+// op_table.h, and a table of those that are written otherwise than they are read. Internal to
 // graph/onnx.
 //
-// Thread-safety: none for one draft; the table may be read by several threads.
+// Thread-safety: none for one draft; the rows may be read by several threads.
 #ifndef NPUMESH_GRAPH_ONNX_COUNTERPARTS_H_
 #define NPUMESH_GRAPH_ONNX_COUNTERPARTS_H_
 
 #include <onnx/onnx_pb.h>
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +18,9 @@
 #include "graph/ir/graph.h"
 
 namespace npumesh {
+
+// The operator set of what is written.
+inline constexpr int kWrittenOpset = 17;
 
 // A node of ours on its way into an ONNX graph.
 class NodeDraft {
@@ -73,12 +78,12 @@ struct Counterpart {
   std::string_view ours;
   std::string_view theirs;
   std::vector<std::string_view> ports;
-  bool (*finish)(NodeDraft& draft) = nullptr;
+  std::function<bool(NodeDraft& draft)> finish = {};
   // The port that has to be int64 in ONNX, where ours may be int32 as well.
   std::string_view sizes = "";
 };
 
-// By our names, in their order.
+// Every row, by our names, in their order.
 const std::vector<Counterpart>& Counterparts();
 
 // Null: no counterpart.

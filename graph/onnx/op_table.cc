@@ -6,26 +6,17 @@
 namespace npumesh {
 namespace {
 
-// The attribute of a node of ours that an attribute of ONNX gives.
-AttrValue Translated(const Lowering& at, const AttrRule& rule) {
-  const OnnxAttribute* const given = at.node().Find(rule.theirs);
-  if (given == nullptr) return rule.fallback;
-  // Ours may be a bool where ONNX has an int.
-  if (rule.fallback.get<bool>() != nullptr) return AttrValue::Bool(given->i != 0);
-  switch (given->kind) {
-    case OnnxAttribute::Kind::kFloat:
-      return AttrValue::Float(given->f);
-    case OnnxAttribute::Kind::kInt:
-      return AttrValue::Int(given->i);
-    case OnnxAttribute::Kind::kString:
-      return AttrValue::String(given->s);
-    case OnnxAttribute::Kind::kInts:
-      return AttrValue::Ints(given->ints);
-    case OnnxAttribute::Kind::kFloats:
-      return AttrValue::Floats(given->floats);
-    default:
-      return rule.fallback;
+void LowerPair(const NodePair& pair, Lowering& at) {
+  Lowering::Inputs inputs;
+  for (size_t i = 0; i < pair.ports.size(); ++i) {
+    const auto input = static_cast<int>(i);
+    if (at.has(input) || i == 0) inputs.emplace_back(pair.ports[i], at.in(input));
   }
+  Lowering::Attrs attrs;
+  for (const auto& [ours, theirs, fallback] : pair.attrs) {
+    attrs.emplace_back(ours, AttrValue::Float(at.Float(theirs, fallback)));
+  }
+  at.Out(0, at.Node(pair.type, std::move(inputs), std::move(attrs)));
 }
 
 std::vector<OnnxOp> MakeRows() {
@@ -45,26 +36,14 @@ std::vector<OnnxOp> MakeRows() {
 
 }  // namespace
 
-std::function<void(Lowering&)> OneNode(std::string type, std::vector<std::string> ports,
-                                       std::vector<AttrRule> attrs) {
-  return
-      [type = std::move(type), ports = std::move(ports), rules = std::move(attrs)](Lowering& at) {
-        Lowering::Inputs inputs;
-        for (size_t i = 0; i < ports.size(); ++i) {
-          const auto input = static_cast<int>(i);
-          if (at.has(input) || i == 0) inputs.emplace_back(ports[i], at.in(input));
-        }
-        Lowering::Attrs attrs;
-        for (const AttrRule& rule : rules) attrs.emplace_back(rule.ours, Translated(at, rule));
-        at.Out(0, at.Node(type, std::move(inputs), std::move(attrs)));
-      };
-}
-
-OnnxOp Row(std::string_view name, int since, std::string_view form, std::string type,
-           std::vector<std::string> ports, std::vector<AttrRule> attrs) {
-  std::string text = type;
-  return {name, since, OneNode(std::move(type), std::move(ports), std::move(attrs)),
-          std::move(text), form};
+OnnxOp Pair(std::string_view name, int since, std::string_view form, NodePair pair) {
+  const auto lower = [pair](Lowering& at) { LowerPair(pair, at); };
+  return {.name = name,
+          .since = since,
+          .lower = lower,
+          .text = pair.type,
+          .form = form,
+          .pair = std::move(pair)};
 }
 
 const std::vector<OnnxOp>& OnnxOps() {

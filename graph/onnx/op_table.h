@@ -2,10 +2,15 @@
 //
 // The rows stand by family in ops_*.cc. A row with a higher `since` takes over from that version of
 // the operator set on.
+//
+// Operators that ONNX defines by other operators have rows like all others. The bodies in the
+// schemas of libonnx are not used: they differ between its versions (Selu, Shrink and Softplus have
+// none in 1.12), and compute halves in half, windows in float32, and variances as E(x^2) - E(x)^2.
 #ifndef NPUMESH_GRAPH_ONNX_OP_TABLE_H_
 #define NPUMESH_GRAPH_ONNX_OP_TABLE_H_
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +22,21 @@ namespace npumesh {
 
 inline constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
 
+// An attribute of ours that is one of ONNX, and the default of ONNX.
+struct FloatPair {
+  std::string_view ours;
+  std::string_view theirs;
+  float fallback;
+};
+
+// A node of ours that says the same: its operands go to `ports` in their order, and those left out
+// have none.
+struct NodePair {
+  std::string type;
+  std::vector<std::string_view> ports;
+  std::vector<FloatPair> attrs;
+};
+
 struct OnnxOp {
   std::string_view name;
   // The first version of the operator set whose meaning of the operator this is.
@@ -25,23 +45,12 @@ struct OnnxOp {
   std::string text;       // what becomes of it, for people: "Conv2D", "Cast, ReduceMean"
   std::string_view form;  // its operands and attributes (node_form.h)
   std::string_view domain = "";
+  std::optional<NodePair> pair = {};
 };
 
-// ---- rows that become one node ----
-
-// An attribute of ours from one of ONNX; a default of ONNX stands where a node has none.
-struct AttrRule {
-  std::string_view ours;
-  std::string_view theirs;
-  AttrValue fallback;
-};
-
-// A node `type` whose operands go to `ports` in their order; those left out have none.
-std::function<void(Lowering&)> OneNode(std::string type, std::vector<std::string> ports,
-                                       std::vector<AttrRule> attrs = {});
-// The row of such a node.
-OnnxOp Row(std::string_view name, int since, std::string_view form, std::string type,
-           std::vector<std::string> ports, std::vector<AttrRule> attrs = {});
+// A row that holds in both directions: the node becomes a node of `pair`, and such a node becomes
+// it again, unless the writer has a row of ours (counterparts.h), or knows no operator set as late.
+OnnxOp Pair(std::string_view name, int since, std::string_view form, NodePair pair);
 
 // ---- families ----
 

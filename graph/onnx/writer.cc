@@ -18,7 +18,6 @@
 namespace npumesh {
 namespace {
 
-constexpr int64_t kOpset = 17;
 constexpr int64_t kFormat = 8;
 
 void SetInfo(onnx::ValueInfoProto& info, const std::string& name, const TensorDesc& desc) {
@@ -40,7 +39,7 @@ class OnnxFileWriter {
   Result<std::string> Write() {
     proto_.set_ir_version(kFormat);
     proto_.set_producer_name("npumesh");
-    proto_.add_opset_import()->set_version(kOpset);
+    proto_.add_opset_import()->set_version(kWrittenOpset);
     to_ = proto_.mutable_graph();
     to_->set_name(graph_.name().empty() ? "graph" : graph_.name());
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph_.StableOrder());
@@ -100,7 +99,7 @@ class OnnxFileWriter {
     for (size_t port = 0; port < node.output_descs.size(); ++port) {
       written.add_output(NameOf({node.id, static_cast<int>(port)}));
     }
-    if ((row.finish != nullptr && !row.finish(draft)) || !draft.complete()) return false;
+    if ((row.finish && !row.finish(draft)) || !draft.complete()) return false;
     for (const onnx::TensorProto& constant : draft.constants()) *to_->add_initializer() = constant;
     for (const onnx::NodeProto& before : draft.before()) *to_->add_node() = before;
     *to_->add_node() = std::move(written);
@@ -176,7 +175,6 @@ Result<std::string> WriteOnnx(const Model& model) {
 std::vector<std::string_view> OperatorsWithCounterpart() {
   std::vector<std::string_view> names;
   for (const Counterpart& row : Counterparts()) names.push_back(row.ours);
-  std::sort(names.begin(), names.end());
   return names;
 }
 
