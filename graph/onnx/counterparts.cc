@@ -401,8 +401,8 @@ std::vector<Counterpart> SpecialRows() {
 }
 
 // The attributes that both have, which are floats; ONNX has no place for values of others.
-bool FinishPair(const NodePair& pair, NodeDraft& draft) {
-  for (const AttrSpec& spec : BuiltinOps().Find(pair.type)->schema.attrs) {
+bool FinishPair(const OpSchema& ours, const NodePair& pair, NodeDraft& draft) {
+  for (const AttrSpec& spec : ours.attrs) {
     const float usual = *spec.fallback->get<float>();
     const float value = draft.from().FloatAttr(spec.name, usual);
     const auto both = std::find_if(pair.attrs.begin(), pair.attrs.end(),
@@ -419,9 +419,10 @@ std::vector<Counterpart> MakeCounterparts() {
   for (const Counterpart& row : rows) special.insert(row.ours);
   for (const OnnxOp& op : OnnxOps()) {
     if (!op.pair || op.since > kWrittenOpset || special.contains(op.pair->type)) continue;
-    const NodePair& pair = *op.pair;
-    const auto finish = [&pair](NodeDraft& draft) { return FinishPair(pair, draft); };
-    rows.push_back({pair.type, op.name, pair.ports, finish});
+    const OpSchema& ours = BuiltinOps().Find(op.pair->type)->schema;
+    Counterpart& row = rows.emplace_back(Counterpart{ours.type, op.name, {}});
+    for (const PortSpec& port : ours.inputs) row.ports.push_back(port.name);
+    row.finish = [&](NodeDraft& draft) { return FinishPair(ours, *op.pair, draft); };
   }
   std::sort(rows.begin(), rows.end(),
             [](const Counterpart& a, const Counterpart& b) { return a.ours < b.ours; });

@@ -59,22 +59,54 @@ Value GraphEmitter::Const(const Tensor& value, std::string name) {
   return made;
 }
 
-Value GraphEmitter::Op(const std::string& type, Inputs inputs, Attrs attrs, std::string name,
-                       int outputs) {
+Value GraphEmitter::Write(const Operator& op, const Inputs& inputs, const Attrs& attrs,
+                          std::string name, int outputs) {
+  const std::vector<PortSpec>& ports = op.schema.inputs;
+  std::vector<GraphBuilder::Input> named;
+  size_t next = 0;
+  for (size_t port = 0; port < ports.size(); ++port) {
+    const bool list = ports[port].kind == PortKind::kDynamic;
+    const size_t after = ports.size() - port - 1;
+    const size_t end = list ? std::max(next, inputs.size() - std::min(after, inputs.size()))
+                            : std::min(next + 1, inputs.size());
+    for (size_t i = 0; next < end; ++i, ++next) {
+      if (!inputs[next]) continue;
+      named.emplace_back(list ? fmt::format("{}{}", ports[port].name, i) : ports[port].name,
+                         *inputs[next]);
+    }
+  }
+  if (next < inputs.size()) {
+    Fail(Error(Code::kCorrupt, "has {} inputs, {} takes {}", inputs.size(), op.schema.type,
+               ports.size()));
+    return {};
+  }
+  return builder_.Op(std::string(op.schema.type), std::move(named), {attrs.begin(), attrs.end()},
+                     std::move(name), outputs);
+}
+
+Value GraphEmitter::Op(const std::string& type, const Inputs& inputs, const Attrs& attrs,
+                       std::string name, int outputs) {
   if (!ok()) return {};
-  const Value value =
-      builder_.Op(type, std::move(inputs), std::move(attrs), std::move(name), outputs);
-  Remember(value, std::vector<TensorType>(static_cast<size_t>(outputs), NothingKnown()));
-  Fail(Infer(value));
+  const Operator* const op = registry_.Find(type);
+  if (op == nullptr) {
+    Fail(Error(Code::kInternal, "node \"{}\": there is no operator {}", name, type));
+    return {};
+  }
+  const Value value = Write(*op, inputs, attrs, std::move(name), outputs);
+  if (!ok()) return {};
+  Known& known =
+      Remember(value, std::vector<TensorType>(static_cast<size_t>(outputs), NothingKnown()));
+  Fail(Infer(builder_.graph().node(value.node), *op, known));
   DeclareTypes(value);
   return value;
 }
 
-Value GraphEmitter::Call(const std::string& type, Inputs inputs, std::vector<Model> models,
+Value GraphEmitter::Call(const std::string& type, const Inputs& inputs, std::vector<Model> models,
                          std::string name, const std::vector<TensorType>& types) {
   if (!ok()) return {};
   const Value value =
-      builder_.Op(type, std::move(inputs), {}, std::move(name), static_cast<int>(types.size()));
+      Write(*registry_.Find(type), inputs, {}, std::move(name), static_cast<int>(types.size()));
+  if (!ok()) return {};
   Remember(value, types);
   DeclareTypes(value);
   builder_.Runs(value, std::move(models));
@@ -126,16 +158,7 @@ void GraphEmitter::AddContext(const std::string& who) {
   if (!failure_.message().starts_with("node ")) failure_ = failure_.WithContext(who);
 }
 
-Status GraphEmitter::Infer(Value value) {
-  const Node& node = builder_.graph().node(value.node);
-  const Operator* const op = registry_.Find(node.type);
-  if (op == nullptr) {
-    return Error(Code::kInternal, "node \"{}\": there is no operator {}", node.name, node.type);
-  }
-  return InferNode(node, *op, known_[static_cast<size_t>(value.node)]);
-}
-
-Status GraphEmitter::InferNode(const Node& node, const Operator& op, Known& known) {
+Status GraphEmitter::Infer(const Node& node, const Operator& op, Known& known) {
   NPUMESH_ASSIGN_OR_RETURN(OpContext context, OpContext::Bind(node, op.schema));
   bool asks = op.infer != nullptr, ranked = true;
   for (int slot = 0; slot < context.slots(); ++slot) {

@@ -8,7 +8,9 @@
 #ifndef NPUMESH_GRAPH_ONNX_GRAPH_EMITTER_H_
 #define NPUMESH_GRAPH_ONNX_GRAPH_EMITTER_H_
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/ir/graph_builder.h"
@@ -16,10 +18,28 @@
 
 namespace npumesh {
 
+// An attribute of a node; a data type as the int that older producers write.
+struct NodeAttr : GraphBuilder::Attr {
+  NodeAttr(std::string name, AttrValue value) : pair(std::move(name), std::move(value)) {}
+  NodeAttr(std::string name, bool value) : NodeAttr(std::move(name), AttrValue::Bool(value)) {}
+  NodeAttr(std::string name, int64_t value) : NodeAttr(std::move(name), AttrValue::Int(value)) {}
+  NodeAttr(std::string name, int value) : NodeAttr(std::move(name), int64_t{value}) {}
+  NodeAttr(std::string name, DataType value)
+      : NodeAttr(std::move(name), static_cast<int64_t>(value)) {}
+  NodeAttr(std::string name, float value) : NodeAttr(std::move(name), AttrValue::Float(value)) {}
+  NodeAttr(std::string name, std::string value)
+      : NodeAttr(std::move(name), AttrValue::String(std::move(value))) {}
+  NodeAttr(std::string name, const char* value) : NodeAttr(std::move(name), std::string(value)) {}
+  NodeAttr(std::string name, std::vector<int64_t> value)
+      : NodeAttr(std::move(name), AttrValue::Ints(std::move(value))) {}
+};
+
 class GraphEmitter {
  public:
-  using Inputs = std::vector<GraphBuilder::Input>;
-  using Attrs = std::vector<GraphBuilder::Attr>;
+  // What a node reads, in the order of its operator's ports; nullopt: nothing. A list of tensors
+  // takes what the ports after it leave.
+  using Inputs = std::vector<std::optional<Value>>;
+  using Attrs = std::vector<NodeAttr>;
 
   // `registry` must outlive the emitter.
   GraphEmitter(std::string name, const OpRegistry& registry);
@@ -31,12 +51,13 @@ class GraphEmitter {
   Value Data(std::string name, const TensorType& type);
   Value Const(const Tensor& value, std::string name = {});
   // A node of any type; returns its output 0. Its output types are inferred, and its values
-  // computed when all of its inputs are known and the results are small. Error: the node refuses
-  // its inputs.
-  Value Op(const std::string& type, Inputs inputs, Attrs attrs, std::string name, int outputs = 1);
+  // computed when all of its inputs are known and the results are small. Errors: the operator has
+  // no port for an input; it refuses its inputs.
+  Value Op(const std::string& type, const Inputs& inputs, const Attrs& attrs, std::string name,
+           int outputs = 1);
   // A node that runs the graphs of `models`; the types of its outputs are `types`.
-  Value Call(const std::string& type, Inputs inputs, std::vector<Model> models, std::string name,
-             const std::vector<TensorType>& types);
+  Value Call(const std::string& type, const Inputs& inputs, std::vector<Model> models,
+             std::string name, const std::vector<TensorType>& types);
 
   // dtype kUndefined and unknown rank where nothing is known.
   const TensorType& type(Value value) const;
@@ -62,8 +83,10 @@ class GraphEmitter {
   };
   Known& Remember(Value value, std::vector<TensorType> types);
   void DeclareTypes(Value value);
-  Status Infer(Value value);
-  Status InferNode(const Node& node, const Operator& op, Known& known);
+  // A node whose inputs have the names of the operator's ports. Error: there are too many.
+  Value Write(const Operator& op, const Inputs& inputs, const Attrs& attrs, std::string name,
+              int outputs);
+  Status Infer(const Node& node, const Operator& op, Known& known);
   // Where inputs have no rank: the dtypes of the outputs, which do not hang on it, by the first
   // shapes of equal sizes that the operator accepts.
   void InferDtypes(const Operator& op, const OpContext& context, Known& known) const;

@@ -39,14 +39,6 @@ Result<std::vector<Model>> FinishBodies(std::vector<SubgraphBody>& bodies, size_
   return models;
 }
 
-Lowering::Inputs NumberedInputs(const std::vector<Value>& values, size_t from) {
-  Lowering::Inputs inputs;
-  for (size_t i = from; i < values.size(); ++i) {
-    inputs.emplace_back(fmt::format("input{}", i - from), values[i]);
-  }
-  return inputs;
-}
-
 // A scope for a subgraph of `at`, and its variables.
 SubgraphBody BeginBody(Lowering& at, const std::string& what,
                        const std::vector<TensorType>& types) {
@@ -137,7 +129,7 @@ class LoopWriter {
     for (size_t i = first_.size(); i < fed.size(); ++i) {
       const Value inner = bodies[1].scope->CaptureInput(fed[i]);
       bodies[1].outputs.push_back(
-          bodies[1].scope->emitter().Op("Identity", {{"x", inner}}, {}, fmt::format("kept_{}", i)));
+          bodies[1].scope->emitter().Op("Identity", {inner}, {}, fmt::format("kept_{}", i)));
       types_.push_back(at_.emitter().type(fed[i]));
     }
     Result<std::vector<Model>> models = FinishBodies(bodies, first_.size(), fed);
@@ -145,7 +137,7 @@ class LoopWriter {
       at_.emitter().Fail(models.status());
       return {};
     }
-    const Value loop = at_.Call("While", NumberedInputs(fed, 0), *std::move(models), types_);
+    const Value loop = at_.Call("While", {fed.begin(), fed.end()}, *std::move(models), types_);
     std::vector<Value> last;
     for (size_t i = 2; i < first_.size(); ++i) {
       last.push_back(Lowering::Port(loop, static_cast<int>(i)));
@@ -196,9 +188,7 @@ std::vector<Value> WriteIf(Lowering& at, Value condition, SubgraphBody yes, Subg
     at.emitter().Fail(models.status());
     return {};
   }
-  Lowering::Inputs inputs = NumberedInputs(fed, 1);
-  inputs.insert(inputs.begin(), {"cond", condition});
-  const Value node = at.Call("If", std::move(inputs), *std::move(models), types);
+  const Value node = at.Call("If", {fed.begin(), fed.end()}, *std::move(models), types);
   std::vector<Value> outputs;
   for (size_t i = 0; i < types.size(); ++i) {
     outputs.push_back(Lowering::Port(node, static_cast<int>(i)));

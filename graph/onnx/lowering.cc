@@ -168,25 +168,26 @@ std::string Lowering::NameOf(std::string_view below) const {
   return below.empty() ? name : fmt::format("{}/{}", name, below);
 }
 
-Value Lowering::Node(const std::string& type, Inputs inputs, Attrs attrs, int outputs) {
-  return emitter_.Op(type, std::move(inputs), std::move(attrs), NameOf(""), outputs);
+Value Lowering::Node(const std::string& type, const Inputs& inputs, const Attrs& attrs,
+                     int outputs) {
+  return emitter_.Op(type, inputs, attrs, NameOf(""), outputs);
 }
 
-Value Lowering::Op(const std::string& type, Inputs inputs, Attrs attrs, int outputs) {
-  return emitter_.Op(type, std::move(inputs), std::move(attrs), NameOf(type), outputs);
+Value Lowering::Op(const std::string& type, const Inputs& inputs, const Attrs& attrs, int outputs) {
+  return emitter_.Op(type, inputs, attrs, NameOf(type), outputs);
 }
 
-Value Lowering::Call(const std::string& type, Inputs inputs, std::vector<Model> models,
+Value Lowering::Call(const std::string& type, const Inputs& inputs, std::vector<Model> models,
                      const std::vector<TensorType>& types) {
-  return emitter_.Call(type, std::move(inputs), std::move(models), NameOf(""), types);
+  return emitter_.Call(type, inputs, std::move(models), NameOf(""), types);
 }
 
 Value Lowering::MatMul(Value a, Value b) {
-  return Op("BatchMatMulV2", {{"x1", a}, {"x2", b}});
+  return Op("BatchMatMulV2", {a, b});
 }
 
 Value Lowering::Select(Value condition, Value yes, Value no) {
-  return Op("SelectV2", {{"condition", condition}, {"then", yes}, {"else", no}});
+  return Op("SelectV2", {condition, yes, no});
 }
 
 Value Lowering::Cast(Value x, DataType dtype) {
@@ -194,7 +195,7 @@ Value Lowering::Cast(Value x, DataType dtype) {
     Refuse("the type of an operand is not known before the model runs");
   }
   if (!ok() || this->dtype(x) == dtype) return x;
-  return Op("Cast", {{"x", x}}, {{"dst_type", AttrValue::Int(static_cast<int64_t>(dtype))}});
+  return Op("Cast", {x}, {{"dst_type", dtype}});
 }
 
 Value Lowering::Wide(Value x) {
@@ -266,7 +267,7 @@ Value Lowering::Along(Value x, int64_t axis, int rank) {
 }
 
 Value Lowering::ReshapeTo(Value x, Value shape, int rank) {
-  const Value y = Op("Reshape", {{"x", x}, {"shape", shape}});
+  const Value y = Op("Reshape", {x, shape});
   if (rank >= 0) {
     emitter_.Hint(y, {dtype(x), Shape(std::vector<int64_t>(static_cast<size_t>(rank), -1))});
   }
@@ -275,7 +276,7 @@ Value Lowering::ReshapeTo(Value x, Value shape, int rank) {
 
 Value Lowering::Transpose(Value x, const std::vector<int64_t>& perm) {
   if (std::is_sorted(perm.begin(), perm.end())) return x;  // as it is
-  return Op("TransposeD", {{"x", x}}, {{"perm", AttrValue::Ints(perm)}});
+  return Op("TransposeD", {x}, {{"perm", perm}});
 }
 
 Value Lowering::SwapAxes(Value x, int a, int b) {
@@ -287,36 +288,28 @@ Value Lowering::SwapAxes(Value x, int a, int b) {
 }
 
 Value Lowering::Unsqueeze(Value x, const std::vector<int64_t>& axes) {
-  return Op("UnsqueezeV3", {{"x", x}, {"axes", Ints(axes)}});
+  return Op("UnsqueezeV3", {x, Ints(axes)});
 }
 
 Value Lowering::Squeeze(Value x, const std::vector<int64_t>& axes) {
-  return Op("SqueezeV3", {{"x", x}, {"axes", Ints(axes)}});
+  return Op("SqueezeV3", {x, Ints(axes)});
 }
 
 Value Lowering::Concat(const std::vector<Value>& values, int64_t axis) {
-  Inputs inputs;
-  for (size_t i = 0; i < values.size(); ++i) inputs.emplace_back(fmt::format("x{}", i), values[i]);
-  return Op("ConcatD", std::move(inputs),
-            {{"N", AttrValue::Int(static_cast<int64_t>(values.size()))},
-             {"concat_dim", AttrValue::Int(axis)}});
+  return Op("ConcatD", {values.begin(), values.end()},
+            {{"N", static_cast<int64_t>(values.size())}, {"concat_dim", axis}});
 }
 
 Value Lowering::Slice(Value x, int64_t axis, int64_t begin, int64_t end) {
-  return Op("StridedSliceV2", {{"x", x},
-                               {"begin", Ints({begin})},
-                               {"end", Ints({end})},
-                               {"axes", Ints({axis})},
-                               {"strides", Ints({1})}});
+  return Op("StridedSliceV2", {x, Ints({begin}), Ints({end}), Ints({axis}), Ints({1})});
 }
 
 Value Lowering::Gather(Value x, Value indices, int64_t axis) {
-  return Op("GatherV2", {{"x", x}, {"indices", indices}, {"axis", IntScalar(axis)}},
-            {{"negative_index_support", AttrValue::Bool(true)}});
+  return Op("GatherV2", {x, indices, IntScalar(axis)}, {{"negative_index_support", true}});
 }
 
 Value Lowering::Broadcast(Value x, Value shape) {
-  const Value y = Op("BroadcastTo", {{"x", x}, {"shape", shape}});
+  const Value y = Op("BroadcastTo", {x, shape});
   const Shape& sizes = this->shape(shape);
   if (sizes.rank() == 1 && sizes[0] >= 0) {
     emitter_.Hint(y, {dtype(x), Shape(std::vector<int64_t>(static_cast<size_t>(sizes[0]), -1))});
@@ -325,7 +318,7 @@ Value Lowering::Broadcast(Value x, Value shape) {
 }
 
 Value Lowering::Filled(Value shape, Value value) {
-  const Value y = Op("Fill", {{"dims", shape}, {"value", value}});
+  const Value y = Op("Fill", {shape, value});
   const Shape& sizes = this->shape(shape);
   const bool ranked = sizes.rank() == 1 && sizes[0] >= 0 && Affords(sizes[0]);
   emitter_.Hint(y, {dtype(value),
@@ -335,8 +328,7 @@ Value Lowering::Filled(Value shape, Value value) {
 }
 
 Value Lowering::ShapeOf(Value x) {
-  return Op("Shape", {{"x", x}},
-            {{"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
+  return Op("Shape", {x}, {{"dtype", DataType::kInt64}});
 }
 
 Value Lowering::DimOf(Value x, int64_t axis) {
@@ -344,21 +336,19 @@ Value Lowering::DimOf(Value x, int64_t axis) {
 }
 
 Value Lowering::Range(Value start, Value limit, Value delta) {
-  const Value y = Op("Range", {{"start", start}, {"limit", limit}, {"delta", delta}});
+  const Value y = Op("Range", {start, limit, delta});
   emitter_.Hint(y, {dtype(start), Shape({-1})});
   return y;
 }
 
 Value Lowering::Reduce(const std::string& type, Value x, const std::vector<int64_t>& axes,
                        bool keep) {
-  return Op(type + "D", {{"x", x}},
-            {{"axes", AttrValue::Ints(axes)}, {"keep_dims", AttrValue::Bool(keep)}});
+  return Op(type + "D", {x}, {{"axes", axes}, {"keep_dims", keep}});
 }
 
 Value Lowering::PadWith(Value x, const std::vector<int64_t>& pads, double value) {
-  return Op(
-      "PadV3", {{"x", x}, {"paddings", Ints(pads)}, {"constant_values", Like(value, x)}},
-      {{"mode", AttrValue::String("constant")}, {"paddings_contiguous", AttrValue::Bool(false)}});
+  return Op("PadV3", {x, Ints(pads), Like(value, x)},
+            {{"mode", "constant"}, {"paddings_contiguous", false}});
 }
 
 void Lowering::Out(int output, Value value) {

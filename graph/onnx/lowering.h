@@ -56,6 +56,10 @@ class Lowering {
   bool wants(int output) const;
   // A tensor operand. Error: it is left out, or is no tensor.
   Value in(int input);
+  // The same where it may be left out.
+  std::optional<Value> Given(int input) {
+    return has(input) ? std::optional(in(input)) : std::nullopt;
+  }
   const OnnxValue& operand(int input);
 
   // ---- attributes; the fallback when the node has none ----
@@ -90,18 +94,17 @@ class Lowering {
 
   // ---- nodes of ours ----
   // `type` with the name of the ONNX node; for rows that become one node.
-  Value Node(const std::string& type, Inputs inputs, Attrs attrs = {}, int outputs = 1);
+  Value Node(const std::string& type, const Inputs& inputs, const Attrs& attrs = {},
+             int outputs = 1);
   // `type` below the name of the ONNX node.
-  Value Op(const std::string& type, Inputs inputs, Attrs attrs = {}, int outputs = 1);
+  Value Op(const std::string& type, const Inputs& inputs, const Attrs& attrs = {}, int outputs = 1);
   // A node that runs graphs (GraphEmitter::Call).
-  Value Call(const std::string& type, Inputs inputs, std::vector<Model> models,
+  Value Call(const std::string& type, const Inputs& inputs, std::vector<Model> models,
              const std::vector<TensorType>& types);
   static Value Port(Value value, int port) { return {value.node, port}; }
 
-  Value Unary(const std::string& type, Value x) { return Op(type, {{"x", x}}); }
-  Value Binary(const std::string& type, Value a, Value b) {
-    return Op(type, {{"x1", a}, {"x2", b}});
-  }
+  Value Unary(const std::string& type, Value x) { return Op(type, {x}); }
+  Value Binary(const std::string& type, Value a, Value b) { return Op(type, {a, b}); }
   Value Add(Value a, Value b) { return Binary("Add", a, b); }
   Value Sub(Value a, Value b) { return Binary("Sub", a, b); }
   Value Mul(Value a, Value b) { return Binary("Mul", a, b); }

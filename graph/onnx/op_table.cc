@@ -7,16 +7,13 @@ namespace npumesh {
 namespace {
 
 void LowerPair(const NodePair& pair, Lowering& at) {
-  Lowering::Inputs inputs;
-  for (size_t i = 0; i < pair.ports.size(); ++i) {
-    const auto input = static_cast<int>(i);
-    if (at.has(input) || i == 0) inputs.emplace_back(pair.ports[i], at.in(input));
-  }
+  Lowering::Inputs inputs = {at.in(0)};
+  for (int i = 1; i < at.inputs(); ++i) inputs.push_back(at.Given(i));
   Lowering::Attrs attrs;
   for (const auto& [ours, theirs, fallback] : pair.attrs) {
-    attrs.emplace_back(ours, AttrValue::Float(at.Float(theirs, fallback)));
+    attrs.emplace_back(std::string(ours), at.Float(theirs, fallback));
   }
-  at.Out(0, at.Node(pair.type, std::move(inputs), std::move(attrs)));
+  at.Out(0, at.Node(pair.type, inputs, attrs));
 }
 
 std::vector<OnnxOp> MakeRows() {

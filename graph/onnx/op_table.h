@@ -29,12 +29,10 @@ struct FloatPair {
   float fallback;
 };
 
-// A node of ours that says the same: its operands go to `ports` in their order, and those left out
-// have none.
+// A node of ours that says the same, with the same operands in the same order.
 struct NodePair {
   std::string type;
-  std::vector<std::string_view> ports;
-  std::vector<FloatPair> attrs;
+  std::vector<FloatPair> attrs = {};
 };
 
 struct OnnxOp {

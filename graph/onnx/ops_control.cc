@@ -28,7 +28,7 @@ SubgraphBody WriteBranch(Lowering& at, const OnnxGraph& graph, const std::string
   for (const OnnxValue& result : results) {
     for (const Value item : result.items) {
       // What comes from outside is a separate value.
-      body.outputs.push_back(body.scope->emitter().Op("Identity", {{"x", item}}, {}, "result"));
+      body.outputs.push_back(body.scope->emitter().Op("Identity", {item}, {}, "result"));
     }
   }
   if (!body.scope->emitter().ok()) at.emitter().Fail(body.scope->emitter().failure());

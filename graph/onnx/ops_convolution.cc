@@ -24,11 +24,11 @@ std::vector<int64_t> KernelOf(Lowering& at, Value filter) {
 }
 
 Lowering::Attrs ConvolutionAttrs(Lowering& at, const SlidingWindow& window) {
-  return {{"strides", AttrValue::Ints(WithOnes(window.strides))},
-          {"pads", AttrValue::Ints(PadPairs(window))},
-          {"dilations", AttrValue::Ints(WithOnes(window.dilations))},
-          {"groups", AttrValue::Int(at.Int("group", 1))},
-          {"data_format", AttrValue::String(window.dims() == 3 ? "NCDHW" : "NCHW")}};
+  return {{"strides", WithOnes(window.strides)},
+          {"pads", PadPairs(window)},
+          {"dilations", WithOnes(window.dilations)},
+          {"groups", at.Int("group", 1)},
+          {"data_format", window.dims() == 3 ? "NCDHW" : "NCHW"}};
 }
 
 bool SupportedImage(Lowering& at, int dims) {
@@ -55,16 +55,14 @@ Value Convolved(Lowering& at, Value x, Value filter, std::optional<Value> bias) 
     x = at.Unsqueeze(x, {2});
     filter = at.Unsqueeze(filter, {2});
   }
-  Lowering::Inputs inputs = {{"x", x}, {"filter", filter}};
-  if (bias) inputs.emplace_back("bias", *bias);
+  const Lowering::Inputs inputs = {x, filter, bias};
   const std::string type = window.dims() == 3 ? "Conv3D" : "Conv2D";
   const Lowering::Attrs attrs = ConvolutionAttrs(at, window);
   return row ? at.Squeeze(at.Op(type, inputs, attrs), {2}) : at.Node(type, inputs, attrs);
 }
 
 void LowerConv(Lowering& at) {
-  const std::optional<Value> bias = at.has(2) ? std::optional(at.in(2)) : std::nullopt;
-  at.Out(0, Convolved(at, at.in(0), at.in(1), bias));
+  at.Out(0, Convolved(at, at.in(0), at.in(1), at.Given(2)));
 }
 
 // ---- transposes ----
@@ -152,12 +150,11 @@ void LowerConvTranspose(Lowering& at) {
   }
   const Value size =
       open ? OpenSizeOperand(at, x, channels, window, extra) : SizeOperand(at, x, channels, sizes);
-  Lowering::Inputs inputs = {{"input_size", size}, {"x", x}, {"filter", filter}};
-  if (at.has(2)) inputs.emplace_back("bias", at.in(2));
+  const Lowering::Inputs inputs = {size, x, filter, at.Given(2)};
   Lowering::Attrs attrs = ConvolutionAttrs(at, window);
   std::vector<int64_t> padding = {0, 0};
   padding.insert(padding.end(), extra.begin(), extra.end());
-  attrs.emplace_back("output_padding", AttrValue::Ints(padding));
+  attrs.emplace_back("output_padding", padding);
   const std::string type = window.dims() == 3 ? "Conv3DTranspose" : "Conv2DTranspose";
   const Value y = row ? at.Op(type, inputs, attrs) : at.Node(type, inputs, attrs);
   if (open) {
@@ -204,8 +201,7 @@ Value ConvolvedBytes(Lowering& at, Value x, Value filter, std::optional<Value> x
 }
 
 void LowerConvInteger(Lowering& at) {
-  const auto optional = [&](int i) { return at.has(i) ? std::optional(at.in(i)) : std::nullopt; };
-  at.Out(0, ConvolvedBytes(at, at.in(0), at.in(1), optional(2), optional(3)));
+  at.Out(0, ConvolvedBytes(at, at.in(0), at.in(1), at.Given(2), at.Given(3)));
 }
 
 // Inputs: x, its scale and zero, w, its scale and zero, scale and zero of y, bias (int32 with scale

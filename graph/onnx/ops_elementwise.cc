@@ -34,7 +34,7 @@ void LowerMean(Lowering& at) {
 
 void LowerDiv(Lowering& at) {
   const Value a = at.in(0), b = at.in(1);
-  at.Out(0, at.Node(at.Quotient(a, b), {{"x1", a}, {"x2", b}}));
+  at.Out(0, at.Node(at.Quotient(a, b), {a, b}));
 }
 
 // Whether all exponents are known to be whole numbers that every type of float holds.
@@ -67,7 +67,7 @@ void LowerPow(Lowering& at) {
   const bool small = AreSmallAndWhole(at, exponent);
   if (dtype == of_exponent || small) {
     const Value alike = at.Cast(exponent, dtype);
-    return at.Out(0, at.Node("Pow", {{"x1", base}, {"x2", alike}}));
+    return at.Out(0, at.Node("Pow", {base, alike}));
   }
   if (whole_base && whole_exponent) {
     const Value y =
@@ -91,12 +91,12 @@ void LowerPow(Lowering& at) {
 // fmod: the sign of the dividend; otherwise of the divisor.
 void LowerMod(Lowering& at) {
   const bool truncated = at.Int("fmod", 0) != 0;
-  at.Out(0, at.Node(truncated ? "TruncateMod" : "FloorMod", {{"x1", at.in(0)}, {"x2", at.in(1)}}));
+  at.Out(0, at.Node(truncated ? "TruncateMod" : "FloorMod", {at.in(0), at.in(1)}));
 }
 
 void LowerBitShift(Lowering& at) {
   const bool left = at.Text("direction", "") == "LEFT";
-  at.Out(0, at.Node(left ? "LeftShift" : "RightShift", {{"x", at.in(0)}, {"y", at.in(1)}}));
+  at.Out(0, at.Node(left ? "LeftShift" : "RightShift", {at.in(0), at.in(1)}));
 }
 
 // ---- limits ----
@@ -158,9 +158,7 @@ void LowerPRelu(Lowering& at) {
 
 void LowerHardSwish(Lowering& at) {
   const Value x = at.Wide(at.in(0));
-  const Value gate =
-      at.Op("HardSigmoid", {{"input_x", x}},
-            {{"alpha", AttrValue::Float(1.0F / 6)}, {"beta", AttrValue::Float(0.5F)}});
+  const Value gate = at.Op("HardSigmoid", {x}, {{"alpha", 1.0F / 6}, {"beta", 0.5F}});
   at.Out(0, at.Cast(at.Mul(x, gate), at.dtype(at.in(0))));
 }
 
@@ -169,8 +167,7 @@ void LowerGelu(Lowering& at) {
   const Value x = at.in(0);
   const std::string approximate = at.Text("approximate", "none");
   if (at.dtype(x) != DataType::kDouble) {
-    return at.Out(0,
-                  at.Node("GeluV2", {{"x", x}}, {{"approximate", AttrValue::String(approximate)}}));
+    return at.Out(0, at.Node("GeluV2", {x}, {{"approximate", approximate}}));
   }
   const auto number = [&](double value) { return at.Like(value, x); };
   Value share = at.Unary("Erf", at.Mul(x, number(1 / std::numbers::sqrt2)));
@@ -195,7 +192,7 @@ void LowerIsInf(Lowering& at) {
   const Value infinite = at.Unary("IsInf", x);
   if (low && high) return at.Out(0, infinite);
   const Value zero = at.Like(0, x);
-  Value sign = at.Op("NotEqual", {{"x1", x}, {"x2", x}});  // nothing, unless one is asked for
+  Value sign = at.Op("NotEqual", {x, x});  // nothing, unless one is asked for
   if (high) sign = at.Binary("Greater", x, zero);
   if (low) sign = at.Binary("Less", x, zero);
   at.Out(0, at.Binary("LogicalAnd", infinite, sign));
@@ -208,8 +205,7 @@ void CastTo(Lowering& at, DataType dtype) {
     return at.Refuse("cast from {} to {}: npumesh has no tensors of strings",
                      Name(at.dtype(at.in(0))), Name(dtype));
   }
-  at.Out(0, at.Node("Cast", {{"x", at.in(0)}},
-                    {{"dst_type", AttrValue::Int(static_cast<int64_t>(dtype))}}));
+  at.Out(0, at.Node("Cast", {at.in(0)}, {{"dst_type", dtype}}));
 }
 
 DataType TypeOfNumber(Lowering& at, int64_t number) {
@@ -230,11 +226,11 @@ void LowerCastLike(Lowering& at) {
 }
 
 OnnxOp Unary(std::string_view name, int since, std::string type, std::string_view form = "R") {
-  return Pair(name, since, form, {std::move(type), {"x"}});
+  return Pair(name, since, form, {std::move(type)});
 }
 
 OnnxOp Binary(std::string_view name, int since, std::string type, std::string_view form = "T=N T") {
-  return Pair(name, since, form, {std::move(type), {"x1", "x2"}});
+  return Pair(name, since, form, {std::move(type)});
 }
 
 }  // namespace
@@ -287,7 +283,7 @@ void AddElementwiseRows(std::vector<OnnxOp>& rows) {
       Binary("Or", 7, "LogicalOr", "B B"),
       Binary("Sub", 7, "Sub"),
       Binary("Xor", 7, "NotEqual", "B B"),
-      Pair("Where", 9, "B T T", {"SelectV2", {"condition", "then", "else"}}),
+      Pair("Where", 9, "B T T", {"SelectV2"}),
   };
   const OnnxOp others[] = {
       {"BitShift", 11, LowerBitShift, "LeftShift, RightShift", "T=A T direction:string!"},
@@ -297,14 +293,13 @@ void AddElementwiseRows(std::vector<OnnxOp>& rows) {
       {"Clip", 6, LowerClip6, "Maximum, Minimum", "R max:float min:float"},
       {"Clip", 11, LowerClip11, "Maximum, Minimum", "T=N T? T?"},
       {"Div", 7, LowerDiv, "Div, TruncateDiv", "T=N T"},
-      Pair("Elu", 1, "R alpha:float", {"Elu", {"x"}, {{"alpha", "alpha", 1}}}),
+      Pair("Elu", 1, "R alpha:float", {"Elu", {{"alpha", "alpha", 1}}}),
       {"Gelu", 20, LowerGelu, "GeluV2", "R approximate:string"},
       Pair("HardSigmoid", 1, "R alpha:float beta:float",
-           {"HardSigmoid", {"input_x"}, {{"alpha", "alpha", 0.2F}, {"beta", "beta", 0.5F}}}),
+           {"HardSigmoid", {{"alpha", "alpha", 0.2F}, {"beta", "beta", 0.5F}}}),
       {"HardSwish", 14, LowerHardSwish, "HardSigmoid, Mul", "R"},
       {"IsInf", 10, LowerIsInf, "IsInf", "R detect_negative:int detect_positive:int"},
-      Pair("LeakyRelu", 1, "R alpha:float",
-           {"LeakyRelu", {"x"}, {{"negative_slope", "alpha", 0.01F}}}),
+      Pair("LeakyRelu", 1, "R alpha:float", {"LeakyRelu", {{"negative_slope", "alpha", 0.01F}}}),
       {"Max", 6, Folded("Maximum"), "Maximum", "T=N..."},
       {"Mean", 6, LowerMean, "Add, Div", "T=R..."},
       {"Min", 6, Folded("Minimum"), "Minimum", "T=N..."},

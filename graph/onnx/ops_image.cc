@@ -312,11 +312,10 @@ void LowerGridSample(Lowering& at) {
   if (mode == "linear") mode = "bilinear";
   if (mode == "cubic") mode = "bicubic";
   const bool volume = at.shape(at.in(0)).rank() == 5 || at.shape(at.in(1)).rank() == 5;
-  at.Out(0,
-         at.Node(volume ? "GridSampler3D" : "GridSampler2D", {{"x", at.in(0)}, {"grid", at.in(1)}},
-                 {{"interpolation_mode", AttrValue::String(mode)},
-                  {"padding_mode", AttrValue::String(at.Text("padding_mode", "zeros"))},
-                  {"align_corners", AttrValue::Bool(at.Int("align_corners", 0) != 0)}}));
+  at.Out(0, at.Node(volume ? "GridSampler3D" : "GridSampler2D", {at.in(0), at.in(1)},
+                    {{"interpolation_mode", mode},
+                     {"padding_mode", at.Text("padding_mode", "zeros")},
+                     {"align_corners", at.Int("align_corners", 0) != 0}}));
 }
 
 // Along one axis of an image: where regions begin, how far they reach, in places.
@@ -411,8 +410,7 @@ Value TakenAlong(Lowering& at, Value x, Value places, int64_t axis) {
   const Value count = at.DimOf(places, 1);
   std::vector<Value> dims = {at.DimOf(x, 0), at.DimOf(x, 1), at.DimOf(x, other)};
   dims.insert(dims.begin() + axis, count);
-  return at.Op("GatherElements", {{"x", x}, {"index", at.Broadcast(here, at.Concat(dims, 0))}},
-               {{"dim", AttrValue::Int(axis)}});
+  return at.Op("GatherElements", {x, at.Broadcast(here, at.Concat(dims, 0))}, {{"dim", axis}});
 }
 
 // The largest product of a neighbour and its weight among the samples of each box, as ONNX Runtime

@@ -15,18 +15,15 @@ Value FromTheEnd(Lowering& at, Value indices, Value x, int64_t axis) {
 }
 
 void LowerGather(Lowering& at) {
-  at.Out(0, at.Node(
-                "GatherV2",
-                {{"x", at.in(0)}, {"indices", at.in(1)}, {"axis", at.IntScalar(at.Int("axis", 0))}},
-                {{"negative_index_support", AttrValue::Bool(true)}}));
+  at.Out(0, at.Node("GatherV2", {at.in(0), at.in(1), at.IntScalar(at.Int("axis", 0))},
+                    {{"negative_index_support", true}}));
 }
 
 void LowerGatherElements(Lowering& at) {
   const Value x = at.in(0);
   const int64_t axis = at.Axis(at.Int("axis", 0), at.Rank(x));
   const Value index = FromTheEnd(at, at.in(1), x, axis);
-  at.Out(0,
-         at.Node("GatherElements", {{"x", x}, {"index", index}}, {{"dim", AttrValue::Int(axis)}}));
+  at.Out(0, at.Node("GatherElements", {x, index}, {{"dim", axis}}));
 }
 
 // Along the first `batch` dimensions an index tuple belongs to the elements at its own place: the
@@ -42,17 +39,15 @@ void LowerGatherNd(Lowering& at) {
     const Value zeros = at.Mul(at.Slice(indices, rank - 1, 0, 1), at.Like(0, indices));
     indices = at.Concat({at.Add(zeros, at.Cast(places, at.dtype(indices))), indices}, rank - 1);
   }
-  at.Out(0, at.Node("GatherNd", {{"x", x}, {"indices", indices}},
-                    {{"negative_index_support", AttrValue::Bool(true)}}));
+  at.Out(0, at.Node("GatherNd", {x, indices}, {{"negative_index_support", true}}));
 }
 
 void LowerScatterElements(Lowering& at) {
   const Value x = at.in(0);
   const int64_t axis = at.Axis(at.Int("axis", 0), at.Rank(x));
   const Value indices = FromTheEnd(at, at.in(1), x, axis);
-  at.Out(0, at.Node("ScatterElements", {{"data", x}, {"indices", indices}, {"updates", at.in(2)}},
-                    {{"axis", AttrValue::Int(axis)},
-                     {"reduction", AttrValue::String(at.Text("reduction", "none"))}}));
+  at.Out(0, at.Node("ScatterElements", {x, indices, at.in(2)},
+                    {{"axis", axis}, {"reduction", at.Text("reduction", "none")}}));
 }
 
 // Rows that index tuples name are multiplied: tuples become numbers of rows.
@@ -71,7 +66,7 @@ Value MultiplyRows(Lowering& at, Value x, Value indices, Value updates) {
   const Value rows_shape = at.Concat({at.Ints({-1}), inner}, 0);
   const Value rows = at.Unary("TensorMove", at.ReshapeTo(x, rows_shape, columns + 1));
   const Value by = at.ReshapeTo(updates, rows_shape, columns + 1);
-  const Value y = at.Op("ScatterMul", {{"var", rows}, {"indices", row}, {"updates", by}});
+  const Value y = at.Op("ScatterMul", {rows, row, by});
   return at.ReshapeTo(y, at.ShapeOf(x), of_x);
 }
 
@@ -80,11 +75,8 @@ Value TuplesFromTheEnd(Lowering& at, Value indices, Value x) {
   const std::optional<std::vector<int64_t>> known = at.KnownInts(indices);
   const auto counts_up = [](int64_t index) { return index >= 0; };
   if (known && std::all_of(known->begin(), known->end(), counts_up)) return indices;
-  const Value sizes = at.Op("StridedSliceV2", {{"x", at.ShapeOf(x)},
-                                               {"begin", at.Ints({0})},
-                                               {"end", at.DimOf(indices, -1)},
-                                               {"axes", at.Ints({0})},
-                                               {"strides", at.Ints({1})}});
+  const Value sizes = at.Op("StridedSliceV2", {at.ShapeOf(x), at.Ints({0}), at.DimOf(indices, -1),
+                                               at.Ints({0}), at.Ints({1})});
   at.emitter().Hint(sizes, {DataType::kInt64, Shape({kUnknownDim})});
   const Value below = at.Binary("Less", indices, at.Like(0, indices));
   const Value wrapped = at.Add(indices, at.Cast(sizes, at.dtype(indices)));
@@ -98,19 +90,18 @@ void LowerScatterNd(Lowering& at) {
   const Value indices = TuplesFromTheEnd(at, at.in(1), x);
   const std::string reduction = at.Text("reduction", "none");
   if (reduction == "mul") return at.Out(0, MultiplyRows(at, x, indices, updates));
-  std::string type = "TensorScatterUpdate", port = "x";
+  std::string type = "TensorScatterUpdate";
   if (reduction == "add") type = "TensorScatterAdd";
-  if (reduction == "max") type = "TensorScatterMax", port = "input";
-  if (reduction == "min") type = "TensorScatterMin", port = "input";
-  at.Out(0, at.Node(type, {{port, x}, {"indices", indices}, {"updates", updates}}));
+  if (reduction == "max") type = "TensorScatterMax";
+  if (reduction == "min") type = "TensorScatterMin";
+  at.Out(0, at.Node(type, {x, indices, updates}));
 }
 
 // ---- selection ----
 
 void LowerNonZero(Lowering& at) {
-  const Value y = at.Node("NonZero", {{"x", at.in(0)}},
-                          {{"transpose", AttrValue::Bool(true)},
-                           {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
+  const Value y =
+      at.Node("NonZero", {at.in(0)}, {{"transpose", true}, {"dtype", DataType::kInt64}});
   at.Out(0, y);
 }
 
@@ -145,11 +136,11 @@ void LowerTopK(Lowering& at) {
   const Value x = at.in(0);
   const Value k = at.version() < 10 ? at.IntScalar(at.Int("k", 1)) : at.Reshape(at.in(1), {});
   const int axis = at.Axis(at.Int("axis", -1), at.Rank(x));
-  const Value y = at.Op("TopKV2", {{"x", x}, {"k", k}},
-                        {{"sorted", AttrValue::Bool(at.Int("sorted", 1) != 0)},
-                         {"dim", AttrValue::Int(axis)},
-                         {"largest", AttrValue::Bool(at.Int("largest", 1) != 0)},
-                         {"indices_dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}},
+  const Value y = at.Op("TopKV2", {x, k},
+                        {{"sorted", at.Int("sorted", 1) != 0},
+                         {"dim", axis},
+                         {"largest", at.Int("largest", 1) != 0},
+                         {"indices_dtype", DataType::kInt64}},
                         2);
   at.Out(0, y);
   at.Out(1, Lowering::Port(y, 1));
@@ -157,10 +148,10 @@ void LowerTopK(Lowering& at) {
 
 void LowerCumSum(Lowering& at) {
   const Value x = at.in(0);
-  const Lowering::Attrs attrs = {{"exclusive", AttrValue::Bool(at.Int("exclusive", 0) != 0)},
-                                 {"reverse", AttrValue::Bool(at.Int("reverse", 0) != 0)}};
+  const Lowering::Attrs attrs = {{"exclusive", at.Int("exclusive", 0) != 0},
+                                 {"reverse", at.Int("reverse", 0) != 0}};
   const Value axis = at.Reshape(at.in(1), {});
-  const Value y = at.Node("Cumsum", {{"x", x}, {"axis", axis}}, attrs);
+  const Value y = at.Node("Cumsum", {x, axis}, attrs);
   at.emitter().Hint(y, {at.dtype(x), at.shape(x)});
   at.Out(0, y);
 }
@@ -178,7 +169,7 @@ void LowerReverseSequence(Lowering& at) {
   const Value turned = at.Sub(at.Sub(n, at.IntScalar(1)), t);
   const Value places = at.Select(at.Binary("Less", t, n), turned, t);
   const Value all = at.Broadcast(places, at.ShapeOf(x));
-  at.Out(0, at.Op("GatherElements", {{"x", x}, {"index", all}}, {{"dim", AttrValue::Int(time)}}));
+  at.Out(0, at.Op("GatherElements", {x, all}, {{"dim", time}}));
 }
 
 }  // namespace

@@ -18,8 +18,7 @@ Value ClassLoss(Lowering& at, Value logs, Value targets, std::optional<Value> we
   }
   if (weights) weight = at.Mul(weight, at.Gather(*weights, safe, 0));
   const Value index = at.Unsqueeze(safe, {1});
-  const Value chosen = at.Squeeze(
-      at.Op("GatherElements", {{"x", logs}, {"index", index}}, {{"dim", AttrValue::Int(1)}}), {1});
+  const Value chosen = at.Squeeze(at.Op("GatherElements", {logs, index}, {{"dim", 1}}), {1});
   const Value loss = at.Unary("Neg", at.Mul(chosen, weight));
   const std::string reduction = at.Text("reduction", "mean");
   if (reduction == "none") return loss;
@@ -28,18 +27,13 @@ Value ClassLoss(Lowering& at, Value logs, Value targets, std::optional<Value> we
   return at.Div(sum, at.Reduce("ReduceSum", weight, {}, false));
 }
 
-std::optional<Value> WeightsOf(Lowering& at) {
-  return at.has(2) ? std::optional(at.in(2)) : std::nullopt;
-}
-
 void LowerLogLikelihood(Lowering& at) {
-  at.Out(0, ClassLoss(at, at.in(0), at.in(1), WeightsOf(at)));
+  at.Out(0, ClassLoss(at, at.in(0), at.in(1), at.Given(2)));
 }
 
 void LowerCrossEntropy(Lowering& at) {
-  const Value logs =
-      at.Op("LogSoftmaxV2", {{"logits", at.in(0)}}, {{"axes", AttrValue::Ints({1})}});
-  at.Out(0, ClassLoss(at, logs, at.in(1), WeightsOf(at)));
+  const Value logs = at.Op("LogSoftmaxV2", {at.in(0)}, {{"axes", AttrValue::Ints({1})}});
+  at.Out(0, ClassLoss(at, logs, at.in(1), at.Given(2)));
   at.Out(1, logs);
 }
 

@@ -73,13 +73,8 @@ void LowerBatchNorm(Lowering& at) {
     mean = batch.mean;
     variance = batch.variance;
   } else if (rank == 4 && at.dtype(x) != DataType::kDouble) {
-    return at.Out(0, at.Node("BNInfer",
-                             {{"x", x},
-                              {"scale", at.in(1)},
-                              {"offset", at.in(2)},
-                              {"mean", mean},
-                              {"variance", variance}},
-                             {{"epsilon", AttrValue::Float(epsilon)}}));
+    return at.Out(
+        0, at.Node("BNInfer", {x, at.in(1), at.in(2), mean, variance}, {{"epsilon", epsilon}}));
   }
   const Value scale = at.Mul(Scale(at, at.Wide(variance), epsilon), at.Wide(at.in(1)));
   const Value centred = at.Sub(at.Wide(x), OverChannels(at, at.Wide(mean), rank));
@@ -211,17 +206,17 @@ void LowerLrn(Lowering& at) {
 // ---- softmax ----
 
 // Before version 13 all dimensions from the axis on are one row.
-std::function<void(Lowering&)> Softmax(std::string type, std::string port, bool flattens) {
+std::function<void(Lowering&)> Softmax(std::string type, bool flattens) {
   return [=](Lowering& at) {
     const Value x = at.in(0);
     const int rank = at.Rank(x);
     const int axis = at.Axis(at.Int("axis", flattens ? 1 : -1), rank);
     if (!at.ok()) return;
     if (!flattens || axis == rank - 1) {
-      return at.Out(0, at.Node(type, {{port, x}}, {{"axes", AttrValue::Ints({axis})}}));
+      return at.Out(0, at.Node(type, {x}, {{"axes", AttrValue::Ints({axis})}}));
     }
-    const Value rows = at.Op("Flatten", {{"x", x}}, {{"axis", AttrValue::Int(axis)}});
-    const Value y = at.Op(type, {{port, rows}}, {{"axes", AttrValue::Ints({1})}});
+    const Value rows = at.Op("Flatten", {x}, {{"axis", axis}});
+    const Value y = at.Op(type, {rows}, {{"axes", AttrValue::Ints({1})}});
     at.Out(0, at.ReshapeTo(y, at.ShapeOf(x), rank));
   };
 }
@@ -237,7 +232,7 @@ void LowerDropout(Lowering& at) {
   const bool drops = known(2, 0) != 0.0 && known(1, 0.5) != 0.0;  // also what is not known
   if (drops)
     return at.Refuse("drops elements (training_mode); npumesh imports models for inference");
-  at.Out(0, at.Node("Identity", {{"x", x}}));
+  at.Out(0, at.Node("Identity", {x}));
   if (!at.wants(1)) return;
   // Before version 10 the mask has the type of x.
   const DataType dtype = at.version() < 10 ? at.dtype(x) : DataType::kBool;
@@ -258,12 +253,12 @@ void AddNormRows(std::vector<OnnxOp>& rows) {
       {"LRN", 1, LowerLrn, "PadV3, Mul, Add, Pow", "R alpha:float beta:float bias:float size:int!"},
       {"LayerNormalization", 17, LowerLayerNorm, "ReduceMeanD, Mul, Add",
        "T=R T T? axis:int epsilon:float stash_type:int"},
-      {"LogSoftmax", 1, Softmax("LogSoftmaxV2", "logits", true), "LogSoftmaxV2", "R axis:int"},
-      {"LogSoftmax", 13, Softmax("LogSoftmaxV2", "logits", false), "LogSoftmaxV2", "R axis:int"},
+      {"LogSoftmax", 1, Softmax("LogSoftmaxV2", true), "LogSoftmaxV2", "R axis:int"},
+      {"LogSoftmax", 13, Softmax("LogSoftmaxV2", false), "LogSoftmaxV2", "R axis:int"},
       {"LpNormalization", 1, LowerLpNorm, "ReduceSumD, Div", "R axis:int p:int"},
       {"MeanVarianceNormalization", 9, LowerMeanVariance, "ReduceMeanD, Div", "R axes:ints"},
-      {"Softmax", 1, Softmax("SoftmaxV2", "x", true), "SoftmaxV2", "R axis:int"},
-      {"Softmax", 13, Softmax("SoftmaxV2", "x", false), "SoftmaxV2", "R axis:int"},
+      {"Softmax", 1, Softmax("SoftmaxV2", true), "SoftmaxV2", "R axis:int"},
+      {"Softmax", 13, Softmax("SoftmaxV2", false), "SoftmaxV2", "R axis:int"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));
 }

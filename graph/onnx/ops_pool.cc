@@ -118,9 +118,7 @@ Value Places(Lowering& at, Value x, const SlidingWindow& window, const GatheredW
   const int64_t kernel = product(window.kernel), count = product(gathered.counts);
   const Value flat =
       at.ReshapeAfter(at.Transpose(gathered.values, KernelsLast(dims)), 2, {count, kernel});
-  const Value best = at.Op("ArgMaxD", {{"x", flat}},
-                           {{"dimension", AttrValue::Int(3)},
-                            {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
+  const Value best = at.Op("ArgMaxD", {flat}, {{"dimension", 3}, {"dtype", DataType::kInt64}});
   if (!at.Affords(count, kernel) || !at.Affords(at.Dim(x, 0), at.Dim(x, 1))) return best;
   const std::vector<int64_t> places =
       PlacesOf(window, gathered.counts, image, at.Int("storage_order", 0) != 0);
@@ -149,11 +147,11 @@ bool IsPlain(Lowering& at, Value x, const SlidingWindow& window) {
 }
 
 Lowering::Attrs PlainAttrs(const SlidingWindow& window) {
-  return {{"ksize", AttrValue::Ints(WithOnes(window.kernel))},
-          {"strides", AttrValue::Ints(WithOnes(window.strides))},
-          {"padding_mode", AttrValue::String("CALCULATED")},
-          {"pads", AttrValue::Ints(PadPairs(window))},
-          {"data_format", AttrValue::String("NCHW")}};
+  return {{"ksize", WithOnes(window.kernel)},
+          {"strides", WithOnes(window.strides)},
+          {"padding_mode", "CALCULATED"},
+          {"pads", PadPairs(window)},
+          {"data_format", "NCHW"}};
 }
 
 void LowerMaxPool(Lowering& at) {
@@ -162,7 +160,7 @@ void LowerMaxPool(Lowering& at) {
   PadForSame(at, x, window);
   if (!at.ok()) return;
   if (!at.wants(1) && IsPlain(at, x, window)) {
-    return at.Out(0, at.Node("MaxPoolV3", {{"x", x}}, PlainAttrs(window)));
+    return at.Out(0, at.Node("MaxPoolV3", {x}, PlainAttrs(window)));
   }
   const bool ceil = at.Int("ceil_mode", 0) != 0;
   const GatheredWindows gathered = Gathered(at, x, window, ceil, LowestOf(at.dtype(x)));
@@ -204,8 +202,8 @@ void LowerAveragePool(Lowering& at) {
   const bool counts_pads = at.Int("count_include_pad", 0) != 0;
   if (IsPlain(at, x, window)) {
     Lowering::Attrs attrs = PlainAttrs(window);
-    attrs.emplace_back("exclusive", AttrValue::Bool(!counts_pads));
-    return at.Out(0, at.Node("AvgPoolV2", {{"x", x}}, attrs));
+    attrs.emplace_back("exclusive", !counts_pads);
+    return at.Out(0, at.Node("AvgPoolV2", {x}, attrs));
   }
   const bool ceil = at.Int("ceil_mode", 0) != 0;
   const GatheredWindows gathered = Gathered(at, at.Wide(x), window, ceil, 0);
@@ -271,8 +269,7 @@ void LowerMaxUnpool(Lowering& at) {
   const int64_t all = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   const Value zeros = at.Filled(at.Ints({all}), at.Like(0, x));
   const Value places = at.Reshape(at.in(1), {-1, 1});
-  const Value flat = at.Op("TensorScatterUpdate",
-                           {{"x", zeros}, {"indices", places}, {"updates", at.Reshape(x, {-1})}});
+  const Value flat = at.Op("TensorScatterUpdate", {zeros, places, at.Reshape(x, {-1})});
   const Value y = at.Reshape(flat, shape);
   if (!at.has(2)) return at.Out(0, y);
   const auto rank = static_cast<int64_t>(shape.size());
@@ -280,12 +277,8 @@ void LowerMaxUnpool(Lowering& at) {
   const Value behind =
       at.Sub(asked && !asked->empty() ? at.Ints(*asked) : at.in(2), at.Ints(shape));
   const Value before = at.Ints(std::vector<int64_t>(static_cast<size_t>(rank), 0));
-  at.Out(0, at.Op("PadV3",
-                  {{"x", y},
-                   {"paddings", at.Concat({before, behind}, 0)},
-                   {"constant_values", at.Like(0, x)}},
-                  {{"mode", AttrValue::String("constant")},
-                   {"paddings_contiguous", AttrValue::Bool(false)}}));
+  at.Out(0, at.Op("PadV3", {y, at.Concat({before, behind}, 0), at.Like(0, x)},
+                  {{"mode", "constant"}, {"paddings_contiguous", false}}));
 }
 
 }  // namespace

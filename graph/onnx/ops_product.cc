@@ -16,7 +16,7 @@ void LowerMatMul(Lowering& at) {
                      at.shape(b).rank() >= 2;
   if (!plain) return at.Out(0, GeneralProduct(at, a, b));
   const bool flat = at.shape(a).rank() == 2 && at.shape(b).rank() == 2;
-  at.Out(0, at.Node(flat ? "MatMulV2" : "BatchMatMulV2", {{"x1", a}, {"x2", b}}));
+  at.Out(0, at.Node(flat ? "MatMulV2" : "BatchMatMulV2", {a, b}));
 }
 
 // alpha * A' * B' + beta * C
@@ -25,14 +25,14 @@ void LowerGemm(Lowering& at) {
   const float alpha = at.Float("alpha", 1), beta = at.Float("beta", 1);
   const bool has_c = at.has(2) && beta != 0;
   if (!at.has(2) && at.version() < 11) return (void)at.in(2);  // which it needs until then
-  const Lowering::Attrs attrs = {{"transpose_x1", AttrValue::Bool(at.Int("transA", 0) != 0)},
-                                 {"transpose_x2", AttrValue::Bool(at.Int("transB", 0) != 0)}};
+  const Lowering::Attrs attrs = {{"transpose_x1", at.Int("transA", 0) != 0},
+                                 {"transpose_x2", at.Int("transB", 0) != 0}};
   if (alpha == 1 && !has_c && IsFloating(at.dtype(a)) && at.dtype(a) != DataType::kDouble) {
-    return at.Out(0, at.Node("MatMulV2", {{"x1", a}, {"x2", b}}, attrs));
+    return at.Out(0, at.Node("MatMulV2", {a, b}, attrs));
   }
   Value y;
   if (IsFloating(at.dtype(a)) && at.dtype(a) != DataType::kDouble) {
-    y = at.Op("MatMulV2", {{"x1", a}, {"x2", b}}, attrs);
+    y = at.Op("MatMulV2", {a, b}, attrs);
   } else {
     y = GeneralProduct(at, at.Int("transA", 0) != 0 ? at.Transpose(a, {1, 0}) : a,
                        at.Int("transB", 0) != 0 ? at.Transpose(b, {1, 0}) : b);
@@ -41,7 +41,7 @@ void LowerGemm(Lowering& at) {
   if (!has_c) return at.Out(0, y);
   Value c = at.in(2);
   if (beta != 1) c = at.Mul(c, at.Like(beta, c));
-  at.Out(0, at.Node("Add", {{"x1", y}, {"x2", c}}));
+  at.Out(0, at.Node("Add", {y, c}));
 }
 
 // ---- Einsum ----

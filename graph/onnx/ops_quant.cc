@@ -7,10 +7,6 @@
 namespace npumesh {
 namespace {
 
-std::optional<Value> OptionalOf(Lowering& at, int input) {
-  return at.has(input) ? std::optional(at.in(input)) : std::nullopt;
-}
-
 // The operands of a quantisation beside x.
 struct QuantGrid {
   int rank = 0;        // of x
@@ -77,7 +73,7 @@ void LowerQuantize(Lowering& at) {
   if (HasDoubles(at) || HasTwoTypes(at)) return;
   const Value x = at.in(0);
   const QuantGrid grid = GridOf(at, x);
-  std::optional<Value> zero = OptionalOf(at, 2);
+  std::optional<Value> zero = at.Given(2);
   const DataType fallback = zero ? at.dtype(*zero) : DataType::kUint8;
   const DataType dtype = AskedType(at, "output_dtype", fallback);
   if (at.ok() && zero && dtype != fallback) {
@@ -127,7 +123,7 @@ void LowerDynamicQuantize(Lowering& at) {
 }
 
 void LowerMatMulInteger(Lowering& at) {
-  at.Out(0, ByteProduct(at, at.in(0), OptionalOf(at, 2), at.in(1), OptionalOf(at, 3)));
+  at.Out(0, ByteProduct(at, at.in(0), at.Given(2), at.in(1), at.Given(3)));
 }
 
 // One scale for each row of a or column of b, or one for all.

@@ -33,7 +33,7 @@ const ActivationRule kActivations[] = {
      }},
     {"LeakyRelu", 0.01F, 0,
      [](Lowering& at, Value x, float alpha, float) {
-       return at.Op("LeakyRelu", {{"x", x}}, {{"negative_slope", AttrValue::Float(alpha)}});
+       return at.Op("LeakyRelu", {x}, {{"negative_slope", alpha}});
      }},
     {"ThresholdedRelu", 1, 0,
      [](Lowering& at, Value x, float alpha, float) {
@@ -41,12 +41,11 @@ const ActivationRule kActivations[] = {
      }},
     {"HardSigmoid", 0.2F, 0.5F,
      [](Lowering& at, Value x, float alpha, float beta) {
-       return at.Op("HardSigmoid", {{"input_x", x}},
-                    {{"alpha", AttrValue::Float(alpha)}, {"beta", AttrValue::Float(beta)}});
+       return at.Op("HardSigmoid", {x}, {{"alpha", alpha}, {"beta", beta}});
      }},
     {"Elu", 1, 0,
      [](Lowering& at, Value x, float alpha, float) {
-       return at.Op("Elu", {{"x", x}}, {{"alpha", AttrValue::Float(alpha)}});
+       return at.Op("Elu", {x}, {{"alpha", alpha}});
      }},
 };
 
@@ -169,8 +168,7 @@ DirectionResult RunDirection(Lowering& at, const RecurrentRule& rule, const Dire
   for (int64_t i = 0; i < steps && at.ok(); ++i) {
     const int64_t t = one.reverse ? steps - 1 - i : i;
     const Value row = at.Squeeze(at.Slice(x, 0, t, t + 1), {0});
-    Value xw =
-        at.Op("MatMulV2", {{"x1", row}, {"x2", one.w}}, {{"transpose_x2", AttrValue::Bool(true)}});
+    Value xw = at.Op("MatMulV2", {row, one.w}, {{"transpose_x2", true}});
     if (one.bias) xw = at.Add(xw, *one.bias);
     StateOf next = rule.step(at, one, xw, result.last);
     Value output = next.hidden;
@@ -226,8 +224,8 @@ std::function<void(Lowering&)> Recurrent(RecurrentRule rule) {
 // h times one gate of r.
 Value Recurred(Lowering& at, const Direction& one, Value h, int64_t gate) {
   const int64_t hidden = at.Dim(one.r, 1);
-  Value y = at.Op("MatMulV2", {{"x1", h}, {"x2", HiddenSlice(at, one.r, gate, hidden, 0)}},
-                  {{"transpose_x2", AttrValue::Bool(true)}});
+  Value y =
+      at.Op("MatMulV2", {h, HiddenSlice(at, one.r, gate, hidden, 0)}, {{"transpose_x2", true}});
   if (one.r_bias) y = at.Add(y, HiddenSlice(at, *one.r_bias, gate, hidden, 0));
   return y;
 }

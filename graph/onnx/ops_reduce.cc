@@ -63,13 +63,12 @@ Value Prepared(Lowering& at, const FoldRule& rule, Value x) {
 Value FoldedBy(Lowering& at, const std::string& type, Value x, bool keep,
                const std::optional<std::vector<int64_t>>& known) {
   const bool noop = !known && at.Int("noop_with_empty_axes", 0) != 0;
-  Lowering::Attrs attrs = {{"keep_dims", AttrValue::Bool(keep)},
-                           {"noop_with_empty_axes", AttrValue::Bool(noop)}};
+  Lowering::Attrs attrs = {{"keep_dims", keep}, {"noop_with_empty_axes", noop}};
   if (known) {
-    attrs.emplace_back("axes", AttrValue::Ints(*known));
-    return at.Op(type + "D", {{"x", x}}, attrs);
+    attrs.emplace_back("axes", *known);
+    return at.Op(type + "D", {x}, attrs);
   }
-  const Value y = at.Op(type, {{"x", x}, {"axes", at.in(1)}}, attrs);
+  const Value y = at.Op(type, {x, at.in(1)}, attrs);
   Shape shape = Shape::UnknownRank();
   if (keep && at.shape(x).has_rank()) {
     shape = Shape(std::vector<int64_t>(static_cast<size_t>(at.shape(x).rank()), kUnknownDim));
@@ -113,10 +112,9 @@ std::function<void(Lowering&)> PlaceOf(bool most) {
     Value x = at.in(0);
     const int axis = at.Axis(at.Int("axis", 0), at.Rank(x));
     const bool last = at.Int("select_last_index", 0) != 0;
-    if (last) x = at.Op("ReverseV2", {{"x", x}, {"axis", at.Ints({axis})}});
-    Value y = at.Op(most ? "ArgMaxD" : "ArgMinD", {{"x", x}},
-                    {{"dimension", AttrValue::Int(axis)},
-                     {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
+    if (last) x = at.Op("ReverseV2", {x, at.Ints({axis})});
+    Value y = at.Op(most ? "ArgMaxD" : "ArgMinD", {x},
+                    {{"dimension", axis}, {"dtype", DataType::kInt64}});
     if (last) y = at.Sub(at.Sub(at.DimOf(x, axis), at.Ints({1})), y);
     // A scalar became a vector of one element in the subtraction.
     if (last && at.Rank(x) == 1) y = at.Reshape(y, {});
@@ -132,14 +130,11 @@ void LowerHardmax(Lowering& at) {
   const int rank = at.Rank(x);
   const int axis = at.Axis(at.Int("axis", flattens ? 1 : -1), rank);
   if (!at.ok()) return;
-  const Value rows = flattens ? at.Op("Flatten", {{"x", x}}, {{"axis", AttrValue::Int(axis)}}) : x;
+  const Value rows = flattens ? at.Op("Flatten", {x}, {{"axis", axis}}) : x;
   const int along = flattens ? 1 : axis, dims = flattens ? 2 : rank;
   if (at.KnownSize(rows, along) == 0) return at.Out(0, at.Unary("Identity", x));  // no elements
-  const Value place =
-      at.Unsqueeze(at.Op("ArgMaxD", {{"x", rows}},
-                         {{"dimension", AttrValue::Int(along)},
-                          {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}}),
-                   {along});
+  const Value place = at.Unsqueeze(
+      at.Op("ArgMaxD", {rows}, {{"dimension", along}, {"dtype", DataType::kInt64}}), {along});
   const Value count = at.Reshape(at.DimOf(rows, along), {});
   const Value places = at.Along(at.Range(at.IntScalar(0), count, at.IntScalar(1)), along, dims);
   const Value y = at.Cast(at.Binary("Equal", place, places), at.dtype(x));

@@ -7,8 +7,6 @@
 namespace npumesh {
 namespace {
 
-constexpr int64_t kInt64Number = static_cast<int64_t>(DataType::kInt64);
-
 Value Both(Lowering& at, Value a, Value b) {
   return at.Binary("LogicalAnd", a, b);
 }
@@ -44,7 +42,7 @@ SortedBoxes SortBoxes(Lowering& at, Value boxes, Value order) {
   const auto sorted = [&](Value border) {
     const Value all = at.Broadcast(at.Unsqueeze(border, {1}), at.ShapeOf(order));
     at.emitter().Hint(all, {at.dtype(boxes), Shape({kUnknownDim, kUnknownDim, kUnknownDim})});
-    return at.Op("GatherElements", {{"x", all}, {"index", order}}, {{"dim", AttrValue::Int(2)}});
+    return at.Op("GatherElements", {all, order}, {{"dim", 2}});
   };
   if (at.Int("center_point_box", 0) != 0) {  // x, y of the middle, width, height
     const Value half = at.Like(0.5, boxes);
@@ -82,25 +80,20 @@ void LowerNonMaxSuppression(Lowering& at) {
   const auto scalar = [&](int i) {
     return at.has(i) ? at.Reshape(at.in(i), {}) : at.Scalar(0, DataType::kFloat);
   };
-  const Value sorted = at.Op("Sort", {{"x", scores}},
-                             {{"axis", AttrValue::Int(2)},
-                              {"descending", AttrValue::Bool(true)},
-                              {"stable", AttrValue::Bool(true)},
-                              {"y2_dtype", AttrValue::Int(kInt64Number)}},
-                             2);
+  const Value sorted = at.Op(
+      "Sort", {scores},
+      {{"axis", 2}, {"descending", true}, {"stable", true}, {"y2_dtype", DataType::kInt64}}, 2);
   const Value order = Lowering::Port(sorted, 1);
   Value alive = at.Binary("Equal", order, order);  // all
   if (at.has(4)) alive = at.Binary("Greater", sorted, scalar(4));
   alive = Survivors(at, SortBoxes(at, boxes, order), alive, scalar(3));
   const Value most = at.has(2) ? at.Cast(scalar(2), DataType::kInt64) : at.IntScalar(0);
-  const Value number =
-      at.Op("CumsumD", {{"x", at.Cast(alive, DataType::kInt64)}}, {{"axis", AttrValue::Int(2)}});
+  const Value number = at.Op("CumsumD", {at.Cast(alive, DataType::kInt64)}, {{"axis", 2}});
   alive = Both(at, alive, at.Binary("LessEqual", number, most));
   const Value places =
-      at.Op("NonZero", {{"x", alive}},
-            {{"transpose", AttrValue::Bool(false)}, {"dtype", AttrValue::Int(kInt64Number)}});
+      at.Op("NonZero", {alive}, {{"transpose", false}, {"dtype", DataType::kInt64}});
   at.emitter().Hint(places, {DataType::kInt64, Shape({kUnknownDim, 3})});
-  const Value box = at.Op("GatherNd", {{"x", order}, {"indices", places}});
+  const Value box = at.Op("GatherNd", {order, places});
   at.emitter().Hint(box, {DataType::kInt64, Shape({kUnknownDim})});
   at.Out(0, at.Concat({at.Slice(places, 1, 0, 2), at.Unsqueeze(box, {1})}, 1));
 }
@@ -114,11 +107,8 @@ Value OrderOfRows(Lowering& at, Value rows, int64_t columns) {
   for (int64_t c = columns - 1; c >= 0 && at.ok(); --c) {
     Value column = at.Reshape(at.Slice(rows, 1, c, c + 1), {-1});
     if (order.node >= 0) column = at.Gather(column, order, 0);
-    const Value sorted = at.Op("Sort", {{"x", column}},
-                               {{"axis", AttrValue::Int(0)},
-                                {"stable", AttrValue::Bool(true)},
-                                {"y2_dtype", AttrValue::Int(kInt64Number)}},
-                               2);
+    const Value sorted =
+        at.Op("Sort", {column}, {{"axis", 0}, {"stable", true}, {"y2_dtype", DataType::kInt64}}, 2);
     const Value next = Lowering::Port(sorted, 1);
     order = order.node >= 0 ? at.Gather(order, next, 0) : next;
   }
@@ -143,9 +133,8 @@ void LowerUnique(Lowering& at) {
   // same[i, j]: rows i and j are equal; the first j of each i names its group.
   const Value equal = at.Binary("Equal", at.Unsqueeze(rows, {1}), at.Unsqueeze(rows, {0}));
   const Value same = at.Reduce("ReduceAll", equal, {2}, false);
-  const Value first =
-      at.Op("ArgMaxD", {{"x", at.Cast(same, DataType::kInt32)}},
-            {{"dimension", AttrValue::Int(1)}, {"dtype", AttrValue::Int(kInt64Number)}});
+  const Value first = at.Op("ArgMaxD", {at.Cast(same, DataType::kInt32)},
+                            {{"dimension", 1}, {"dtype", DataType::kInt64}});
   const Value heads = at.Binary("Equal", first, numbers);
   Value places = PlacesOfTrue(at, heads);
   if (at.Int("sorted", 1) != 0) {
@@ -160,8 +149,7 @@ void LowerUnique(Lowering& at) {
   const Value member = at.Binary("Equal", at.Unsqueeze(first, {1}), at.Unsqueeze(places, {0}));
   const Value flags = at.Cast(member, DataType::kInt64);
   if (at.wants(2)) {
-    at.Out(2, at.Op("ArgMaxD", {{"x", flags}},
-                    {{"dimension", AttrValue::Int(1)}, {"dtype", AttrValue::Int(kInt64Number)}}));
+    at.Out(2, at.Op("ArgMaxD", {flags}, {{"dimension", 1}, {"dtype", DataType::kInt64}}));
   }
   if (at.wants(3)) at.Out(3, at.Reduce("ReduceSum", flags, {0}, false));
 }

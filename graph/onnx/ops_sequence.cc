@@ -40,7 +40,7 @@ void LowerIdentity(Lowering& at) {
   OnnxValue value = at.operand(0);
   if (!at.ok()) return;
   if (value.kind == OnnxKind::kTensor && value.items.size() == 1) {
-    return at.Out(0, at.Node("Identity", {{"x", value.items[0]}}));
+    return at.Out(0, at.Node("Identity", {value.items[0]}));
   }
   at.Out(0, std::move(value));
 }

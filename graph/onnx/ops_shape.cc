@@ -41,24 +41,24 @@ void LowerReshape(Lowering& at) {
   const bool literal = at.Int("allowzero", 0) != 0;
   if (literal) CheckLiteral(at, x, shape);
   Lowering::Attrs attrs;
-  if (MayHoldZero(at, shape)) attrs.emplace_back("allowzero", AttrValue::Int(literal ? 1 : 0));
-  const Value y = at.Node("Reshape", {{"x", x}, {"shape", shape}}, std::move(attrs));
+  if (MayHoldZero(at, shape)) attrs.emplace_back("allowzero", literal ? 1 : 0);
+  const Value y = at.Node("Reshape", {x, shape}, std::move(attrs));
   const int64_t rank = at.shape(shape).rank() == 1 ? at.KnownSize(shape, 0) : -1;
   if (rank >= 0) at.emitter().Hint(y, {at.dtype(x), OpenShape(static_cast<int>(rank))});
   at.Out(0, y);
 }
 
 void LowerFlatten(Lowering& at) {
-  at.Out(0, at.Node("Flatten", {{"x", at.in(0)}}, {{"axis", AttrValue::Int(at.Int("axis", 1))}}));
+  at.Out(0, at.Node("Flatten", {at.in(0)}, {{"axis", at.Int("axis", 1)}}));
 }
 
 // Axes by attribute, or by an input that may be known only when it runs.
 void LowerSqueeze(Lowering& at) {
   const Value x = at.in(0);
   if (at.has_attr("axes")) return at.Out(0, at.Squeeze(x, at.IntList("axes")));
-  if (!at.has(1)) return at.Out(0, at.Node("SqueezeV3", {{"x", x}}));
+  if (!at.has(1)) return at.Out(0, at.Node("SqueezeV3", {x}));
   const Value axes = at.in(1);
-  const Value y = at.Node("SqueezeV3", {{"x", x}, {"axes", axes}});
+  const Value y = at.Node("SqueezeV3", {x, axes});
   if (at.shape(x).has_rank() && at.shape(axes).is_static()) {
     const auto rank = at.shape(x).rank() - static_cast<int>(at.shape(axes).elements());
     at.emitter().Hint(y, {at.dtype(x), OpenShape(rank)});
@@ -70,7 +70,7 @@ void LowerUnsqueeze(Lowering& at) {
   const Value x = at.in(0);
   if (at.has_attr("axes")) return at.Out(0, at.Unsqueeze(x, at.IntList("axes")));
   const Value axes = at.in(1);
-  const Value y = at.Node("UnsqueezeV3", {{"x", x}, {"axes", axes}});
+  const Value y = at.Node("UnsqueezeV3", {x, axes});
   if (at.shape(x).has_rank() && at.shape(axes).is_static()) {
     const auto rank = at.shape(x).rank() + static_cast<int>(at.shape(axes).elements());
     at.emitter().Hint(y, {at.dtype(x), OpenShape(rank)});
@@ -85,17 +85,16 @@ void LowerTranspose(Lowering& at) {
     perm.resize(static_cast<size_t>(at.Rank(x)));
     std::iota(perm.rbegin(), perm.rend(), 0);
   }
-  at.Out(0, at.Node("TransposeD", {{"x", x}}, {{"perm", AttrValue::Ints(perm)}}));
+  at.Out(0, at.Node("TransposeD", {x}, {{"perm", perm}}));
 }
 
 // ---- cuts and joins ----
 
 void LowerConcat(Lowering& at) {
   Lowering::Inputs inputs;
-  for (int i = 0; i < at.inputs(); ++i) inputs.emplace_back(fmt::format("x{}", i), at.in(i));
+  for (int i = 0; i < at.inputs(); ++i) inputs.emplace_back(at.in(i));
   at.Out(0, at.Node("ConcatD", std::move(inputs),
-                    {{"N", AttrValue::Int(at.inputs())},
-                     {"concat_dim", AttrValue::Int(at.Int("axis", 1))}}));
+                    {{"N", at.inputs()}, {"concat_dim", at.Int("axis", 1)}}));
 }
 
 // As StridedSliceV2; positions past the ends are cut off by both.
@@ -106,10 +105,8 @@ void LowerSlice1(Lowering& at) {
     axes.resize(begin.size());
     std::iota(axes.begin(), axes.end(), 0);
   }
-  at.Out(0, at.Node("StridedSliceV2", {{"x", at.in(0)},
-                                       {"begin", at.Ints(begin)},
-                                       {"end", at.Ints(at.IntList("ends"))},
-                                       {"axes", at.Ints(axes)}}));
+  at.Out(0, at.Node("StridedSliceV2",
+                    {at.in(0), at.Ints(begin), at.Ints(at.IntList("ends")), at.Ints(axes)}));
 }
 
 // The begins of a slice. Backwards, one that lies before the first element begins there, where ours
@@ -130,10 +127,8 @@ Value BeginsOf(Lowering& at, Value x) {
 
 void LowerSlice10(Lowering& at) {
   const Value x = at.in(0);
-  Lowering::Inputs inputs = {{"x", x}, {"begin", BeginsOf(at, x)}, {"end", at.in(2)}};
-  if (at.has(3)) inputs.emplace_back("axes", at.in(3));
-  if (at.has(4)) inputs.emplace_back("strides", at.in(4));
-  const Value y = at.Node("StridedSliceV2", std::move(inputs));
+  const Value y =
+      at.Node("StridedSliceV2", {x, BeginsOf(at, x), at.in(2), at.Given(3), at.Given(4)});
   if (at.shape(x).has_rank()) at.emitter().Hint(y, {at.dtype(x), OpenShape(at.shape(x).rank())});
   at.Out(0, y);
 }
@@ -183,13 +178,9 @@ void LowerSplit(Lowering& at) {
   Value y;
   if (at.has(1) || sizes.empty()) {
     const Value splits = at.has(1) ? at.in(1) : EqualParts(at, x, axis, parts);
-    y = at.Node("SplitV", {{"x", x}, {"size_splits", splits}, {"split_dim", at.IntScalar(axis)}},
-                {{"num_split", AttrValue::Int(parts)}}, parts);
+    y = at.Node("SplitV", {x, splits, at.IntScalar(axis)}, {{"num_split", parts}}, parts);
   } else {
-    y = at.Node("SplitVD", {{"x", x}},
-                {{"num_split", AttrValue::Int(parts)},
-                 {"size_splits", AttrValue::Ints(sizes)},
-                 {"split_dim", AttrValue::Int(axis)}},
+    y = at.Node("SplitVD", {x}, {{"num_split", parts}, {"size_splits", sizes}, {"split_dim", axis}},
                 parts);
   }
   for (int i = 0; i < parts && at.ok(); ++i) {
@@ -206,12 +197,12 @@ void LowerExpand(Lowering& at) {
   const DataType dtype = at.dtype(x);
   const bool flag = dtype == DataType::kBool;
   const Value ones = at.Filled(shape, at.Scalar(1, dtype));
-  at.Out(0, at.Node(flag ? "LogicalAnd" : "Mul", {{"x1", x}, {"x2", ones}}));
+  at.Out(0, at.Node(flag ? "LogicalAnd" : "Mul", {x, ones}));
 }
 
 void LowerTile(Lowering& at) {
   const Value x = at.in(0);
-  const Value y = at.Node("Tile", {{"x", x}, {"multiples", at.in(1)}});
+  const Value y = at.Node("Tile", {x, at.in(1)});
   if (at.shape(x).has_rank()) at.emitter().Hint(y, {at.dtype(x), OpenShape(at.shape(x).rank())});
   at.Out(0, y);
 }
@@ -268,16 +259,15 @@ void LowerPad(Lowering& at) {
     if (!known) return at.Refuse("pads of mode wrap have to be known when it is imported");
     return at.Out(0, at.Unary("Identity", Wrapped(at, x, *known)));
   }
-  Lowering::Inputs inputs = {{"x", x}, {"paddings", pads}};
+  Lowering::Inputs inputs = {x, pads};
   if (mode == "constant") {
     const Value value = at.version() < 11 ? at.Like(at.Float("value", 0), x)
                         : at.has(2)       ? at.in(2)
                                           : at.Like(0, x);
-    inputs.emplace_back("constant_values", value);
+    inputs.emplace_back(value);
   }
   const Value y =
-      at.Node("PadV3", std::move(inputs),
-              {{"mode", AttrValue::String(mode)}, {"paddings_contiguous", AttrValue::Bool(false)}});
+      at.Node("PadV3", std::move(inputs), {{"mode", mode}, {"paddings_contiguous", false}});
   if (at.shape(x).has_rank()) at.emitter().Hint(y, {at.dtype(x), OpenShape(at.shape(x).rank())});
   at.Out(0, y);
 }
@@ -286,17 +276,15 @@ void LowerPad(Lowering& at) {
 
 void LowerShape(Lowering& at) {
   const Value x = at.in(0);
-  const AttrValue int64 = AttrValue::Int(static_cast<int64_t>(DataType::kInt64));
   if (!at.has_attr("start") && !at.has_attr("end")) {
-    return at.Out(0, at.Node("Shape", {{"x", x}}, {{"dtype", int64}}));
+    return at.Out(0, at.Node("Shape", {x}, {{"dtype", DataType::kInt64}}));
   }
   const int64_t begin = at.Int("start", 0), end = at.Int("end", INT64_MAX);
   at.Out(0, at.Slice(at.ShapeOf(x), 0, begin, end));
 }
 
 void LowerSize(Lowering& at) {
-  at.Out(0, at.Node("Size", {{"x", at.in(0)}},
-                    {{"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}}));
+  at.Out(0, at.Node("Size", {at.in(0)}, {{"dtype", DataType::kInt64}}));
 }
 
 // The tensor that one of the value attributes holds.
@@ -323,7 +311,7 @@ void LowerConstantOfShape(Lowering& at) {
   Value one = value == nullptr ? at.Scalar(0, DataType::kFloat) : at.emitter().Const(value->tensor);
   if (value != nullptr) one = at.Reshape(one, {});
   const Value shape = at.in(0);
-  const Value y = at.Node("Fill", {{"dims", shape}, {"value", one}});
+  const Value y = at.Node("Fill", {shape, one});
   if (at.shape(shape).is_static()) {
     at.emitter().Hint(y, {at.dtype(one), OpenShape(static_cast<int>(at.shape(shape).elements()))});
   }
@@ -359,7 +347,7 @@ void LowerRange(Lowering& at) {
     const Value steps = CountTo(at, at.Max(count, at.IntScalar(0)), dtype);
     return at.Out(0, at.Add(start, at.Mul(steps, delta)));
   }
-  const Value y = at.Node("Range", {{"start", start}, {"limit", limit}, {"delta", delta}});
+  const Value y = at.Node("Range", {start, limit, delta});
   at.emitter().Hint(y, {at.dtype(start), Shape({kUnknownDim})});
   at.Out(0, at.Cast(y, dtype));
 }
@@ -383,16 +371,15 @@ void LowerEyeLike(Lowering& at) {
 
 void LowerDepthToSpace(Lowering& at) {
   const bool crd = at.Text("mode", "DCR") == "CRD";
-  at.Out(0, at.Node("DepthToSpace", {{"x", at.in(0)}},
-                    {{"block_size", AttrValue::Int(at.Int("blocksize", 1))},
-                     {"mode", AttrValue::String(crd ? "CRD" : "DCR")},
-                     {"data_format", AttrValue::String("NCHW")}}));
+  at.Out(0, at.Node("DepthToSpace", {at.in(0)},
+                    {{"block_size", at.Int("blocksize", 1)},
+                     {"mode", crd ? "CRD" : "DCR"},
+                     {"data_format", "NCHW"}}));
 }
 
 void LowerSpaceToDepth(Lowering& at) {
-  at.Out(0, at.Node("SpaceToDepth", {{"x", at.in(0)}},
-                    {{"block_size", AttrValue::Int(at.Int("blocksize", 1))},
-                     {"data_format", AttrValue::String("NCHW")}}));
+  at.Out(0, at.Node("SpaceToDepth", {at.in(0)},
+                    {{"block_size", at.Int("blocksize", 1)}, {"data_format", "NCHW"}}));
 }
 
 // The triangle at and above (or below) diagonal k, which may be known only when it runs.

@@ -31,31 +31,6 @@ std::optional<AttrValue> AttrOf(const OnnxAttribute& attribute) {
   }
 }
 
-// A list takes what the ports after it leave.
-GraphEmitter::Inputs InputsByPort(const OpSchema& schema, Lowering& lowering) {
-  GraphEmitter::Inputs inputs;
-  const int given = lowering.inputs();
-  int next = 0;
-  for (size_t port = 0; port < schema.inputs.size(); ++port) {
-    const PortSpec& spec = schema.inputs[port];
-    const std::string name(spec.name);
-    if (spec.kind != PortKind::kDynamic) {
-      if (next < given && lowering.has(next)) inputs.push_back({name, lowering.in(next)});
-      ++next;
-      continue;
-    }
-    const int after = static_cast<int>(schema.inputs.size() - port) - 1;
-    for (int i = 0; next < given - after; ++i, ++next) {
-      inputs.push_back({fmt::format("{}{}", name, i), lowering.in(next)});
-    }
-  }
-  if (next < given) {
-    lowering.Fail(Code::kCorrupt, "has {} inputs, {} takes {}", given, schema.type,
-                  schema.inputs.size());
-  }
-  return inputs;
-}
-
 }  // namespace
 
 const Operator* OwnOperatorOf(const OnnxNode& node, const OpRegistry& registry) {
@@ -74,8 +49,8 @@ void LowerOwnOperator(const Operator& op, Lowering& lowering) {
     }
     attrs.push_back({attribute.name, *std::move(value)});
   }
-  GraphEmitter::Inputs inputs = InputsByPort(op.schema, lowering);
-  if (!lowering.ok()) return;
+  Lowering::Inputs inputs;
+  for (int i = 0; i < lowering.inputs(); ++i) inputs.push_back(lowering.Given(i));
   const Value made = lowering.Node(std::string(op.schema.type), std::move(inputs), std::move(attrs),
                                    std::max(lowering.outputs(), 1));
   for (int i = 0; i < lowering.outputs(); ++i) lowering.Out(i, Lowering::Port(made, i));

@@ -104,9 +104,8 @@ Value CountTo(Lowering& at, Value count, DataType dtype) {
 }
 
 Value PlacesOfTrue(Lowering& at, Value condition) {
-  const Value places = at.Op("NonZero", {{"x", condition}},
-                             {{"transpose", AttrValue::Bool(true)},
-                              {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt64))}});
+  const Value places =
+      at.Op("NonZero", {condition}, {{"transpose", true}, {"dtype", DataType::kInt64}});
   at.emitter().Hint(places, {DataType::kInt64, Shape({1, kUnknownDim})});
   return at.Reshape(places, {-1});
 }
