@@ -1,5 +1,6 @@
 #include "graph/io/net_output.h"
 
+#include "graph/ir/node_draft.h"
 #include "runtime/base/parse.h"
 
 namespace npumesh {
@@ -23,15 +24,10 @@ Result<Value> ParseRecord(const Graph& graph, std::string_view record) {
 
 Status AddMissingNetOutput(Graph* graph) {
   if (graph->NetOutput() != kNoNode || graph->output_records().empty()) return Status();
-  Node sink;
-  sink.name = "NetOutput";
-  sink.type = "NetOutput";
+  Node sink = MakeNode({.type = "NetOutput", .name = "NetOutput", .outputs = {}});
   for (const std::string& record : graph->output_records()) {
     NPUMESH_ASSIGN_OR_RETURN(const Value value, ParseRecord(*graph, record));
-    TensorDesc desc = graph->node(value.node).output_descs[static_cast<size_t>(value.port)];
-    desc.name = fmt::format("input{}", sink.inputs.size());
-    sink.inputs.emplace_back(value);
-    sink.input_descs.push_back(std::move(desc));
+    AddInput(*graph, fmt::format("input{}", sink.inputs.size()), value, sink);
   }
   return graph->Add(std::move(sink)).status();
 }

@@ -1,33 +1,29 @@
 #include "graph/ir/graph_builder.h"
 
+#include "graph/ir/node_draft.h"
 #include "graph/ir/node_kind.h"
 
 namespace npumesh {
 namespace {
 
-TensorDesc PortDesc(std::string name) {
-  TensorDesc desc;
-  desc.name = std::move(name);
-  desc.dtype = DataType::kFloat;  // what TorchAir writes for intermediates; inference decides
-  return desc;
-}
+// As TorchAir declares intermediates; inference decides.
+constexpr DataType kDeclared = DataType::kFloat;
 
-TensorDesc PortDesc(std::string name, const TensorType& type) {
-  TensorDesc desc = PortDesc(std::move(name));
+void Describe(const TensorType& type, TensorDesc& desc) {
   desc.dtype = type.dtype;
   desc.shape = type.shape;
-  return desc;
 }
 
 Node DataNode(std::string name, std::string type, const TensorType& tensor, int64_t index) {
-  Node node;
-  node.name = std::move(name);
-  node.type = std::move(type);
+  Node node = MakeNode({.type = std::move(type),
+                        .name = std::move(name),
+                        .attrs = {{"index", AttrValue::Int(index)}}});
   node.inputs.emplace_back();  // a Data node has one port and no producer
-  node.input_descs.push_back(PortDesc("x", tensor));
-  node.output_descs.push_back(PortDesc("y", tensor));
-  for (TensorDesc* desc : {&node.input_descs[0], &node.output_descs[0]}) desc->device_type = "NPU";
-  node.attrs.emplace("index", AttrValue::Int(index));
+  node.input_descs.emplace_back().name = "x";
+  for (TensorDesc* desc : {&node.input_descs[0], &node.output_descs[0]}) {
+    Describe(tensor, *desc);
+    desc->device_type = "NPU";
+  }
   return node;
 }
 
@@ -44,9 +40,7 @@ Value GraphBuilder::AddNode(Node node) {
 }
 
 std::string GraphBuilder::UniqueName(std::string_view base) {
-  std::string name(base);
-  for (int i = 1; model_.graph.Find(name) != kNoNode; ++i) name = fmt::format("{}_{}", base, i);
-  return name;
+  return FreshName(model_.graph, base);
 }
 
 Value GraphBuilder::Data(std::string name, TensorType type) {
@@ -58,32 +52,30 @@ Value GraphBuilder::RefData(std::string name, TensorType type) {
 }
 
 Value GraphBuilder::Const(std::string name, const Tensor& value) {
-  Node node;
-  node.name = std::move(name);
-  node.type = "Const";
-  node.output_descs.push_back(PortDesc("y", value.type()));
-  node.attrs.emplace("value", AttrValue::Value(value));
-  return AddNode(std::move(node));
+  return AddNode(MakeConst(std::move(name), value));
 }
 
 Value GraphBuilder::FileConstant(std::string name, TensorType type, std::string file_path) {
-  Node node;
-  node.name = std::move(name);
-  node.type = "FileConstant";
-  node.output_descs.push_back(PortDesc("y"));
+  Node node = MakeNode({.type = "FileConstant",
+                        .name = std::move(name),
+                        .attrs = {{"shape", AttrValue::Ints(type.shape.dims())},
+                                  {"dtype", AttrValue::Type(type.dtype)},
+                                  {"file_path", AttrValue::String(std::move(file_path))},
+                                  {"file_id", AttrValue::String("")}},
+                        .dtype = kDeclared});
   node.output_descs[0].shape = Shape();
-  node.attrs.emplace("shape", AttrValue::Ints(type.shape.dims()));
-  node.attrs.emplace("dtype", AttrValue::Type(type.dtype));
-  node.attrs.emplace("file_path", AttrValue::String(std::move(file_path)));
-  node.attrs.emplace("file_id", AttrValue::String(""));
   return AddNode(std::move(node));
 }
 
 Value GraphBuilder::Op(std::string type, std::vector<Input> inputs, std::vector<Attr> attrs,
                        std::string name, int outputs) {
-  Node node;
-  node.name = std::move(name);
-  node.type = std::move(type);
+  NodeDraft draft = {.type = std::move(type),
+                     .name = std::move(name),
+                     .attrs = std::move(attrs),
+                     .dtype = kDeclared};
+  if (outputs != 1) draft.outputs.clear();
+  for (int i = 0; outputs != 1 && i < outputs; ++i) draft.outputs.push_back(fmt::format("y{}", i));
+  Node node = MakeNode(std::move(draft));
   for (Input& input : inputs) {
     const Value value = input.second;
     const bool known =
@@ -93,20 +85,8 @@ Value GraphBuilder::Op(std::string type, std::vector<Input> inputs, std::vector<
                        "node \"{}\" ({}): port \"{}\" is fed with a value of another builder",
                        node.name, node.type, input.first);
     }
-    if (!known) continue;
-    // As TorchAir does, an input descriptor starts as a copy of its producer's output descriptor.
-    const std::vector<TensorDesc>& sources = model_.graph.node(value.node).output_descs;
-    TensorDesc desc = static_cast<size_t>(value.port) < sources.size()
-                          ? sources[static_cast<size_t>(value.port)]
-                          : PortDesc("");
-    desc.name = std::move(input.first);
-    node.inputs.emplace_back(value);
-    node.input_descs.push_back(std::move(desc));
+    if (known) AddInput(model_.graph, std::move(input.first), value, node);
   }
-  for (int i = 0; i < outputs; ++i) {
-    node.output_descs.push_back(PortDesc(outputs == 1 ? "y" : fmt::format("y{}", i)));
-  }
-  for (Attr& attr : attrs) node.attrs.emplace(std::move(attr.first), std::move(attr.second));
   if (!modules_.empty() && !IsNetOutput(node)) {
     node.attrs.emplace("nn_module_stack", AttrValue::String(ModuleStack()));
   }

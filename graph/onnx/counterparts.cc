@@ -30,14 +30,14 @@ bool IsFloatingInput(const Node& node) {
 
 // ---- shapes and places ----
 
-bool FinishTranspose(NodeDraft& draft) {
+bool FinishTranspose(OnnxDraft& draft) {
   const auto perm = draft.Known("perm");
   if (perm && !perm->empty()) draft.Ints("perm", *perm);
   return perm.has_value();
 }
 
 // Without allowzero a 0 is a size of 0 where x has no elements, and else copies one of x.
-bool FinishReshape(NodeDraft& draft) {
+bool FinishReshape(OnnxDraft& draft) {
   const TensorDesc& x = draft.from().input_descs[0];
   const std::optional<Shape>& shape = x.shape;
   const bool empty = shape && shape->is_static() && shape->elements() == 0;
@@ -46,14 +46,14 @@ bool FinishReshape(NodeDraft& draft) {
   return true;
 }
 
-bool FinishConcat(NodeDraft& draft) {
+bool FinishConcat(OnnxDraft& draft) {
   const auto axis = draft.KnownOne("concat_dim");
   if (axis) draft.Int("axis", *axis);
   return axis.has_value();
 }
 
 // Into parts of given sizes, which are an operand or become one.
-bool FinishSplit(NodeDraft& draft) {
+bool FinishSplit(OnnxDraft& draft) {
   const auto axis = draft.KnownOne("split_dim");
   if (axis) draft.Int("axis", *axis);
   const std::vector<int64_t> sizes = draft.from().IntsAttr("size_splits");
@@ -61,63 +61,63 @@ bool FinishSplit(NodeDraft& draft) {
   return axis.has_value();
 }
 
-bool FinishSlice(NodeDraft& draft) {
+bool FinishSlice(OnnxDraft& draft) {
   const auto none = [&](const char* mask) { return draft.from().IntAttr(mask, 0) == 0; };
   return none("begin_mask") && none("end_mask") && none("ellipsis_mask") && none("new_axis_mask") &&
          none("shrink_axis_mask");
 }
 
-bool FinishPad(NodeDraft& draft) {
+bool FinishPad(OnnxDraft& draft) {
   draft.Text("mode", draft.from().StringAttr("mode", "constant"));
   return !draft.from().BoolAttr("paddings_contiguous", true);
 }
 
-bool FinishFlatten(NodeDraft& draft) {
+bool FinishFlatten(OnnxDraft& draft) {
   draft.Int("axis", draft.from().IntAttr("axis", 1));
   return true;
 }
 
-bool CountsInInt64(NodeDraft& draft) {
+bool CountsInInt64(OnnxDraft& draft) {
   return draft.from().IntAttr("dtype", static_cast<int64_t>(DataType::kInt32)) == kInt64;
 }
 
-bool FinishNonZero(NodeDraft& draft) {
+bool FinishNonZero(OnnxDraft& draft) {
   return draft.from().BoolAttr("transpose", false) &&
          draft.from().IntAttr("dtype", kInt64) == kInt64;
 }
 
-bool FinishRange(NodeDraft& draft) {
+bool FinishRange(OnnxDraft& draft) {
   return !draft.from().BoolAttr("is_closed", false);
 }
 
 // ---- lookups and order ----
 
-bool FinishGather(NodeDraft& draft) {
+bool FinishGather(OnnxDraft& draft) {
   const auto axis =
       draft.from().type == "GatherV2" ? draft.KnownOne("axis") : std::optional<int64_t>(0);
   if (axis) draft.Int("axis", *axis);
   return axis && draft.from().IntAttr("batch_dims", 0) == 0;
 }
 
-bool FinishGatherElements(NodeDraft& draft) {
+bool FinishGatherElements(OnnxDraft& draft) {
   draft.Int("axis", draft.from().IntAttr("dim", 0));
   return true;
 }
 
-bool FinishScatterElements(NodeDraft& draft) {
+bool FinishScatterElements(OnnxDraft& draft) {
   draft.Int("axis", draft.from().IntAttr("axis", 0));
   const std::string reduction = draft.from().StringAttr("reduction", "none");
   draft.Text("reduction", reduction);
   return reduction == "none" || reduction == "add" || reduction == "mul";
 }
 
-bool FinishArg(NodeDraft& draft) {
+bool FinishArg(OnnxDraft& draft) {
   draft.Int("axis", draft.from().IntAttr("dimension", 0));
   draft.Int("keepdims", 0);
   return draft.from().IntAttr("dtype", kInt64) == kInt64;
 }
 
-bool FinishTopK(NodeDraft& draft) {
+bool FinishTopK(OnnxDraft& draft) {
   // A scalar of ours, a vector there.
   onnx::NodeProto& to = draft.to();
   const std::string count = draft.CastBefore(to.input(1), DataType::kInt64);
@@ -131,7 +131,7 @@ bool FinishTopK(NodeDraft& draft) {
   return draft.from().IntAttr("indices_dtype", static_cast<int64_t>(DataType::kInt32)) == kInt64;
 }
 
-bool FinishCumSum(NodeDraft& draft) {
+bool FinishCumSum(OnnxDraft& draft) {
   draft.Int("exclusive", draft.from().BoolAttr("exclusive", false) ? 1 : 0);
   draft.Int("reverse", draft.from().BoolAttr("reverse", false) ? 1 : 0);
   return true;
@@ -139,7 +139,7 @@ bool FinishCumSum(NodeDraft& draft) {
 
 // ---- numbers ----
 
-bool FinishCast(NodeDraft& draft) {
+bool FinishCast(OnnxDraft& draft) {
   const std::optional<DataType> dtype = DataTypeFromRuntime(draft.from().IntAttr("dst_type", -1));
   const int number = dtype ? OnnxNumber(*dtype) : 0;
   draft.Int("to", number);
@@ -147,7 +147,7 @@ bool FinishCast(NodeDraft& draft) {
 }
 
 // Halves have no infinity test before version 20.
-bool FinishIsInf(NodeDraft& draft) {
+bool FinishIsInf(OnnxDraft& draft) {
   const DataType dtype = draft.from().input_descs[0].dtype;
   if (dtype != DataType::kFloat16 && dtype != DataType::kBfloat16) return true;
   const std::string wide = draft.CastBefore(draft.to().input(0), DataType::kFloat);
@@ -156,7 +156,7 @@ bool FinishIsInf(NodeDraft& draft) {
   return true;
 }
 
-bool FinishNotEqual(NodeDraft& draft) {
+bool FinishNotEqual(OnnxDraft& draft) {
   onnx::NodeProto& to = draft.to();
   const std::string equal = draft.Before("Equal", {to.input(0), to.input(1)});
   to.clear_input();
@@ -166,7 +166,7 @@ bool FinishNotEqual(NodeDraft& draft) {
 
 // The quotient of integers is rounded down, where that of ONNX loses its fraction: it is one less
 // where the two kinds of remainder differ.
-bool FinishFloorOfIntegers(NodeDraft& draft) {
+bool FinishFloorOfIntegers(OnnxDraft& draft) {
   onnx::NodeProto& to = draft.to();
   const std::vector<std::string> pair = {to.input(0), to.input(1)};
   const DataType dtype = draft.from().input_descs[0].dtype;
@@ -183,13 +183,13 @@ bool FinishFloorOfIntegers(NodeDraft& draft) {
   return OnnxNumber(dtype) != 0;
 }
 
-bool FinishDiv(NodeDraft& draft) {
+bool FinishDiv(OnnxDraft& draft) {
   const Node& from = draft.from();
   const DataType dtype = from.input_descs.empty() ? DataType::kFloat : from.input_descs[0].dtype;
   return !IsInteger(dtype) || IsUnsignedInteger(dtype) || FinishFloorOfIntegers(draft);
 }
 
-bool FinishFloorDiv(NodeDraft& draft) {
+bool FinishFloorDiv(OnnxDraft& draft) {
   if (!IsFloatingInput(draft.from())) return FinishDiv(draft);
   onnx::NodeProto& to = draft.to();
   const std::string quotient = draft.Before("Div", {to.input(0), to.input(1)});
@@ -199,37 +199,37 @@ bool FinishFloorDiv(NodeDraft& draft) {
   return true;
 }
 
-bool FinishTruncateDiv(NodeDraft& draft) {
+bool FinishTruncateDiv(OnnxDraft& draft) {
   return !IsFloatingInput(draft.from());
 }
 
 // The remainder with the sign of the divisor is for integers only.
-bool FinishFloorMod(NodeDraft& draft) {
+bool FinishFloorMod(OnnxDraft& draft) {
   return !IsFloatingInput(draft.from());
 }
 
-bool FinishTruncateMod(NodeDraft& draft) {
+bool FinishTruncateMod(OnnxDraft& draft) {
   draft.Int("fmod", 1);
   return true;
 }
 
 // ---- many to few ----
 
-bool FinishSoftmax(NodeDraft& draft) {
+bool FinishSoftmax(OnnxDraft& draft) {
   const std::vector<int64_t> axes = draft.from().IntsAttr("axes");
   if (axes.size() > 1 || draft.from().BoolAttr("half_to_float", false)) return false;
   draft.Int("axis", axes.empty() ? -1 : axes[0]);
   return true;
 }
 
-bool KeepsDims(NodeDraft& draft) {
+bool KeepsDims(OnnxDraft& draft) {
   draft.Int("keepdims", draft.from().BoolAttr("keep_dims", false) ? 1 : 0);
   const bool by_input = !draft.from().type.ends_with('D');
   return !draft.from().BoolAttr("noop_with_empty_axes", by_input);
 }
 
 // Sums have their axes as an operand, and all others as an attribute.
-bool FinishReduce(NodeDraft& draft) {
+bool FinishReduce(OnnxDraft& draft) {
   const auto axes = draft.Known("axes");
   const bool all_fold = KeepsDims(draft);
   if (!axes) return false;
@@ -237,7 +237,7 @@ bool FinishReduce(NodeDraft& draft) {
   return all_fold || !axes->empty();
 }
 
-bool FinishReduceSum(NodeDraft& draft) {
+bool FinishReduceSum(OnnxDraft& draft) {
   const auto axes = draft.Known("axes");
   const bool all_fold = KeepsDims(draft);
   if (!axes) return false;
@@ -245,18 +245,18 @@ bool FinishReduceSum(NodeDraft& draft) {
   return all_fold || !axes->empty();
 }
 
-bool FinishBatchNorm(NodeDraft& draft) {
+bool FinishBatchNorm(OnnxDraft& draft) {
   draft.Float("epsilon", draft.from().FloatAttr("epsilon", 1e-5F));
   return true;
 }
 
-bool FinishLayerNorm(NodeDraft& draft) {
+bool FinishLayerNorm(OnnxDraft& draft) {
   draft.Int("axis", draft.from().IntAttr("begin_norm_axis", 0));
   draft.Float("epsilon", draft.from().FloatAttr("epsilon", 1e-5F));
   return draft.from().IntAttr("begin_params_axis", 0) == draft.from().IntAttr("begin_norm_axis", 0);
 }
 
-bool FinishLayerNormV4(NodeDraft& draft) {
+bool FinishLayerNormV4(OnnxDraft& draft) {
   const auto normalised = draft.Known("normalized_shape");
   if (normalised) draft.Int("axis", -static_cast<int64_t>(normalised->size()));
   draft.Float("epsilon", draft.from().FloatAttr("epsilon", 1e-5F));
@@ -266,7 +266,7 @@ bool FinishLayerNormV4(NodeDraft& draft) {
 // ---- products ----
 
 // Products of two matrices; transposed ones are Gemm.
-bool FinishMatMul(NodeDraft& draft) {
+bool FinishMatMul(OnnxDraft& draft) {
   const bool a = draft.from().BoolAttr("transpose_x1", false);
   const bool b = draft.from().BoolAttr("transpose_x2", false);
   if (!a && !b && draft.to().input_size() == 2) return true;
@@ -276,7 +276,7 @@ bool FinishMatMul(NodeDraft& draft) {
   return true;
 }
 
-bool FinishBatchMatMul(NodeDraft& draft) {
+bool FinishBatchMatMul(OnnxDraft& draft) {
   return !draft.from().BoolAttr("adj_x1", false) && !draft.from().BoolAttr("adj_x2", false) &&
          draft.to().input_size() == 2;
 }
@@ -296,7 +296,7 @@ std::vector<int64_t> PadsOf(const std::vector<int64_t>& pairs) {
   return pads;
 }
 
-bool FinishConv(NodeDraft& draft) {
+bool FinishConv(OnnxDraft& draft) {
   const Node& from = draft.from();
   draft.Ints("strides", ImageOf(from.IntsAttr("strides")));
   draft.Ints("pads", PadsOf(from.IntsAttr("pads")));
@@ -307,7 +307,7 @@ bool FinishConv(NodeDraft& draft) {
          from.StringAttr("padding", "").empty();
 }
 
-bool FinishPool(NodeDraft& draft) {
+bool FinishPool(OnnxDraft& draft) {
   const Node& from = draft.from();
   draft.Ints("kernel_shape", ImageOf(from.IntsAttr("ksize")));
   draft.Ints("strides", ImageOf(from.IntsAttr("strides")));
@@ -401,7 +401,7 @@ std::vector<Counterpart> SpecialRows() {
 }
 
 // The attributes that both have, which are floats; ONNX has no place for values of others.
-bool FinishPair(const OpSchema& ours, const NodePair& pair, NodeDraft& draft) {
+bool FinishPair(const OpSchema& ours, const NodePair& pair, OnnxDraft& draft) {
   for (const AttrSpec& spec : ours.attrs) {
     const float usual = *spec.fallback->get<float>();
     const float value = draft.from().FloatAttr(spec.name, usual);
@@ -422,7 +422,7 @@ std::vector<Counterpart> MakeCounterparts() {
     const OpSchema& ours = BuiltinOps().Find(op.pair->type)->schema;
     Counterpart& row = rows.emplace_back(Counterpart{ours.type, op.name, {}});
     for (const PortSpec& port : ours.inputs) row.ports.push_back(port.name);
-    row.finish = [&](NodeDraft& draft) { return FinishPair(ours, *op.pair, draft); };
+    row.finish = [&](OnnxDraft& draft) { return FinishPair(ours, *op.pair, draft); };
   }
   std::sort(rows.begin(), rows.end(),
             [](const Counterpart& a, const Counterpart& b) { return a.ours < b.ours; });
@@ -440,7 +440,7 @@ onnx::TensorProto VectorProto(const std::string& name, const std::vector<int64_t
   return tensor;
 }
 
-std::optional<std::vector<int64_t>> NodeDraft::Known(std::string_view name) {
+std::optional<std::vector<int64_t>> OnnxDraft::Known(std::string_view name) {
   const int at = from_.FindInput(name);
   if (at < 0) {
     if (from_.FindAttr(name) == nullptr) return std::nullopt;
@@ -457,19 +457,19 @@ std::optional<std::vector<int64_t>> NodeDraft::Known(std::string_view name) {
   return IntsIn(*constant);
 }
 
-std::optional<int64_t> NodeDraft::KnownOne(std::string_view name) {
+std::optional<int64_t> OnnxDraft::KnownOne(std::string_view name) {
   const auto values = Known(name);
   return values && values->size() == 1 ? std::optional((*values)[0]) : std::nullopt;
 }
 
-bool NodeDraft::complete() const {
+bool OnnxDraft::complete() const {
   for (size_t i = 0; i < from_.inputs.size(); ++i) {
     if (from_.inputs[i] && !taken_.contains(from_.input_descs[i].name)) return false;
   }
   return true;
 }
 
-onnx::AttributeProto& NodeDraft::Added(const std::string& name,
+onnx::AttributeProto& OnnxDraft::Added(const std::string& name,
                                        onnx::AttributeProto::AttributeType type) {
   onnx::AttributeProto& attribute = *to_.add_attribute();
   attribute.set_name(name);
@@ -477,29 +477,29 @@ onnx::AttributeProto& NodeDraft::Added(const std::string& name,
   return attribute;
 }
 
-void NodeDraft::Int(const std::string& name, int64_t value) {
+void OnnxDraft::Int(const std::string& name, int64_t value) {
   Added(name, onnx::AttributeProto::INT).set_i(value);
 }
 
-void NodeDraft::Float(const std::string& name, float value) {
+void OnnxDraft::Float(const std::string& name, float value) {
   Added(name, onnx::AttributeProto::FLOAT).set_f(value);
 }
 
-void NodeDraft::Text(const std::string& name, const std::string& value) {
+void OnnxDraft::Text(const std::string& name, const std::string& value) {
   Added(name, onnx::AttributeProto::STRING).set_s(value);
 }
 
-void NodeDraft::Ints(const std::string& name, const std::vector<int64_t>& values) {
+void OnnxDraft::Ints(const std::string& name, const std::vector<int64_t>& values) {
   onnx::AttributeProto& attribute = Added(name, onnx::AttributeProto::INTS);
   for (const int64_t value : values) attribute.add_ints(value);
 }
 
-void NodeDraft::Constant(const std::string& below, const std::vector<int64_t>& values) {
+void OnnxDraft::Constant(const std::string& below, const std::vector<int64_t>& values) {
   constants_.push_back(VectorProto(from_.name + "/onnx/" + below, values));
   Operand(constants_.back().name());
 }
 
-std::string NodeDraft::Before(const std::string& type, const std::vector<std::string>& operands,
+std::string OnnxDraft::Before(const std::string& type, const std::vector<std::string>& operands,
                               const std::string& below) {
   onnx::NodeProto& node = before_.emplace_back();
   node.set_name(from_.name + "/onnx/" + (below.empty() ? type : below));
@@ -509,14 +509,14 @@ std::string NodeDraft::Before(const std::string& type, const std::vector<std::st
   return node.name();
 }
 
-void NodeDraft::IntBefore(const std::string& name, int64_t value) {
+void OnnxDraft::IntBefore(const std::string& name, int64_t value) {
   onnx::AttributeProto& attribute = *before_.back().add_attribute();
   attribute.set_name(name);
   attribute.set_type(onnx::AttributeProto::INT);
   attribute.set_i(value);
 }
 
-std::string NodeDraft::CastBefore(const std::string& operand, DataType dtype) {
+std::string OnnxDraft::CastBefore(const std::string& operand, DataType dtype) {
   const std::string name = Before("Cast", {operand});
   IntBefore("to", OnnxNumber(dtype));
   return name;

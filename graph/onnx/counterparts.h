@@ -23,10 +23,10 @@ namespace npumesh {
 inline constexpr int kWrittenOpset = 17;
 
 // A node of ours on its way into an ONNX graph.
-class NodeDraft {
+class OnnxDraft {
  public:
   // All must outlive the draft. `path`: of the model, to find weights in files beside it.
-  NodeDraft(const Graph& graph, const std::string& path, const Node& from, onnx::NodeProto& to)
+  OnnxDraft(const Graph& graph, const std::string& path, const Node& from, onnx::NodeProto& to)
       : graph_(graph), path_(path), from_(from), to_(to) {}
 
   const Node& from() const { return from_; }
@@ -78,7 +78,7 @@ struct Counterpart {
   std::string_view ours;
   std::string_view theirs;
   std::vector<std::string_view> ports;
-  std::function<bool(NodeDraft& draft)> finish = {};
+  std::function<bool(OnnxDraft& draft)> finish = {};
   // The port that has to be int64 in ONNX, where ours may be int32 as well.
   std::string_view sizes = "";
 };

@@ -46,8 +46,9 @@ struct OnnxOp {
   std::optional<NodePair> pair = {};
 };
 
-// A row that holds in both directions: the node becomes a node of `pair`, and such a node becomes
-// it again, unless the writer has a row of ours (counterparts.h), or knows no operator set as late.
+// A row for both directions: the node becomes a node of `pair`, and such a node of ours becomes it
+// again when a graph is written, if the operator set of what is written has it. A row of
+// counterparts.cc goes before it.
 OnnxOp Pair(std::string_view name, int since, std::string_view form, NodePair pair);
 
 // ---- families ----

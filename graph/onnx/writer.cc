@@ -94,7 +94,7 @@ class OnnxFileWriter {
     onnx::NodeProto written;
     written.set_name(node.name);
     written.set_op_type(std::string(row.theirs));
-    NodeDraft draft(graph_, model_.path, node, written);
+    OnnxDraft draft(graph_, model_.path, node, written);
     AddOperands(row, draft);
     for (size_t port = 0; port < node.output_descs.size(); ++port) {
       written.add_output(NameOf({node.id, static_cast<int>(port)}));
@@ -108,7 +108,7 @@ class OnnxFileWriter {
 
   // Operands by port; several where the port takes many. One that is left out before others is an
   // empty name. Sizes that have to be int64 and are not are cast.
-  void AddOperands(const Counterpart& row, NodeDraft& draft) const {
+  void AddOperands(const Counterpart& row, OnnxDraft& draft) const {
     const Node& node = draft.from();
     int left_out = 0;
     for (const std::string_view port : row.ports) {

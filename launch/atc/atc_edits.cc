@@ -8,6 +8,7 @@
 #include "graph/config/system_options.h"
 #include "graph/config/validation.h"
 #include "graph/ir/graph_input.h"
+#include "graph/ir/node_draft.h"
 #include "graph/ir/node_kind.h"
 #include "launch/atc/atc_error.h"
 #include "runtime/base/parse.h"
@@ -44,24 +45,16 @@ Result<Value> ReadValue(std::string_view flag, const std::string& text, const Gr
 }
 
 Node CastNode(const std::string& name, Value from, DataType to, const TensorDesc& like) {
-  Node cast;
-  cast.name = name;
-  cast.type = "Cast";
-  cast.inputs = {from};
+  Node cast = MakeNode({.type = "Cast",
+                        .name = name,
+                        .inputs = {{"x", from}},
+                        .attrs = {{"dst_type", AttrValue::Int(static_cast<int64_t>(to))}}});
   cast.input_descs = {like};
   cast.input_descs[0].name = "x";
   cast.output_descs = {like};
   cast.output_descs[0].name = "y";
   cast.output_descs[0].dtype = to;
-  cast.attrs["dst_type"] = AttrValue::Int(static_cast<int64_t>(to));
   return cast;
-}
-
-// A name that no node has.
-std::string FreshName(const Graph& graph, const std::string& base) {
-  std::string name = base;
-  for (int i = 1; graph.Find(name) != kNoNode; ++i) name = fmt::format("{}_{}", base, i);
-  return name;
 }
 
 Status ChooseOutputs(const std::string& text, Graph& graph) {
@@ -78,11 +71,7 @@ Status ChooseOutputs(const std::string& text, Graph& graph) {
   output.inputs.clear();
   output.input_descs.clear();
   for (size_t i = 0; i < values.size(); ++i) {
-    const Node& source = graph.node(values[i].node);
-    output.inputs.emplace_back(values[i]);
-    TensorDesc desc = source.output_descs[static_cast<size_t>(values[i].port)];
-    desc.name = fmt::format("input{}", i);
-    output.input_descs.push_back(std::move(desc));
+    AddInput(graph, fmt::format("input{}", i), values[i], output);
   }
   graph.output_records().clear();
   return Status();

@@ -2,23 +2,14 @@
 
 #include <map>
 
+#include "graph/ir/node_draft.h"
+
 namespace npumesh {
 namespace {
 
 void Describe(const TensorType& type, TensorDesc& desc) {
   desc.dtype = type.dtype;
   desc.shape = type.shape;
-}
-
-Node ConstOf(const Node& producer, int port, const Tensor& value) {
-  Node node;
-  node.name = fmt::format("{}_ConstantFolding_{}", producer.name, port);
-  node.type = "Const";
-  TensorDesc& desc = node.output_descs.emplace_back();
-  desc.name = "y";
-  Describe(value.type(), desc);
-  node.attrs.emplace("value", AttrValue::Value(value));
-  return node;
 }
 
 // Copies nodes one by one into a new graph and keeps track of where their values went.
@@ -52,7 +43,8 @@ class Copier {
     const auto known = constants_.find(value);
     if (known != constants_.end()) return Value{known->second, 0};
     if (const Tensor* constant = folded_(value)) {
-      Node node = ConstOf(from_.node(value.node), value.port, *constant);
+      Node node = MakeConst(
+          fmt::format("{}_ConstantFolding_{}", from_.node(value.node).name, value.port), *constant);
       while (from_.Find(node.name) != kNoNode || to_.Find(node.name) != kNoNode) node.name += "_";
       const NodeId id = to_.Add(std::move(node)).value();
       constants_[value] = id;

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "graph/ir/node_draft.h"
 #include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/storages.h"
 #include "graph/passes/analysis/value_flow.h"
@@ -204,19 +205,12 @@ class Resolver {
   }
 
   Value AddNode(std::string type, std::string name,
-                const std::vector<std::pair<std::string, Value>>& inputs, DataType dtype) {
-    Node node;
-    node.type = std::move(type);
-    node.name = UniqueName(std::move(name));
-    for (const auto& [port, value] : inputs) {
-      node.inputs.push_back(value);
-      node.input_descs.emplace_back().name = port;
-    }
-    TensorDesc& output = node.output_descs.emplace_back();
-    output.name = "y";
-    output.dtype = dtype;
+                std::vector<std::pair<std::string, Value>> inputs, DataType dtype) {
     const auto id = static_cast<NodeId>(first_added() + static_cast<NodeId>(added_.size()));
-    added_.push_back(std::move(node));
+    added_.push_back(MakeNode({.type = std::move(type),
+                               .name = UniqueName(std::move(name)),
+                               .inputs = std::move(inputs),
+                               .dtype = dtype}));
     return {id, 0};
   }
 
@@ -266,13 +260,7 @@ std::set<Value> OverwrittenResults(const BoundGraph& bound) {
 
 // A node that hands its input "x" on as "y".
 Node OneToOne(std::string type, std::string name, Value x) {
-  Node node;
-  node.type = std::move(type);
-  node.name = std::move(name);
-  node.input_descs.emplace_back().name = "x";
-  node.inputs.emplace_back(x);
-  node.output_descs.emplace_back().name = "y";
-  return node;
+  return MakeNode({.type = std::move(type), .name = std::move(name), .inputs = {{"x", x}}});
 }
 
 Status OwnOverwrittenResults(Graph& graph, const OpRegistry& registry) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "graph/ir/node_draft.h"
 #include "graph/ops/core/partial_inference.h"
 #include "graph/ops/core/type_set.h"
 #include "graph/passes/analysis/bound_graph.h"
@@ -253,16 +254,13 @@ class Chooser {
     const Node& owner = back ? producer : graph_.node(reader);
     const std::string& port = back ? producer.output_descs[static_cast<size_t>(source.port)].name
                                    : graph_.node(reader).input_descs[input].name;
-    Node node;
-    node.type = "Cast";
-    node.name = fmt::format("{}/cast_{}", owner.name, port);
-    node.attrs["dst_type"] = AttrValue::Int(static_cast<int64_t>(wanted));
+    Node node = MakeNode({.type = "Cast",
+                          .name = fmt::format("{}/cast_{}", owner.name, port),
+                          .inputs = {{"x", source}},
+                          .attrs = {{"dst_type", AttrValue::Int(static_cast<int64_t>(wanted))}},
+                          .dtype = wanted});
     Note(node,
          fmt::format("\"{}\" computes in {}", owner.name, Name(back ? TypeNow(source) : wanted)));
-    node.input_descs.emplace_back().name = "x";
-    TensorDesc& output = node.output_descs.emplace_back();
-    output.name = "y";
-    output.dtype = wanted;
     return {std::move(node), source};
   }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "graph/ir/node_draft.h"
 #include "graph/ir/node_kind.h"
 #include "graph/passes/analysis/value_flow.h"
 #include "graph/passes/schedule/execution_order.h"
@@ -203,14 +204,11 @@ class Splitter {
 
   Result<Value> ImportSlot(Value value, Part& reader) {
     const SlotNumber slot = SlotOf(value);
-    Node data;
-    data.name = fmt::format("{}:{}", bound_.node(value.node).name, value.port);
-    data.type = "Data";
-    data.attrs["index"] = AttrValue::Int(next_index_ + slot);
-    data.attrs.emplace(kCrossedCut, AttrValue::Bool(true));
-    TensorDesc& desc = data.output_descs.emplace_back();
-    desc.name = "y";
-    desc.device_type = "CPU";
+    Node data = MakeNode({.type = "Data",
+                          .name = fmt::format("{}:{}", bound_.node(value.node).name, value.port),
+                          .attrs = {{"index", AttrValue::Int(next_index_ + slot)},
+                                    {std::string(kCrossedCut), AttrValue::Bool(true)}}});
+    data.output_descs[0].device_type = "CPU";
     NPUMESH_ASSIGN_OR_RETURN(const NodeId added, reader.stage.model.graph.Add(std::move(data)));
     reader.inputs[added] = slot;
     return reader.values[value] = {added, 0};
@@ -252,13 +250,12 @@ class Splitter {
 
   // The NetOutput of a stage that others follow.
   Status AddSink(Part& part) {
-    Node sink;
-    sink.name = bound_.node(model_.graph.NetOutput()).name;
-    sink.type = "NetOutput";
+    NodeDraft draft = {
+        .type = "NetOutput", .name = bound_.node(model_.graph.NetOutput()).name, .outputs = {}};
     for (size_t i = 0; i < part.outputs.size(); ++i) {
-      sink.inputs.push_back(part.outputs[i]);
-      sink.input_descs.emplace_back().name = fmt::format("input{}", i);
+      draft.inputs.emplace_back(fmt::format("input{}", i), part.outputs[i]);
     }
+    Node sink = MakeNode(std::move(draft));
     // What no output shows is needed all the same, or it would not be in the order.
     for (const auto& [node, local] : part.nodes) {
       if (UpdatesUnseen(node)) sink.controls.push_back(local);
