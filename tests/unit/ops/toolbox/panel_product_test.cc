@@ -59,7 +59,7 @@ float Wanted(const Elements& x, const Elements& w, const float* before, float bi
   return (sum + bias) + residual;
 }
 
-Elements Random(std::mt19937& random, int64_t count) {
+Elements RandomElements(std::mt19937& random, int64_t count) {
   std::normal_distribution<float> normal;
   Elements made(static_cast<size_t>(count));
   for (float& value : made) value = normal(random);
@@ -101,10 +101,15 @@ void RoundTo(DataType dtype, Elements& values) {
 struct RandomProduct {
   RandomProduct(std::mt19937& random, int64_t m, int64_t n, int64_t k, bool biased, bool adds,
                 bool joins = false)
-      : m(m), n(n), k(k), adds(adds), x(Random(random, m * k)), w(Random(random, k * n)) {
-    y = Random(random, m * n);
-    if (biased) bias = Random(random, n);
-    if (joins) residual = Random(random, m * n);
+      : m(m),
+        n(n),
+        k(k),
+        adds(adds),
+        x(RandomElements(random, m * k)),
+        w(RandomElements(random, k * n)) {
+    y = RandomElements(random, m * n);
+    if (biased) bias = RandomElements(random, n);
+    if (joins) residual = RandomElements(random, m * n);
     const Elements columns = Turned(w, k, n);
     for (int64_t r = 0; r < m; ++r) {
       for (int64_t c = 0; c < n; ++c) {
