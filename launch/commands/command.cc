@@ -199,6 +199,7 @@ void AddCommands(CLI::App& app, Action& action) {
   AddSamples(app, action);
   AddExport(app, action);
   AddValidate(app, action);
+  AddVerify(app, action);
   AddTopo(app, action);
   AddImport(app, action);
   AddAtc(app, action);

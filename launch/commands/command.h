@@ -24,6 +24,7 @@ void AddRun(CLI::App& app, Action& action);
 void AddLaunch(CLI::App& app, Action& action);
 void AddExport(CLI::App& app, Action& action);
 void AddValidate(CLI::App& app, Action& action);
+void AddVerify(CLI::App& app, Action& action);
 void AddTopo(CLI::App& app, Action& action);
 void AddSamples(CLI::App& app, Action& action);
 void AddImport(CLI::App& app, Action& action);

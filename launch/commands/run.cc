@@ -11,6 +11,7 @@
 #include "launch/commands/dump_arguments.h"
 #include "launch/commands/fail_together.h"
 #include "launch/commands/run_faults.h"
+#include "launch/commands/tolerance_options.h"
 #include "launch/commands/validators.h"
 #include "launch/commands/versions.h"
 #include "launch/ranks/agreement.h"
@@ -245,11 +246,7 @@ int RunModel(const RunOptions& options) {
 
 // What is wrong with words that the parser took one by one.
 Status CheckWords(const RunOptions& options) {
-  const bool numbers = options.tolerance.rtol || options.tolerance.atol;
-  if (options.tolerance.rule && numbers) {
-    return Error(Code::kInvalidArgument,
-                 "--tolerance says what --rtol and --atol say; give one or the other");
-  }
+  NPUMESH_RETURN_IF_ERROR(CheckTolerance(options.tolerance));
   if (!options.report.empty() && options.report == options.junit) {
     return Error(Code::kInvalidArgument, "--report and --junit name the same file {}",
                  options.report);
@@ -263,32 +260,6 @@ int CheckAndRun(const RunOptions& options) {
   if (words.ok()) return RunModel(options);
   return FailBefore(options,
                     Outcome::Usage(fmt::format("{}; see npumesh run --help", words.message())));
-}
-
-CLI::Validator IsToleranceRule() {
-  return {[](const std::string& text) {
-            return std::string(ParseToleranceRule(text, "value").status().message());
-          },
-          ""};
-}
-
-void AddToleranceOptions(CLI::App& run, ToleranceOptions& options) {
-  run.add_option_function<std::string>(
-         "--tolerance",
-         [&options](const std::string& text) {
-           options.rule = *ParseToleranceRule(text, "--tolerance");
-         },
-         "How far an output may be from its golden. close (default): as far as rounding explains, "
-         "by dtype, depth, length of sums and scale of each output. GOLDENS/tolerance.json may "
-         "say so for each output")
-      ->type_name("close|exact|RTOL,ATOL")
-      ->check(IsToleranceRule());
-  run.add_option("--rtol", options.rtol, "Relative tolerance of --check, in place of --tolerance")
-      ->type_name("NUMBER")
-      ->check(NumberFromZero());
-  run.add_option("--atol", options.atol, "Absolute tolerance of --check, in place of --tolerance")
-      ->type_name("NUMBER")
-      ->check(NumberFromZero());
 }
 
 }  // namespace

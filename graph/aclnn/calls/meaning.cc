@@ -941,8 +941,19 @@ Result<Held> Evaluator::DoTranspose(const Scope& scope, Call call) {
 }
 
 Result<Held> Evaluator::DoBroadcast(const Scope& scope, Call call) {
-  NPUMESH_ASSIGN_OR_RETURN(const Computed x, NeedTensor(scope, call, 0));
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, NeedInts(scope, call, 1));
+  NPUMESH_ASSIGN_OR_RETURN(const Held held, Need(scope, call, 0));
+  if (const List* const list = held.get<List>()) {
+    List made;
+    for (const Held& element : *list) {
+      const Computed* const x = element.get<Computed>();
+      if (x == nullptr) return Slip("broadcast of a list that has other things than tensors");
+      NPUMESH_ASSIGN_OR_RETURN(Computed one, Broadcast(*x, dims));
+      made.push_back(Held{std::move(one)});
+    }
+    return HeldList(std::move(made));
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const Computed x, NeedTensor(scope, call, 0));
   NPUMESH_ASSIGN_OR_RETURN(Computed made, Broadcast(x, dims));
   return Held{std::move(made)};
 }

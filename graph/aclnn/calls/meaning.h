@@ -15,7 +15,7 @@
 //   axis(d, x)           d without a sign
 //   axes(list, x)        the same for a list; all axes of x for an empty one or none
 //   reshape(x, list) transpose(x, list) broadcast(x, list)  by these operators, where they change
-//                        anything
+//                        anything; broadcast also each tensor of a list
 //   has(x)               whether an optional parameter is there
 //   is_real(x) is_bool(x)  of a tensor or scalar
 //   front_and_back(list, x)  pads of the last axes first, as PyTorch has them, for all axes of x
