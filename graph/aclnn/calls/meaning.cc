@@ -166,6 +166,9 @@ class Evaluator {
   Result<Held> AddOperator(const Scope& scope, const AclnnExpr& expr, const Operator& op);
   Result<List> AddNode(const Operator& op, const std::vector<GraphBuilder::Input>& inputs,
                        std::vector<GraphBuilder::Attr> attrs, int outputs);
+  // A node with one output, whose inputs stand in the order of its operator's ports.
+  Result<Computed> AddOne(std::string_view type, const std::vector<Computed>& inputs,
+                          std::vector<GraphBuilder::Attr> attrs = {});
   Result<Computed> Constant(TensorType type, std::string bytes);
   Result<Computed> Number(const Held& number, DataType dtype);
   Result<Computed> Ints(const std::vector<int64_t>& values, bool vector, DataType dtype);
@@ -679,6 +682,17 @@ Result<List> Evaluator::AddNode(const Operator& op, const std::vector<GraphBuild
   return results;
 }
 
+Result<Computed> Evaluator::AddOne(std::string_view type, const std::vector<Computed>& inputs,
+                                   std::vector<GraphBuilder::Attr> attrs) {
+  const Operator& op = *BuiltinOps().Find(type);
+  std::vector<GraphBuilder::Input> named;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    named.emplace_back(op.schema.inputs[i].name, inputs[i].value);
+  }
+  NPUMESH_ASSIGN_OR_RETURN(const List made, AddNode(op, named, std::move(attrs), 1));
+  return *made[0].get<Computed>();
+}
+
 Result<Computed> Evaluator::Constant(TensorType type, std::string bytes) {
   Tensor tensor = Tensor::FromString(type, std::move(bytes));
   const Value value = builder_.Const(fmt::format("const_{}", constants_.size()), tensor);
@@ -730,10 +744,7 @@ Result<Computed> Evaluator::Scalars(const List& list, DataType like) {
 
 Result<Computed> Evaluator::Cast(Computed x, DataType dtype) {
   if (x.type.dtype == dtype) return x;
-  NPUMESH_ASSIGN_OR_RETURN(const List cast,
-                           AddNode(*BuiltinOps().Find("Cast"), {{"x", x.value}},
-                                   {{"dst_type", AttrValue::Int(static_cast<int64_t>(dtype))}}, 1));
-  return *cast[0].get<Computed>();
+  return AddOne("Cast", {x}, {{"dst_type", AttrValue::Int(static_cast<int64_t>(dtype))}});
 }
 
 // ---- Functions ----
@@ -814,10 +825,8 @@ Result<Held> Evaluator::DoScaled(const Scope& scope, Call call) {
   NPUMESH_ASSIGN_OR_RETURN(const Held alpha, Need(scope, call, 1));
   if (alpha.none() || Real(alpha).value_or(1) == 1) return Held{std::move(x)};
   NPUMESH_ASSIGN_OR_RETURN(const Computed factor, Number(alpha, x.type.dtype));
-  NPUMESH_ASSIGN_OR_RETURN(
-      const List product,
-      AddNode(*BuiltinOps().Find("Mul"), {{"x1", x.value}, {"x2", factor.value}}, {}, 1));
-  return product[0];
+  NPUMESH_ASSIGN_OR_RETURN(Computed product, AddOne("Mul", {x, factor}));
+  return Held{std::move(product)};
 }
 
 Result<Held> Evaluator::DoNumber(const Scope& scope, Call call) {
@@ -852,10 +861,8 @@ Result<Held> Evaluator::Filled(const Held& number, const std::vector<int64_t>& d
                                DataType dtype) {
   NPUMESH_ASSIGN_OR_RETURN(const Computed value, Number(number, dtype));
   NPUMESH_ASSIGN_OR_RETURN(const Computed shape, Ints(dims, true, DataType::kInt64));
-  NPUMESH_ASSIGN_OR_RETURN(
-      const List filled,
-      AddNode(*BuiltinOps().Find("Fill"), {{"dims", shape.value}, {"value", value.value}}, {}, 1));
-  return filled[0];
+  NPUMESH_ASSIGN_OR_RETURN(Computed filled, AddOne("Fill", {shape, value}));
+  return Held{std::move(filled)};
 }
 
 Result<Held> Evaluator::DoShape(const Scope& scope, Call call) {
@@ -920,10 +927,7 @@ Result<Held> Evaluator::DoReshape(const Scope& scope, Call call) {
 Result<Computed> Evaluator::Reshaped(const Computed& x, const std::vector<int64_t>& dims) {
   if (x.type.shape.dims() == dims) return x;
   NPUMESH_ASSIGN_OR_RETURN(const Computed shape, Ints(dims, true, DataType::kInt64));
-  NPUMESH_ASSIGN_OR_RETURN(
-      const List made,
-      AddNode(*BuiltinOps().Find("Reshape"), {{"x", x.value}, {"shape", shape.value}}, {}, 1));
-  return *made[0].get<Computed>();
+  return AddOne("Reshape", {x, shape});
 }
 
 Result<Held> Evaluator::DoTranspose(const Scope& scope, Call call) {
@@ -935,9 +939,8 @@ Result<Held> Evaluator::DoTranspose(const Scope& scope, Call call) {
   }
   if (std::is_sorted(order.begin(), order.end())) return Held{x};
   NPUMESH_ASSIGN_OR_RETURN(const Computed perm, Ints(order, true, DataType::kInt64));
-  NPUMESH_ASSIGN_OR_RETURN(const List made, AddNode(*BuiltinOps().Find("Transpose"),
-                                                    {{"x", x.value}, {"perm", perm.value}}, {}, 1));
-  return made[0];
+  NPUMESH_ASSIGN_OR_RETURN(Computed made, AddOne("Transpose", {x, perm}));
+  return Held{std::move(made)};
 }
 
 Result<Held> Evaluator::DoBroadcast(const Scope& scope, Call call) {
@@ -961,10 +964,7 @@ Result<Held> Evaluator::DoBroadcast(const Scope& scope, Call call) {
 Result<Computed> Evaluator::Broadcast(const Computed& x, const std::vector<int64_t>& dims) {
   if (x.type.shape.dims() == dims) return x;
   NPUMESH_ASSIGN_OR_RETURN(const Computed shape, Ints(dims, true, DataType::kInt64));
-  NPUMESH_ASSIGN_OR_RETURN(
-      const List made,
-      AddNode(*BuiltinOps().Find("BroadcastTo"), {{"x", x.value}, {"shape", shape.value}}, {}, 1));
-  return *made[0].get<Computed>();
+  return AddOne("BroadcastTo", {x, shape});
 }
 
 Result<Held> Evaluator::DoHas(const Scope& scope, Call call) {
@@ -1244,11 +1244,8 @@ Result<Held> Evaluator::DoCut(const Scope& scope, Call call) {
   const std::vector<int64_t> zeros(dims.size(), 0);
   NPUMESH_ASSIGN_OR_RETURN(const Computed offsets, Ints(zeros, true, DataType::kInt64));
   NPUMESH_ASSIGN_OR_RETURN(const Computed size, Ints(dims, true, DataType::kInt64));
-  NPUMESH_ASSIGN_OR_RETURN(
-      const List made,
-      AddNode(*BuiltinOps().Find("Slice"),
-              {{"x", x.value}, {"offsets", offsets.value}, {"size", size.value}}, {}, 1));
-  return made[0];
+  NPUMESH_ASSIGN_OR_RETURN(Computed made, AddOne("Slice", {x, offsets, size}));
+  return Held{std::move(made)};
 }
 
 const std::map<std::string_view, Evaluator::Function>& Evaluator::Functions() {
