@@ -124,9 +124,9 @@ function(npumesh_only_calls target)
   endif()
 endfunction()
 
-# npumesh_test(<name> RING <1|2|3|4> LEVEL <smoke|ci|nightly> [SOURCES ...] DEPENDS ...
+# npumesh_test(<name> RING <1|2|3|4> LEVEL <smoke|ci|nightly> [SOURCES ... | ALSO ...] DEPENDS ...
 #              [RANKS n] [COST c] [UNITY] [ANY_ISA] [ARGS ...])
-# Without SOURCES all *.cc of the folder.
+# Without SOURCES all *.cc of the folder, and ALSO files of others.
 # Rings 1 and 2 are GoogleTest programs; ring 3 starts one with RANKS ranks under mpirun and brings
 # its own main. Ring 4 registers its own commands (tests/hosts). UNITY: its files can be compiled in
 # batches, as those of a library. ANY_ISA: what it shows depends on no kernel.
@@ -157,7 +157,7 @@ function(npumesh_new_test name)
 endfunction()
 
 function(npumesh_test name)
-  cmake_parse_arguments(ARG "UNITY;ANY_ISA" "RING;LEVEL;RANKS;COST" "SOURCES;DEPENDS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY;ANY_ISA" "RING;LEVEL;RANKS;COST" "SOURCES;ALSO;DEPENDS;ARGS" ${ARGN})
   if(ARG_RING EQUAL 3 AND NOT NPUMESH_MPI_TESTS)
     return()
   endif()
@@ -168,7 +168,7 @@ function(npumesh_test name)
   if(NOT ARG_SOURCES)
     file(GLOB ARG_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   endif()
-  add_executable(${name} ${ARG_SOURCES})
+  add_executable(${name} ${ARG_SOURCES} ${ARG_ALSO})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock)
   if(ARG_DEPENDS MATCHES "${NPUMESH_COMPUTING}")
     npumesh_only_calls(${name} REUSES npumesh_graph_test_pch)
