@@ -88,7 +88,7 @@ Result<PassSwitches> PassSwitches::Parse(std::string_view text, std::string_view
   }
   const json root = ParseForeignJson(text);
   if (text[first] == '{' && !root.is_object()) {
-    return Error(Code::kInvalidArgument, "{}: begins like JSON, but is none", file);
+    return Error(Code::kInvalidArgument, "{}: begins like JSON, but is not JSON", file);
   }
   const Status read = root.is_object() ? AddJson(root, switches.file_, switches.kept_by_o1_)
                                        : AddParts(text, '\n', switches.file_);

@@ -85,7 +85,7 @@ Status ReadOutputs(const json& arrays, std::vector<std::vector<TensorType>>* out
       NPUMESH_RETURN_IF_ERROR(Read(object, "dtype", &dtype));
       NPUMESH_RETURN_IF_ERROR(Read(object, "dims", &dims));
       const std::optional<DataType> known = DataTypeFromRuntime(dtype);
-      if (!known) return Broken("outputs", "a dtype that is none");
+      if (!known) return Broken("outputs", "an unknown dtype");
       types.push_back({*known, Shape(std::move(dims))});
       NPUMESH_RETURN_IF_ERROR(types.back().shape.Check());
     }

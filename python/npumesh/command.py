@@ -52,7 +52,7 @@ def _ask(words: Sequence[str], timeout: float) -> Dict[str, Any]:
 
 
 def _environment() -> Dict[str, str]:
-    """Without what makes a process a rank: the command is none."""
+    """Without what makes a process a rank: the command is no rank."""
     return {name: value for name, value in os.environ.items()
             if not name.startswith(("OMPI_", "PMIX_", "PMI_"))}
 

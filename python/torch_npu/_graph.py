@@ -1,4 +1,4 @@
-"""Graphs of one operator, as text of ge.proto: a form of models that npumesh loads."""
+"""Graphs of one operator, as text of proto/ge_ir.proto: a form of models that npumesh loads."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _OURS = tuple(os.path.dirname(os.path.abspath(each)) + os.sep
 
 
 def line_of_program() -> str:
-    """The line of the program that has called: "model.py:12", with the path as Python has it."""
+    """The line of the program that has called, as FILE:LINE, with the path as Python has it."""
     frame = sys._getframe(1)
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_OURS):
         frame = frame.f_back

@@ -34,7 +34,7 @@ def _find():
         if os.path.isfile(os.path.join(folder, _MARK)):
             return os.path.normpath(folder)
     named = os.environ.get("NPUMESH_TORCHAIR")
-    seen = f"{named} has no {_MARK}" if named else "there is none in sys.path"
+    seen = f"{named} has no {_MARK}" if named else "sys.path has no other one"
     raise ModuleNotFoundError(
         f"TorchAir is not part of npumesh, and {seen}; expected a checkout of Ascend/torchair: "
         "npumesh python --torchair DIR, or NPUMESH_TORCHAIR=DIR", name="torchair")

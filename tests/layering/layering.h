@@ -76,8 +76,8 @@ struct WordCeiling {
   size_t lines = 0;
 };
 
-// For each ceiling that is exceeded all lines that use its words; quotations and blocks of pages
-// are left out.
+// For each ceiling that is exceeded all lines that use its words, in comments, pages and what the
+// product's code says; quotations and blocks of pages are left out.
 std::vector<Violation> CheckEnglish(const std::filesystem::path& root,
                                     const std::vector<WordCeiling>& ceilings);
 

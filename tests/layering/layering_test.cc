@@ -65,10 +65,10 @@ TEST(LayeringTest, ThisProjectKeepsItsRules) {
 // CONTRIBUTING.md, "English".
 TEST(LayeringTest, ThisProjectsEnglishIsPlain) {
   const std::vector<WordCeiling> ceilings = {
-      {"whoever", "name who acts"},   {"somebody", "name who acts"},
-      {"everybody", "name who acts"}, {"nobody", "\"no rank\", \"no reader\""},
-      {"for ever", "without limit"},  {"of its own", "separate"},
-      {"is none", "there is no ..."}, {"looked at", "read, checked"},
+      {"whoever", "name who acts"},          {"somebody", "name who acts"},
+      {"everybody", "name who acts"},        {"nobody", "\"no rank\", \"no reader\""},
+      {"for ever", "without limit"},         {"of its own", "separate"},
+      {"is none(?! of)", "there is no ..."}, {"looked at", "read, checked"},
   };
   for (const Violation& violation : CheckEnglish(NPUMESH_SOURCE_DIR, ceilings)) {
     ADD_FAILURE() << violation.ToString();
@@ -317,6 +317,12 @@ TEST_F(MadeUpHouse, LinesOfPagesAreNoLongerThanTheirWidth) {
 
 TEST_F(MadeUpHouse, WordsAboveTheirCeilingAreShownWithTheirLines) {
   Write("runtime/base/log.cc", "/* Whoever waits,\n * or not. */\nint whoever;\n");
+  Write("python/mesh/a.py", "def f():\n    \"\"\"For whoever\n    calls.\"\"\"\n    whoever = 1\n");
+  EXPECT_EQ(CheckEnglish(root_, {{"whoever", "name who acts", 0}}).size(), 2u);
+  Write("graph/io/air.cc", "Fail(\"whoever\", 1);\nFail(\"not \\\"whoever\\\"\");\nf(whoever);\n");
+  EXPECT_EQ(CheckEnglish(root_, {{"whoever", "name who acts", 0}}).size(), 3u);
+  fs::remove(root_ / "graph/io/air.cc");
+  fs::remove(root_ / "python/mesh/a.py");
   Write("docs/dump.md",
         "For whoever reads \"whoever\".\n\"whoever\", `whoever`\n```\nwhoever\n```\n");
   EXPECT_THAT(CheckEnglish(root_, {{"whoever", "name who acts", 2}}), IsEmpty());

@@ -30,6 +30,37 @@ std::string_view ForPeople(std::string_view line, const std::string& ending) {
   return line.substr(std::min({line.find("//"), line.find("/*"), line.size()}));
 }
 
+// The literals of a line of code, without words in quotes inside of them.
+std::string LiteralsOf(std::string_view code) {
+  std::string said;
+  bool inside = false;
+  bool quotes = false;  // of \" within a literal
+  for (size_t at = 0; at < code.size(); ++at) {
+    if (code[at] == '\\' && inside) {
+      ++at;
+      if (at < code.size() && code[at] == '"') quotes = !quotes;
+    } else if (code[at] == '"') {
+      inside = !inside;
+      quotes = false;
+      said += ' ';
+    } else if (inside && !quotes) {
+      said += code[at];
+    }
+  }
+  return said;
+}
+
+// Whether a line of Python is inside of a text of three quotes, or touches one; `inside` follows.
+bool TouchesText(std::string_view line, bool& inside) {
+  bool touches = inside;
+  for (size_t at = line.find(R"(""")"); at != std::string_view::npos;
+       at = line.find(R"(""")", at + 3)) {
+    inside = !inside;
+    touches = true;
+  }
+  return touches;
+}
+
 template <typename Visit>
 void VisitFiles(const fs::path& root, const Visit& visit) {
   const auto take = [&](const fs::directory_entry& entry) {
@@ -47,10 +78,15 @@ void VisitLines(const fs::path& root, const fs::path& path,
   const std::string ending = path.extension().string();
   TextLine line;
   line.file = fs::relative(path, root).generic_string();
+  const bool is_code = ending == ".cc" || ending == ".h" || ending == ".py";
+  bool in_text = false;  // of Python
   std::ifstream file(path);
   while (std::getline(file, line.text)) {
     ++line.number;
     line.words = ForPeople(line.text, ending);
+    if (ending == ".py" && TouchesText(line.text, in_text)) line.words = line.text;
+    const size_t code = is_code ? line.text.size() - line.words.size() : 0;
+    line.said = LiteralsOf(std::string_view(line.text).substr(0, code));
     if (line.words.find("```") != std::string::npos) line.in_block = !line.in_block;
     visit(line);
   }

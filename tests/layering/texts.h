@@ -15,7 +15,9 @@ struct TextLine {
   std::string file;       // relative to the root
   int number = 0;         // from 1
   std::string text;       // all of it
-  std::string words;      // what is for people: after the mark of a comment; of a page all
+  std::string words;      // what is for people: after the mark of a comment, in a text of three
+                          // quotes; of a page all
+  std::string said;       // what code says: its literals; words that it quotes are left out
   bool in_block = false;  // of a page: an example, whose files are the reader's own
 };
 

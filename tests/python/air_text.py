@@ -1,4 +1,4 @@
-"""Models as text of ge.proto, one of the forms that npumesh loads; no other package is needed.
+"""Models as text of proto/ge_ir.proto, one of the forms that npumesh loads; no other package is needed.
 
     graph = AirText("add")
     x = graph.data("x", "float32", (2, 2))

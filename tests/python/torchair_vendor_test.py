@@ -4,7 +4,7 @@ those that torchair_vendor_exceptions.txt names, and those fail.
     torchair_vendor_test.py FOLDER [MODULE ...]
 
 FOLDER keeps their extension for a device, which is compiled there once. MODULEs name some of the
-files, without "_st.py".
+files, without "_st" and what follows it.
 """
 
 import glob

@@ -6,7 +6,7 @@
 Each plant is one `npumesh run --inject corrupt:...` of four ranks with a dump of mode all; operator, rank
 and element are drawn. `--golden`, `dump compare`, `dump laws` and `replay` must each name operator and
 rank: PLANTS times for any operator, of which laws find those that a law binds, and BOUND times for one
-that a law binds, which all four find. A clean run must be blamed by nobody. The other kinds of faults are
+that a law binds, which all four find. A clean run must be blamed by none of them. The other kinds of faults are
 tried once.
 """
 

@@ -3,7 +3,7 @@
 
   torchair_tools.py NPUMESH WRITE_PREFILL DTYPE PLANTS [SAMPLES]
 
-A clean run of four ranks is replayed whole and blamed by nobody, --golden included. PLANTS wrong elements
+A clean run of four ranks is replayed whole and blamed by no tool, --golden included. PLANTS wrong elements
 of a MatMul are each named, with the rank, by replay and --golden. In float32 a changed weight of one rank
 is named by `dump compare` and --golden, and four ranks against one are said to be sharded. With SAMPLES, a folder with
 float32_tp2 of another tool chain, each of its products is planted once; it is passed over when absent.

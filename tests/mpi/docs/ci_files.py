@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Containerfile, action.yml, .github and the pages about CI and clusters: packages, steps, forms, the Slurm job.
 
-  ci_files.py --source ROOT --packages CPackConfig.cmake --npumesh FILE --samples FILE
+  ci_files.py --source ROOT --packages FILE --npumesh FILE --samples FILE
 
 Names of packages are those of CPack and launch/install_deps. The action's steps run in bash as a runner
 runs them, on a sample; srun is one that hands its program to mpirun. Exit code 77 (skipped) without

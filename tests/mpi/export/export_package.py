@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Exports, checks and runs packages as a user does, and reads them with a reader of its own.
+"""Exports, checks and runs packages as a user does, and reads them with a separate reader.
 
   export_package.py NPUMESH DECODER RANKS
 """

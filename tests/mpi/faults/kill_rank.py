@@ -6,7 +6,7 @@
 All others must end long before HCCL_EXEC_TIMEOUT (1836 s), with an exit code other than 0, and a message
 that names the rank; nothing may be left in /dev/shm that no process uses: other jobs may run beside.
 Prints how soon: 2 s on an idle machine. With --recovery the launcher leaves the survivors alone, so they
-have to notice by themselves; mpirun itself then reports 0, so the ranks' own exit codes are looked at.
+have to notice by themselves; mpirun itself then reports 0, so the ranks' own exit codes count.
 """
 
 import json

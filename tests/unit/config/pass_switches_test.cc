@@ -45,7 +45,7 @@ TEST(PassSwitches, WrongFilesAreOneError) {
       {R"({"ExceptionalPassOfO1Level":[1]})", "f: ExceptionalPassOfO1Level is no list of names"},
       {"A:on\nA:on", "f: pass \"A\" stands there twice"},
       {"A", "f: \"A\" is no PassName:on or PassName:off"},
-      {"{\"Switch\":", "f: begins like JSON, but is none"},
+      {"{\"Switch\":", "f: begins like JSON, but is not JSON"},
   };
   for (const auto& [text, answer] : cases) {
     const auto switches = PassSwitches::Parse(text, "f");

@@ -29,7 +29,7 @@ def _other_places() -> List[str]:
 
 
 def _installed() -> Any:
-    """The TensorFlow that is installed, loaded in place of this module; None: there is none."""
+    """The TensorFlow that is installed, loaded in place of this module; None: no TensorFlow is installed."""
     spec = PathFinder.find_spec(__name__, _other_places())
     if spec is None or spec.loader is None:
         return None
