@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 #include <tuple>
+#include <utility>
 
 #include "tests/layering/circles.h"
 
@@ -143,6 +144,13 @@ bool LiesIn(std::string_view file, std::string_view place) {
   return file == place || (file.starts_with(place) && file.substr(place.size()).starts_with('/'));
 }
 
+// The node of a folder in the map's diagram: "graph/ops/core" is ops, "launch/run" launch.
+std::string NodeOf(const std::string& folder) {
+  const size_t slash = folder.find('/');
+  if (slash == std::string::npos || LiesIn(folder, kFloors.back())) return folder.substr(0, slash);
+  return folder.substr(slash + 1, folder.find('/', slash + 1) - slash - 1);
+}
+
 // `text` with every comment removed; lines stay.
 std::string WithoutCMakeComments(const std::string& text) {
   std::string code;
@@ -221,6 +229,7 @@ class Checker {
     for (const std::string& file : cmake_files_) ReadLibraries(file);
     for (const auto& [folder, library] : libraries_) CheckDependsList(folder, library);
     CheckCircles();
+    CheckDiagram();
     for (const std::string& file : sources_) CheckSource(file);
     for (Violation& violation : CheckCitations(root_)) found_.push_back(std::move(violation));
     for (Violation& violation : CheckLinks(root_)) found_.push_back(std::move(violation));
@@ -292,6 +301,33 @@ class Checker {
     for (const Circle& circle : CirclesOf(arrows)) {
       Report("circle", file_of[circle.first], circle.line,
              "libraries depend on each other: " + circle.way);
+    }
+  }
+
+  // Every arrow of the map's diagram is one of DEPENDS, and every room below the command is in it.
+  void CheckDiagram() {
+    constexpr char kMap[] = "docs/architecture.md";
+    const std::vector<DrawnArrow> drawn = ArrowsOnMap(root_);
+    if (drawn.empty()) return;
+    std::set<std::pair<std::string, std::string>> depends;
+    std::set<std::string> rooms;
+    for (const auto& [folder, library] : libraries_) {
+      for (const std::string& name : library.depends) {
+        const auto target = folder_of_library_.find(name);
+        if (target == folder_of_library_.end()) continue;
+        depends.emplace(NodeOf(folder), NodeOf(target->second));
+        rooms.insert({NodeOf(folder), NodeOf(target->second)});
+      }
+    }
+    for (const DrawnArrow& arrow : drawn) {
+      rooms.erase(arrow.from);
+      rooms.erase(arrow.to);
+      if (depends.count({arrow.from, arrow.to}) > 0) continue;
+      Report("map", kMap, arrow.line,
+             "draws " + arrow.from + " --> " + arrow.to + ", which no DEPENDS list has");
+    }
+    for (const std::string& room : rooms) {
+      Report("map", kMap, drawn[0].line, "the diagram has no arrow of " + room);
     }
   }
 

@@ -14,7 +14,7 @@
 //   file      a comment or a page names a source file or page that does not exist
 //   link      a page links to a file or a heading that does not exist
 //   map       docs/architecture.md does not name a folder of sources, or one that is not there, or
-//             docs/README.md does not link a page
+//             draws an arrow that no DEPENDS has; or docs/README.md does not link a page
 //   width     a line of prose of a page is longer than 120 columns
 //   english   more lines than allowed use a word that CONTRIBUTING.md's English avoids
 //
@@ -67,6 +67,14 @@ std::vector<Violation> CheckWidth(const std::filesystem::path& root);
 
 // Modules of python/ that import each other, also inside of functions. Part of CheckLayering.
 std::vector<Violation> CheckPython(const std::filesystem::path& root);
+
+// An arrow of the first diagram of docs/architecture.md, in its order. A node is a floor, or a
+// folder of one.
+struct DrawnArrow {
+  std::string from, to;
+  int line = 0;
+};
+std::vector<DrawnArrow> ArrowsOnMap(const std::filesystem::path& root);
 
 // Words that read badly, what to say in their place, and in how many lines for people they still
 // stand. A change may lower a ceiling, and never raises one.

@@ -252,6 +252,23 @@ TEST_F(MadeUpHouse, TheMapNamesEveryRoom) {
             "docs/architecture.md:15: [map] names graph/base/deep/, which is no folder");
 }
 
+TEST_F(MadeUpHouse, TheDiagramDrawsWhatDependsListsSay) {
+  const std::string rooms =
+      "```\nruntime/\n  base/ world/\ncollectives/\ngraph/\n  io/ engine/\n```\n";
+  const std::string arrows = "collectives --> base\n  world --> base\nio --> proto\n";
+  Write("docs/architecture.md", rooms + "```mermaid\n" + arrows + "```\n");
+  EXPECT_THAT(CheckLayering(root_), IsEmpty());
+  Write("docs/architecture.md", rooms + "```mermaid\n" + arrows + "io --> base\n```\n");
+  std::vector<Violation> found = CheckLayering(root_);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].ToString(),
+            "docs/architecture.md:12: [map] draws io --> base, which no DEPENDS list has");
+  Write("docs/architecture.md", rooms + "```mermaid\ncollectives --> base\nio --> proto\n```\n");
+  found = CheckLayering(root_);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].ToString(), "docs/architecture.md:9: [map] the diagram has no arrow of world");
+}
+
 TEST_F(MadeUpHouse, TheIndexLinksEveryPage) {
   Write("docs/README.md", "[Dump](dump.md) [record](formats/record.md)\n");
   Write("docs/dump.md", "");

@@ -103,6 +103,30 @@ std::vector<Violation> RoomsWithoutName(const fs::path& root) {
 
 }  // namespace
 
+std::vector<DrawnArrow> ArrowsOnMap(const fs::path& root) {
+  constexpr std::string_view kArrow = " --> ";
+  std::vector<DrawnArrow> arrows;
+  bool in_diagram = false;
+  int number = 0;
+  std::istringstream lines(ContentOf(root / kMap));
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (in_diagram && line == "```") break;
+    in_diagram = in_diagram || line == "```mermaid";
+    if (!in_diagram || line.find(kArrow) == std::string::npos) continue;
+    line.erase(0, line.find_first_not_of(' '));
+    std::string from;
+    for (size_t at = 0; at != std::string::npos;) {
+      const size_t end = line.find(kArrow, at);
+      const std::string to = line.substr(at, end - at);
+      if (!from.empty()) arrows.push_back({from, to, number});
+      from = to;
+      at = end == std::string::npos ? end : end + kArrow.size();
+    }
+  }
+  return arrows;
+}
+
 std::vector<Violation> CheckMap(const fs::path& root) {
   std::vector<Violation> found = RoomsWithoutName(root);
   for (Violation& violation : PagesWithoutLink(root)) found.push_back(std::move(violation));
