@@ -70,16 +70,19 @@ Value GraphEmitter::Write(const Operator& op, const Inputs& inputs, const Attrs&
     const size_t end = list ? std::max(next, inputs.size() - std::min(after, inputs.size()))
                             : std::min(next + 1, inputs.size());
     for (size_t i = 0; next < end; ++i, ++next) {
-      if (!inputs[next]) continue;
-      named.emplace_back(list ? fmt::format("{}{}", ports[port].name, i) : ports[port].name,
-                         *inputs[next]);
+      if (inputs[next]) {
+        named.emplace_back(list ? fmt::format("{}{}", ports[port].name, i) : ports[port].name,
+                           *inputs[next]);
+      } else if (list) {
+        Fail(Error(Code::kCorrupt, "has no input {}, which it needs", next));
+      }
     }
   }
   if (next < inputs.size()) {
     Fail(Error(Code::kCorrupt, "has {} inputs, {} takes {}", inputs.size(), op.schema.type,
                ports.size()));
-    return {};
   }
+  if (!ok()) return {};
   return builder_.Op(std::string(op.schema.type), std::move(named), {attrs.begin(), attrs.end()},
                      std::move(name), outputs);
 }

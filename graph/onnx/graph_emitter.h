@@ -37,7 +37,7 @@ struct NodeAttr : GraphBuilder::Attr {
 class GraphEmitter {
  public:
   // What a node reads, in the order of its operator's ports; nullopt: nothing. A list of tensors
-  // takes what the ports after it leave.
+  // takes what the ports after it leave, and has no gaps.
   using Inputs = std::vector<std::optional<Value>>;
   using Attrs = std::vector<NodeAttr>;
 
@@ -83,7 +83,8 @@ class GraphEmitter {
   };
   Known& Remember(Value value, std::vector<TensorType> types);
   void DeclareTypes(Value value);
-  // A node whose inputs have the names of the operator's ports. Error: there are too many.
+  // A node whose inputs have the names of the operator's ports. Errors: there are too many; one of
+  // a list is left out.
   Value Write(const Operator& op, const Inputs& inputs, const Attrs& attrs, std::string name,
               int outputs);
   Status Infer(const Node& node, const Operator& op, Known& known);

@@ -110,6 +110,8 @@ TEST(OwnOperator, WhatDoesNotFitNamesTheNode) {
   const OpRegistry registry = WithLibrary();
   EXPECT_THAT(Refusal(OneNode("Parts", {"x", "z"}, {"low", "high"}), registry),
               HasSubstr("node \"own\" (mine.Parts): has 2 inputs, Parts takes 1"));
+  EXPECT_THAT(Refusal(OneNode("Blend", {"x", "", "z"}, {"y"}), registry),
+              HasSubstr("node \"own\" (mine.Blend): has no input 1, which it needs"));
   // A misspelt name is quoted.
   EXPECT_THAT(
       Refusal(OneNode("Polynomial", {"x"}, {"y"}, {FloatsNamed("coeficients", {1})}), registry),
