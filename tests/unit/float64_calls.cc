@@ -6,9 +6,12 @@
 // tests/operator_float64.py counts.
 //
 // An object library, linked into every program below tests/unit/ops.
+#include "tests/unit/float64_calls.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
@@ -19,6 +22,8 @@
 
 namespace npumesh::op_test {
 namespace {
+
+std::atomic<int64_t> comparisons = 0;
 
 // Of the largest magnitude of an output: what sums of a few hundred terms and functions of
 // functions lose.
@@ -46,6 +51,7 @@ class Float64Calls final : public CallListener {
     if (report_) fmt::print("float64: {}\n", call.type);
     const Result<std::vector<Tensor>> wide = RunOnce(op, call, context, kernel.get(), -1);
     ASSERT_TRUE(wide.ok()) << call.type << ": " << wide.status().ToString();
+    ++comparisons;
     for (size_t port = 0; port < wide->size(); ++port) {
       const Tensor& expected = (*wide)[port];
       const TensorDistance distance =
@@ -67,4 +73,9 @@ const bool kListens = [] {
 }();
 
 }  // namespace
+
+int64_t Float64Comparisons() {
+  return comparisons;
+}
+
 }  // namespace npumesh::op_test

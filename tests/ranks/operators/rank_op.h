@@ -71,7 +71,7 @@ class RankOp {
   Status Run() {
     NPUMESH_RETURN_IF_ERROR(kernel_->Run({in_.data(), out_.data(), scratch_}));
     // Once: later runs may be counted for allocations.
-    if (!std::exchange(noted_, true)) op_test::OpEvidence::OfProgram().Ran(*context_);
+    if (!std::exchange(noted_, true)) op_test::NoteRun(*context_);
     return Status();
   }
 
@@ -83,7 +83,7 @@ class RankOp {
       if (result.bytes() > 0) std::memcpy(result.mutable_data(), out_[i], result.bytes());
       results.push_back(std::move(result));
     }
-    op_test::OpEvidence::OfProgram().Gave(*context_, results);
+    op_test::NoteOutputs(*context_, results);
     return results;
   }
 

@@ -60,7 +60,7 @@ TEST(PagedAttention, ReadsEveryFormOfTheCache) {
       plain.sees = [&](int64_t b, int64_t, int64_t i, int64_t j) {
         return j <= i + plain.kv_rows[static_cast<size_t>(b)] - rows;
       };
-      ExpectHeads(RunOne(AttentionRegistry(), call), "BSH", PlainAttention(q, k, v, plain).out);
+      ExpectHeads(RunOne(call), "BSH", PlainAttention(q, k, v, plain).out);
     }
   }
 }
@@ -75,7 +75,7 @@ TEST(PagedAttention, PackedQueries) {
   call.inputs.push_back({"actual_seq_lengths", MakeInts({3, 4})});
   call.inputs.push_back({"actual_seq_lengths_kv", MakeInts({11, 6})});
   const Plain plain{.scale = 0.25, .q_rows = {3, 1}, .kv_rows = {11, 6}};
-  ExpectHeads(RunOne(AttentionRegistry(), call), "TND", PlainAttention(q, k, k, plain).out, starts);
+  ExpectHeads(RunOne(call), "TND", PlainAttention(q, k, k, plain).out, starts);
 }
 
 TEST(PagedAttention, RefusesForeignBlocks) {
@@ -83,12 +83,11 @@ TEST(PagedAttention, RefusesForeignBlocks) {
   const Heads k = Noise(kF16, 2, 2, 11, 8, 2);
   OpCall call = Fused(InLayout(kF16, "BSH", q), Paged(k, 3), Paged(k, 3), 2, 2, "BSH");
   call.inputs.push_back({"block_table", Make<int32_t>(DataType::kInt32, {2, 1}, {0, 7})});
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"block_table", "key lengths"});
+  ExpectFails(call, Code::kInvalidArgument, {"block_table", "key lengths"});
   call.inputs.push_back({"actual_seq_lengths_kv", MakeInts({4, 1})});
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument,
-              {"block 7", "sequence 1", "7 blocks"});
+  ExpectFails(call, Code::kInvalidArgument, {"block 7", "sequence 1", "7 blocks"});
   call.inputs.back().value = MakeInts({5, 1});
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"key length", "5", "4 rows"});
+  ExpectFails(call, Code::kInvalidArgument, {"key length", "5", "4 rows"});
 }
 
 // ---- lists ----
@@ -114,11 +113,9 @@ TEST(AttentionOverLists, EverySequenceHasItsOwnTensor) {
         for (int64_t s = 0; s < 9; ++s) joined.at(1, n, s, d) = k1.at(0, n, s, d);
       }
     }
-    ExpectHeads(RunOne(AttentionRegistry(), call), layout,
-                PlainAttention(q, joined, joined, {.kv_rows = {5, 9}}).out);
+    ExpectHeads(RunOne(call), layout, PlainAttention(q, joined, joined, {.kv_rows = {5, 9}}).out);
     call.inputs[2].value = Pattern(kF16, layout == "BSH" ? Shape{1, 9, 8} : Shape{1, 1, 9, 8});
-    ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument,
-                {layout == "BSH" ? "key1" : "1"});
+    ExpectFails(call, Code::kInvalidArgument, {layout == "BSH" ? "key1" : "1"});
   }
 }
 
@@ -199,7 +196,7 @@ TEST(QuantisedCache, EveryModeFindsItsScale) {
           value = (value + offset.at(0, 0, 0, i)) * scale.at(0, 0, 0, i);
         }
       }
-      const Tensor got = RunOne(AttentionRegistry(), call);
+      const Tensor got = RunOne(call);
       const std::vector<double> want =
           PlainAttention(q, wide_k, wide_v, {.scale = 0.25}).out.values;
       const std::vector<double> values = ToDoubles(got);
@@ -235,8 +232,7 @@ TEST(QuantisedCache, ScalesOfPages) {
                                  : Index(scales, {block, at[1], at[2] % kPage});
       wide.at(0, at[1], at[2], at[3]) *= scale.values[i];
     }
-    ExpectHeads(RunOne(AttentionRegistry(), call), "BSH",
-                PlainAttention(q, wide, wide, {.scale = 0.25}).out);
+    ExpectHeads(RunOne(call), "BSH", PlainAttention(q, wide, wide, {.scale = 0.25}).out);
   }
 }
 
@@ -248,15 +244,15 @@ TEST(QuantisedCache, OneTensorMayHoldBothScales) {
                          {"key0", InLayout(DataType::kInt8, "BSH", k)},
                          {"value0", InLayout(DataType::kInt8, "BSH", k)}},
               .attrs = {{"num_heads", AttrValue::Int(1)}}};
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"scales of key are missing"});
+  ExpectFails(call, Code::kInvalidArgument, {"scales of key are missing"});
   call.inputs.push_back({"antiquant_scale", FromDoubles(kF16, {2, 1}, {0.5, 0.25})});
   Heads wide_k = k;
   Heads wide_v = k;
   for (double& value : wide_k.values) value *= 0.5;
   for (double& value : wide_v.values) value *= 0.25;
-  ExpectHeads(RunOne(AttentionRegistry(), call), "BSH", PlainAttention(q, wide_k, wide_v, {}).out);
+  ExpectHeads(RunOne(call), "BSH", PlainAttention(q, wide_k, wide_v, {}).out);
   call.inputs.back().value = FromDoubles(kF16, {2, 3}, {1, 1, 1, 1, 1, 1});
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"antiquant mode 0", "3 scales"});
+  ExpectFails(call, Code::kInvalidArgument, {"antiquant mode 0", "3 scales"});
 }
 
 // ---- everything in int8 ----
@@ -295,7 +291,7 @@ TEST(QuantisedAttention, RoundsProbabilitiesAndOutput) {
       }
     }
   }
-  const Tensor out = RunOne(AttentionRegistry(), call);
+  const Tensor out = RunOne(call);
   EXPECT_EQ(out.dtype(), kF16);
   // A probability that lies on the border of rounding may fall to either side.
   const std::vector<double> values = ToDoubles(out);
@@ -306,14 +302,14 @@ TEST(QuantisedAttention, RoundsProbabilitiesAndOutput) {
 
   call.inputs.push_back({"quant_scale2", FromDoubles(DataType::kFloat, {1}, {16})});
   call.inputs.push_back({"quant_offset2", FromDoubles(DataType::kFloat, {1}, {3})});
-  const Tensor eight = RunOne(AttentionRegistry(), call);
+  const Tensor eight = RunOne(call);
   EXPECT_EQ(eight.dtype(), DataType::kInt8);
   for (const auto& at : Positions({1, 3, 2, 8})) {
     const double want = expected.at(0, at[2], at[1], at[3]) * 16 + 3;
     EXPECT_NEAR(ToDoubles(eight)[Index({1, 3, 2, 8}, at)], want, 0.51 + 8 * sums * 16);
   }
   call.inputs.erase(call.inputs.begin() + 3);
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"query is int8"});
+  ExpectFails(call, Code::kInvalidArgument, {"query is int8"});
 }
 
 // ---- prefix and rotary part ----
@@ -332,10 +328,9 @@ TEST(AttentionExtras, SharedPrefixStandsInFront) {
     joined.at(at[0], at[1], at[2], at[3]) =
         at[2] < 3 ? prefix.at(0, at[1], at[2], at[3]) : k.at(at[0], at[1], at[2] - 3, at[3]);
   }
-  ExpectHeads(RunOne(AttentionRegistry(), call), "BNSD",
-              PlainAttention(q, joined, joined, {.scale = 0.25}).out);
+  ExpectHeads(RunOne(call), "BNSD", PlainAttention(q, joined, joined, {.scale = 0.25}).out);
   call.inputs[4].value = Pattern(kF16, {1, 2, 5, 8});
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"shared prefix"});
+  ExpectFails(call, Code::kInvalidArgument, {"shared prefix"});
 }
 
 TEST(AttentionExtras, RotaryPartJoinsTheScores) {
@@ -354,11 +349,11 @@ TEST(AttentionExtras, RotaryPartJoinsTheScores) {
     for (int64_t d = 0; d < 4; ++d) dot += q_rope.at(b, h, i, d) * k_rope.at(b, 0, j, d);
     return dot * plain.scale;
   };
-  ExpectHeads(RunOne(AttentionRegistry(), call), "BNSD", PlainAttention(q, k, k, plain).out);
+  ExpectHeads(RunOne(call), "BNSD", PlainAttention(q, k, k, plain).out);
   call.inputs[3].value = InLayout(kF16, "BNSD", Noise(kF16, 1, 4, 1, 4, 2));
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"rotary part"});
+  ExpectFails(call, Code::kInvalidArgument, {"rotary part"});
   call.inputs.erase(call.inputs.begin() + 3);
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"rotary part"});
+  ExpectFails(call, Code::kInvalidArgument, {"rotary part"});
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // FlashAttentionScoreGrad against central differences of the plain formula in double.
-#include "graph/ops/builtin_ops.h"
-#include "tests/unit/op_builtin.h"
 #include "tests/unit/op_types.h"
+#include "tests/unit/op_values.h"
 #include "tests/unit/ops/attention/attention_reference.h"
 
 namespace npumesh {
@@ -157,7 +156,7 @@ TEST(FlashAttentionScoreGrad, ReadsStartsForSlopesOnly) {
   ExpectStartsChangeNothing(call);
   for (const int64_t type : {2, 3}) {
     call.attrs.back().second = AttrValue::Int(type);
-    ExpectFails(AttentionRegistry(), WithStarts(call), Code::kUnsupported,
+    ExpectFails(WithStarts(call), Code::kUnsupported,
                 {fmt::format("pse_type is {}", type), "expected 0 or 1"});
   }
 }
@@ -214,7 +213,7 @@ TEST(FlashAttentionScoreGrad, RefusesAnotherShapeOfDy) {
   Case test;
   OpCall call = Gradient(test);
   call.inputs[3].value = InLayout(kF32, "BNSD", Noise(kF32, 2, 4, 2, 4, 4));
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"dy is", "[2,4,3,4]"});
+  ExpectFails(call, Code::kInvalidArgument, {"dy is", "[2,4,3,4]"});
 }
 
 }  // namespace

@@ -8,15 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "graph/ops/attention/family.h"
-#include "tests/unit/op_family.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
-
-inline const OpRegistry& AttentionRegistry() {
-  return OpsOf<RegisterAttentionFamily>();
-}
 
 // Values of [batch, head, row, column].
 struct Heads {
@@ -223,8 +217,8 @@ inline OpCall WithStarts(OpCall call) {
 
 // The outputs of the call have the same bits with starts and without.
 inline void ExpectStartsChangeNothing(const OpCall& call) {
-  const Result<std::vector<Tensor>> without = RunOp(AttentionRegistry(), call);
-  const Result<std::vector<Tensor>> with = RunOp(AttentionRegistry(), WithStarts(call));
+  const Result<std::vector<Tensor>> without = RunOp(call);
+  const Result<std::vector<Tensor>> with = RunOp(WithStarts(call));
   ASSERT_TRUE(without.ok()) << without.status().ToString();
   ASSERT_TRUE(with.ok()) << with.status().ToString();
   ASSERT_GT((*without)[0].elements(), 0);

@@ -53,7 +53,7 @@ TEST(Attention, AgreesWithTheFormulaInEveryLayout) {
         plain.q_rows = {5, 3};
         plain.kv_rows = {4, 7};
       }
-      const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+      const Result<std::vector<Tensor>> out = RunOp(call);
       ASSERT_TRUE(out.ok()) << out.status().ToString();
       EXPECT_EQ((*out)[0].dtype(), dtype);
       ExpectHeads((*out)[0], c.out, PlainAttention(q, k, v, plain).out, q_starts);
@@ -76,14 +76,13 @@ TEST(Attention, CrossesTheBordersOfTiles) {
                 .attrs = {{"num_heads", AttrValue::Int(2)},
                           {"scale_value", AttrValue::Float(4.0f)},
                           {"input_layout", AttrValue::String("BNSD")}}};
-    ExpectHeads(RunOne(AttentionRegistry(), call), "BNSD",
-                PlainAttention(q, k, v, {.scale = 4}).out);
+    ExpectHeads(RunOne(call), "BNSD", PlainAttention(q, k, v, {.scale = 4}).out);
   }
 }
 
 // The tile of scores is all there is: memory is the same for one key and for a hundred thousand.
 TEST(Attention, MemoryDoesNotGrowWithTheSequences) {
-  const Operator& op = *AttentionRegistry().Find("FusedInferAttentionScore");
+  const Operator& op = *BuiltinOps().Find("FusedInferAttentionScore");
   std::vector<uint64_t> scratch;
   for (const int64_t rows : {int64_t{128}, int64_t{100000}}) {
     const Tensor none = Tensor::Allocate({DataType::kFloat16, {1, 1, 16}});
@@ -155,7 +154,7 @@ TEST(Attention, EverySparseModeShowsWhatItShould) {
       }
       Plain plain{.scale = 0.25};
       plain.sees = [&](int64_t, int64_t, int64_t i, int64_t j) { return c.sees(i, j); };
-      const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+      const Result<std::vector<Tensor>> out = RunOp(call);
       ASSERT_TRUE(out.ok()) << out.status().ToString();
       ExpectHeads((*out)[0], "BNSD", PlainAttention(q, k, v, plain).out);
     }
@@ -181,7 +180,7 @@ TEST(Attention, MasksMayDifferBySequenceAndHead) {
       return mask.as<uint8_t>()[Index(
                  full, {full[0] == 1 ? 0 : b, full[1] == 1 ? 0 : h, full[2] == 1 ? 0 : i, j})] == 0;
     };
-    const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+    const Result<std::vector<Tensor>> out = RunOp(call);
     ASSERT_TRUE(out.ok()) << out.status().ToString();
     ExpectHeads((*out)[0], "BSH", PlainAttention(q, k, v, plain).out);
   }
@@ -195,7 +194,7 @@ TEST(Attention, RowsThatSeeNothingAreZero) {
             InLayout(DataType::kFloat16, "BSH", k), Sizes(1, 1, "BSH"));
   call.inputs.push_back({"atten_mask", FromDoubles(DataType::kBool, {2, 3}, {1, 1, 1, 0, 1, 1})});
   call.attrs.push_back({"softmax_lse_flag", AttrValue::Bool(true)});
-  const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+  const Result<std::vector<Tensor>> out = RunOp(call);
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   const std::vector<double> values = ToDoubles((*out)[0]);
   for (size_t d = 0; d < 8; ++d) {
@@ -221,7 +220,7 @@ TEST(Attention, ShiftSinkAndLogSum) {
   Plain plain{.scale = 0.25, .sink = {0.5, -3}};
   plain.shift = [&](int64_t, int64_t h, int64_t i, int64_t j) { return shift.at(0, h, i, j); };
   const PlainResult expected = PlainAttention(q, k, v, plain);
-  const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+  const Result<std::vector<Tensor>> out = RunOp(call);
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   ExpectHeads((*out)[0], "BNSD", expected.out);
   Heads log_sum = expected.most;
@@ -236,8 +235,7 @@ TEST(Attention, NanIsNotHidden) {
   q.values[0] = std::numeric_limits<double>::quiet_NaN();
   const Heads k = Noise(DataType::kFloat16, 1, 1, 20, 8, 2);
   const Result<std::vector<Tensor>> out =
-      RunOp(AttentionRegistry(),
-            Fused(InLayout(DataType::kFloat16, "BSH", q), InLayout(DataType::kFloat16, "BSH", k),
+      RunOp(Fused(InLayout(DataType::kFloat16, "BSH", q), InLayout(DataType::kFloat16, "BSH", k),
                   InLayout(DataType::kFloat16, "BSH", k), Sizes(1, 1, "BSH")));
   ASSERT_TRUE(out.ok());
   EXPECT_TRUE(std::isnan(ToDoubles((*out)[0])[0]));
@@ -263,22 +261,20 @@ TEST(Attention, LengthsCutRowsAndColumns) {
     const auto at = static_cast<size_t>(b);
     return j <= i + plain.kv_rows[at] - plain.q_rows[at];
   };
-  Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call_with({4, 2, 0}, {6, 0, 3}));
+  Result<std::vector<Tensor>> out = RunOp(call_with({4, 2, 0}, {6, 0, 3}));
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   ExpectHeads((*out)[0], "BSND", PlainAttention(q, k, v, plain).out);
 
   plain.q_rows = {3, 3, 3};
   plain.kv_rows = {5, 5, 5};
-  out = RunOp(AttentionRegistry(), call_with({3}, {5}));
+  out = RunOp(call_with({3}, {5}));
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   ExpectHeads((*out)[0], "BSND", PlainAttention(q, k, v, plain).out);
 
-  ExpectFails(AttentionRegistry(), call_with({4, 4, 4}, {6, 7, 6}), Code::kInvalidArgument,
+  ExpectFails(call_with({4, 4, 4}, {6, 7, 6}), Code::kInvalidArgument,
               {"key length", "sequence 1", "7", "6 rows"});
-  ExpectFails(AttentionRegistry(), call_with({4, -1, 4}, {6, 6, 6}), Code::kInvalidArgument,
-              {"query length", "-1"});
-  ExpectFails(AttentionRegistry(), call_with({4, 4}, {6}), Code::kInvalidArgument,
-              {"2 lengths", "3 sequences"});
+  ExpectFails(call_with({4, -1, 4}, {6, 6, 6}), Code::kInvalidArgument, {"query length", "-1"});
+  ExpectFails(call_with({4, 4}, {6}), Code::kInvalidArgument, {"2 lengths", "3 sequences"});
 }
 
 TEST(Attention, DecodeIgnoresTheSparseMode) {
@@ -297,7 +293,7 @@ TEST(Attention, DecodeIgnoresTheSparseMode) {
     }
     call.inputs.push_back(
         {fused ? "actual_seq_lengths_kv" : "actual_seq_lengths", MakeInts({9, 4})});
-    const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+    const Result<std::vector<Tensor>> out = RunOp(call);
     ASSERT_TRUE(out.ok()) << out.status().ToString();
     ExpectHeads((*out)[0], "BSH", PlainAttention(q, k, k, {.scale = 0.25, .kv_rows = {9, 4}}).out);
   }
@@ -313,7 +309,7 @@ TEST(Attention, PaddingMovesTheRows) {
   call.inputs.push_back({"actual_seq_lengths_kv", MakeInts({3})});
   call.inputs.push_back({"query_padding_size", MakeInts({1})});
   call.inputs.push_back({"kv_padding_size", MakeInts({2})});
-  const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+  const Result<std::vector<Tensor>> out = RunOp(call);
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   // Query rows 1 and 2, key rows 1, 2 and 3.
   Plain plain{.scale = 0.25};
@@ -322,7 +318,7 @@ TEST(Attention, PaddingMovesTheRows) {
   };
   ExpectHeads((*out)[0], "BSH", PlainAttention(q, k, k, plain).out);
   call.inputs.back().value = MakeInts({4});
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"kv_padding_size", "4"});
+  ExpectFails(call, Code::kInvalidArgument, {"kv_padding_size", "4"});
 }
 
 TEST(Attention, ReadsStartsForSlopesOnly) {
@@ -334,8 +330,7 @@ TEST(Attention, ReadsStartsForSlopesOnly) {
   call.inputs.push_back({"pse_shift", InLayout(dtype, "BNSD", Noise(dtype, 1, 2, 3, 4, 3))});
   ExpectStartsChangeNothing(call);
   call.attrs.push_back({"pse_type", AttrValue::Int(2)});
-  ExpectFails(AttentionRegistry(), WithStarts(call), Code::kUnsupported,
-              {"pse_type is 2", "expected 0"});
+  ExpectFails(WithStarts(call), Code::kUnsupported, {"pse_type is 2", "expected 0"});
 }
 
 // ---- errors ----
@@ -345,32 +340,27 @@ TEST(Attention, RefusesWhatDoesNotFit) {
     const Tensor keys = Pattern(DataType::kFloat16, k);
     return Fused(Pattern(DataType::kFloat16, q), keys, keys, Sizes(heads, 0, layout));
   };
-  ExpectFails(AttentionRegistry(), call({1, 2, 8}, {1, 2, 8}, "HSB"), Code::kUnsupported,
-              {"input_layout", "HSB"});
-  ExpectFails(AttentionRegistry(), call({1, 2, 2, 4}, {1, 2, 8}, "BSH"), Code::kInvalidArgument,
-              {"BSH", "[1,2,2,4]"});
-  ExpectFails(AttentionRegistry(), call({1, 2, 7}, {1, 2, 8}, "BSH"), Code::kInvalidArgument,
-              {"[1,2,7]", "2 heads"});
-  ExpectFails(AttentionRegistry(), call({1, 2, 8}, {1, 2, 4}, "BSH"), Code::kInvalidArgument,
-              {"head size"});
-  ExpectFails(AttentionRegistry(), call({2, 2, 8}, {3, 2, 8}, "BSH"), Code::kInvalidArgument,
-              {"number of sequences"});
+  ExpectFails(call({1, 2, 8}, {1, 2, 8}, "HSB"), Code::kUnsupported, {"input_layout", "HSB"});
+  ExpectFails(call({1, 2, 2, 4}, {1, 2, 8}, "BSH"), Code::kInvalidArgument, {"BSH", "[1,2,2,4]"});
+  ExpectFails(call({1, 2, 7}, {1, 2, 8}, "BSH"), Code::kInvalidArgument, {"[1,2,7]", "2 heads"});
+  ExpectFails(call({1, 2, 8}, {1, 2, 4}, "BSH"), Code::kInvalidArgument, {"head size"});
+  ExpectFails(call({2, 2, 8}, {3, 2, 8}, "BSH"), Code::kInvalidArgument, {"number of sequences"});
   OpCall mode = call({1, 2, 8}, {1, 2, 8}, "BSH");
   mode.attrs.push_back({"sparse_mode", AttrValue::Int(9)});
-  ExpectFails(AttentionRegistry(), mode, Code::kInvalidArgument, {"sparse_mode is 9"});
+  ExpectFails(mode, Code::kInvalidArgument, {"sparse_mode is 9"});
   OpCall mask = call({1, 2, 8}, {1, 2, 8}, "BSH");
   mask.inputs.push_back({"atten_mask", Pattern(DataType::kBool, {2, 1})});
-  ExpectFails(AttentionRegistry(), mask, Code::kInvalidArgument, {"mask", "2 x 1", "2 x 2"});
+  ExpectFails(mask, Code::kInvalidArgument, {"mask", "2 x 1", "2 x 2"});
   mask.inputs.back().value = Pattern(DataType::kBool, {3, 2, 2});
-  ExpectFails(AttentionRegistry(), mask, Code::kInvalidArgument, {"atten_mask", "[3,2,2]"});
+  ExpectFails(mask, Code::kInvalidArgument, {"atten_mask", "[3,2,2]"});
   mask.inputs.back().value = Tensor::Allocate({DataType::kInt4, {2, 2}});
-  ExpectFails(AttentionRegistry(), mask, Code::kInvalidArgument, {"atten_mask", "int4[2,2]"});
+  ExpectFails(mask, Code::kInvalidArgument, {"atten_mask", "int4[2,2]"});
   OpCall unsupported = call({1, 2, 8}, {1, 2, 8}, "BSH");
   unsupported.inputs.push_back({"dequant_scale_query", FromDoubles(DataType::kFloat, {1}, {1})});
-  ExpectFails(AttentionRegistry(), unsupported, Code::kUnsupported, {"dequant_scale_query"});
+  ExpectFails(unsupported, Code::kUnsupported, {"dequant_scale_query"});
   OpCall doubles = call({1, 2, 8}, {1, 2, 8}, "BSH");
   doubles.inputs[0].value = Pattern(DataType::kDouble, {1, 2, 8});
-  ExpectFails(AttentionRegistry(), doubles, Code::kUnsupported, {"float64"});
+  ExpectFails(doubles, Code::kUnsupported, {"float64"});
 }
 
 }  // namespace

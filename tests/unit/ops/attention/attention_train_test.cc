@@ -1,5 +1,5 @@
 // FlashAttentionScore: statistics, dropout, prefixes and the bands of packed sequences.
-#include "tests/unit/op_builtin.h"
+#include "tests/unit/op_values.h"
 #include "tests/unit/ops/attention/attention_reference.h"
 
 namespace npumesh {
@@ -69,7 +69,7 @@ TEST(FlashAttentionScore, ReadsStartsForSlopesOnly) {
   ExpectStartsChangeNothing(call);
   for (const int64_t type : {2, 3}) {
     call.attrs.back().second = AttrValue::Int(type);
-    ExpectFails(AttentionRegistry(), WithStarts(call), Code::kUnsupported,
+    ExpectFails(WithStarts(call), Code::kUnsupported,
                 {fmt::format("pse_type is {}", type), "expected 0 or 1"});
   }
 }
@@ -92,7 +92,7 @@ TEST(FlashAttentionScore, DropsWhereTheBitIsZero) {
   };
   ExpectHeads(Results(call)[3], "BNSD", PlainAttention(q, k, k, plain).out);
   call.inputs.back().value = Make<uint8_t>(DataType::kUint8, {7}, {1, 2, 3, 4, 5, 6, 7});
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"drop_mask", "60 bits"});
+  ExpectFails(call, Code::kInvalidArgument, {"drop_mask", "60 bits"});
 }
 
 TEST(FlashAttentionScore, PrefixIsAlwaysSeen) {
@@ -103,7 +103,7 @@ TEST(FlashAttentionScore, PrefixIsAlwaysSeen) {
     OpCall call = Score("BSH", InLayout(kType, "BSH", q), InLayout(kType, "BSH", k),
                         InLayout(kType, "BSH", k), 1);
     call.attrs.push_back({"sparse_mode", AttrValue::Int(mode)});
-    ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"prefix"});
+    ExpectFails(call, Code::kInvalidArgument, {"prefix"});
     call.inputs.push_back({"prefix", MakeInts(prefix)});
     Plain plain{.scale = 0.5};
     plain.sees = [&](int64_t b, int64_t, int64_t i, int64_t j) {
@@ -149,12 +149,12 @@ TEST(FlashAttentionScore, RefusesWhatItDoesNotKnow) {
   OpCall call = Score("BSH", InLayout(kType, "BSH", q), InLayout(kType, "BSH", q),
                       InLayout(kType, "BSH", q), 1);
   call.attrs.push_back({"pse_type", AttrValue::Int(2)});
-  ExpectFails(AttentionRegistry(), call, Code::kUnsupported, {"pse_type is 2"});
+  ExpectFails(call, Code::kUnsupported, {"pse_type is 2"});
   call.attrs.pop_back();
   call.inputs.push_back({"d_scale_q", FromDoubles(DataType::kFloat, {1}, {1})});
-  ExpectFails(AttentionRegistry(), call, Code::kUnsupported, {"d_scale_q"});
+  ExpectFails(call, Code::kUnsupported, {"d_scale_q"});
   call.inputs.back() = {"query_rope", InLayout(kType, "BSH", q)};
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"key_rope"});
+  ExpectFails(call, Code::kInvalidArgument, {"key_rope"});
 }
 
 // Two halves of the keys, joined, are the attention over all of them.
@@ -182,7 +182,7 @@ TEST(AttentionUpdate, JoinsPartsOfASequence) {
         {fmt::format("go{}", part), FromDoubles(DataType::kFloat, {6, 8}, result.out.values)});
   }
   call.inputs.insert(call.inputs.end(), outputs.begin(), outputs.end());
-  const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+  const Result<std::vector<Tensor>> out = RunOp(call);
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   for (size_t i = 0; i < 48; ++i) {
     EXPECT_NEAR(ToDoubles((*out)[0])[i], expected.out.values[i], 1e-5);
@@ -192,7 +192,7 @@ TEST(AttentionUpdate, JoinsPartsOfASequence) {
                 1e-5);
   }
   call.attrs[1] = {"sp", AttrValue::Int(2)};
-  ExpectFails(AttentionRegistry(), call, Code::kInvalidArgument, {"3 tensors lse", "sp 2"});
+  ExpectFails(call, Code::kInvalidArgument, {"3 tensors lse", "sp 2"});
 }
 
 }  // namespace

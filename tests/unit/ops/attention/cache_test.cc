@@ -30,8 +30,7 @@ TEST(ScatterPaKvCache, PutsRowsIntoTheirSlots) {
     const Tensor keys = Numbered(dtype, {2, 4, 2, 4}, 0);
     const Tensor values = Numbered(dtype, {2, 4, 2, 3}, 0);
     const std::vector<int32_t> slots = {6, -1, 1};
-    const Result<std::vector<Tensor>> out =
-        RunOp(AttentionRegistry(), Scatter(key, keys, slots, value, values));
+    const Result<std::vector<Tensor>> out = RunOp(Scatter(key, keys, slots, value, values));
     ASSERT_TRUE(out.ok()) << out.status().ToString();
     std::vector<double> want_keys = ToDoubles(keys);
     std::vector<double> want_values = ToDoubles(values);
@@ -52,7 +51,7 @@ TEST(ScatterPaKvCache, TilesAndAbsentValues) {
   const Tensor none = Tensor::Allocate({DataType::kFloat16, {0}});
   OpCall call = Scatter(key, keys, {5, 0}, none, none);
   call.attrs = {{"cache_mode", AttrValue::String("PA_NZ")}};
-  const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+  const Result<std::vector<Tensor>> out = RunOp(call);
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   std::vector<double> want = ToDoubles(keys);
   for (const auto& [token, slot] : std::vector<std::pair<int64_t, int64_t>>{{0, 5}, {1, 0}}) {
@@ -67,16 +66,14 @@ TEST(ScatterPaKvCache, TilesAndAbsentValues) {
 TEST(ScatterPaKvCache, RefusesWhatDoesNotFit) {
   const Tensor key = Pattern(DataType::kFloat, {2, 1, 4});
   const Tensor cache = Pattern(DataType::kFloat, {2, 4, 1, 4});
-  ExpectFails(AttentionRegistry(), Scatter(key, cache, {0, 8}, key, cache), Code::kInvalidArgument,
+  ExpectFails(Scatter(key, cache, {0, 8}, key, cache), Code::kInvalidArgument,
               {"token 1", "slot 8", "has 8"});
-  ExpectFails(AttentionRegistry(),
-              Scatter(key, Pattern(DataType::kFloat, {2, 4, 1, 3}), {0, 1}, key, cache),
+  ExpectFails(Scatter(key, Pattern(DataType::kFloat, {2, 4, 1, 3}), {0, 1}, key, cache),
               Code::kInvalidArgument, {"key_cache", "[2,4,1,3]"});
-  ExpectFails(AttentionRegistry(), Scatter(key, cache, {0, 1, 2}, key, cache),
-              Code::kInvalidArgument, {"3 slots"});
+  ExpectFails(Scatter(key, cache, {0, 1, 2}, key, cache), Code::kInvalidArgument, {"3 slots"});
   OpCall mode = Scatter(key, cache, {0, 1}, key, cache);
   mode.attrs = {{"scatter_mode", AttrValue::String("Alibi")}};
-  ExpectFails(AttentionRegistry(), mode, Code::kUnsupported, {"Alibi"});
+  ExpectFails(mode, Code::kUnsupported, {"Alibi"});
 }
 
 // ---- KvRmsNormRopeCache ----
@@ -171,15 +168,15 @@ TEST(KvRmsNormRopeCache, WritesEveryFormOfCache) {
       return Numbered(kType, norm ? Shape{2, 1, 4, width} : Shape{3, 4, 1, width}, 1000);
     };
     const Result<std::vector<Tensor>> out =
-        RunOp(AttentionRegistry(), {.type = "KvRmsNormRopeCache",
-                                    .inputs = {{"kv", InLayout(kType, "BNSD", kv)},
-                                               {"gamma", FromDoubles(kType, {32}, gamma.values)},
-                                               {"cos", InLayout(kType, "BNSD", cos)},
-                                               {"sin", InLayout(kType, "BNSD", sin)},
-                                               {"index", MakeInts(c.index)},
-                                               {"k_cache", cache(16)},
-                                               {"ckv_cache", cache(32)}},
-                                    .attrs = {{"cache_mode", AttrValue::String(c.mode)}}});
+        RunOp({.type = "KvRmsNormRopeCache",
+               .inputs = {{"kv", InLayout(kType, "BNSD", kv)},
+                          {"gamma", FromDoubles(kType, {32}, gamma.values)},
+                          {"cos", InLayout(kType, "BNSD", cos)},
+                          {"sin", InLayout(kType, "BNSD", sin)},
+                          {"index", MakeInts(c.index)},
+                          {"k_cache", cache(16)},
+                          {"ckv_cache", cache(32)}},
+               .attrs = {{"cache_mode", AttrValue::String(c.mode)}}});
     ASSERT_TRUE(out.ok()) << out.status().ToString();
     ExpectHeads((*out)[2], "BNSD", expected.key);
     ExpectHeads((*out)[3], "BNSD", expected.value);
@@ -213,7 +210,7 @@ TEST(KvRmsNormRopeCache, QuantisesWhatItWrites) {
   call.inputs.push_back({"k_rope_scale", FromDoubles(DataType::kFloat, {2}, {10, 100})});
   call.inputs.push_back({"k_rope_offset", FromDoubles(DataType::kFloat, {2}, {-3, 5})});
   call.inputs.push_back({"c_kv_scale", FromDoubles(DataType::kFloat, {1}, {50})});
-  const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+  const Result<std::vector<Tensor>> out = RunOp(call);
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_EQ(ToDoubles((*out)[0]), (std::vector<double>{0, 0, 7, 127})) << "205 is clipped";
   // 3 and 4 over the root of 12.5, 50 times: 42.4, 56.6
@@ -228,7 +225,7 @@ TEST(KvRmsNormRopeCache, ValuesOfTheirOwn) {
   call.inputs[6].value = Tensor::Allocate({kType, {1, 1, 2, 3}});
   call.inputs.push_back({"v", FromDoubles(kType, {1, 1, 1, 3}, {7, 8, 9})});
   call.inputs[3].value = FromDoubles(kType, {1, 1, 1, 2}, {1, 1});
-  const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+  const Result<std::vector<Tensor>> out = RunOp(call);
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   const double rstd = 1 / std::sqrt(30 / 4.0 + 1e-5);
   const std::vector<double> keys = ToDoubles((*out)[0]);
@@ -239,16 +236,14 @@ TEST(KvRmsNormRopeCache, ValuesOfTheirOwn) {
 }
 
 TEST(KvRmsNormRopeCache, RefusesWhatDoesNotFit) {
-  ExpectFails(AttentionRegistry(), Small(DataType::kFloat, {2}), Code::kInvalidArgument,
-              {"slot 2", "has 2"});
-  ExpectFails(AttentionRegistry(), Small(DataType::kFloat, {1, 1}), Code::kInvalidArgument,
-              {"index", "1 element"});
+  ExpectFails(Small(DataType::kFloat, {2}), Code::kInvalidArgument, {"slot 2", "has 2"});
+  ExpectFails(Small(DataType::kFloat, {1, 1}), Code::kInvalidArgument, {"index", "1 element"});
   OpCall mode = Small(DataType::kFloat, {1});
   mode.attrs = {{"cache_mode", AttrValue::String("NZ")}};
-  ExpectFails(AttentionRegistry(), mode, Code::kInvalidArgument, {"\"NZ\""});
+  ExpectFails(mode, Code::kInvalidArgument, {"\"NZ\""});
   OpCall gamma = Small(DataType::kFloat, {1});
   gamma.inputs[1].value = Pattern(DataType::kFloat, {3});
-  ExpectFails(AttentionRegistry(), gamma, Code::kInvalidArgument, {"gamma"});
+  ExpectFails(gamma, Code::kInvalidArgument, {"gamma"});
 }
 
 }  // namespace

@@ -262,7 +262,7 @@ void ExpectThePlainFormula(Draw draw) {
       return mask[Index(shape, {b, 0, i, j})] == 0;
     };
   }
-  ExpectHeads(RunOne(AttentionRegistry(), call), draw.layout, PlainAttention(q, k, v, plain).out);
+  ExpectHeads(RunOne(call), draw.layout, PlainAttention(q, k, v, plain).out);
 }
 
 TEST(AttentionDraws, AgreeWithTheFormula) {
@@ -291,7 +291,7 @@ TEST(AttentionOnThreads, TheFirstFailureIsReported) {
                         {"block_size", AttrValue::Int(kPageRows)}},
               .threads = 3};
   for (int i = 0; i < 50; ++i) {
-    const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), call);
+    const Result<std::vector<Tensor>> out = RunOp(call);
     ASSERT_FALSE(out.ok());
     ASSERT_NE(out.status().ToString().find("block 11"), std::string::npos)
         << out.status().ToString();

@@ -1,10 +1,9 @@
 // MlaProlog, MlaPrologV2 and MlaPrologV3 against the formulas in double.
 #include <cmath>
 
-#include "graph/ops/builtin_ops.h"
-#include "tests/unit/op_builtin.h"
 #include "tests/unit/op_types.h"
 #include "tests/unit/op_unknown.h"
+#include "tests/unit/op_values.h"
 #include "tests/unit/ops/quant/quant_values.h"
 
 namespace npumesh {
@@ -197,7 +196,7 @@ TEST(MlaProlog, BatchesOfSequences) {
 TEST(MlaProlog, RefusesByName) {
   const Mla test(kF32);
   const auto fails = [](const OpCall& call, Code code, const std::vector<std::string>& words) {
-    ExpectFails(BuiltinOps(), call, code, words);
+    ExpectFails(call, code, words);
   };
   OpCall call = test.Call("MlaProlog", "PA_BSND");
   call.inputs.push_back({"quant_scale_ckv", Noise(kF32, {1}, 1)});

@@ -1,6 +1,6 @@
 // RopeWithSinCosCache and GatherPaKvCache against the definitions, with drawn shapes.
-#include "tests/unit/op_builtin.h"
 #include "tests/unit/op_reference.h"
+#include "tests/unit/op_values.h"
 #include "tests/unit/ops/quant/quant_values.h"
 
 namespace npumesh {
@@ -84,14 +84,14 @@ TEST(RopeWithSinCosCache, RefusesWhatDoesNotFit) {
                  .attrs = {{"numQHeads", AttrValue::Int(1)},
                            {"numKHeads", AttrValue::Int(1)},
                            {"headSize", AttrValue::Int(4)}}};
-  Fails(call, Code::kInvalidArgument, {"token 1 is at position 3, cosSinCache has 3"});
+  ExpectFails(call, Code::kInvalidArgument, {"token 1 is at position 3, cosSinCache has 3"});
   call.inputs[0].value = Make<int64_t>(DataType::kInt64, {3, 2}, {0, 0, 0, 0, 0, 0});
-  Fails(call, Code::kInvalidArgument, {"mropeSection has 3 numbers of sum 0", "sum 2"});
+  ExpectFails(call, Code::kInvalidArgument, {"mropeSection has 3 numbers of sum 0", "sum 2"});
   call.inputs[0].value = Make<int64_t>(DataType::kInt64, {2, 2}, {0, 0, 0, 0});
-  Fails(call, Code::kInvalidArgument, {"positions are [2,2]"});
+  ExpectFails(call, Code::kInvalidArgument, {"positions are [2,2]"});
   call.inputs[0].value = MakeInts({0, 1});
   call.attrs[0].second = AttrValue::Int(2);
-  Fails(call, Code::kInvalidArgument, {"\"queryIn\" is float32[2,4], expected 2 heads of 4"});
+  ExpectFails(call, Code::kInvalidArgument, {"\"queryIn\" is float32[2,4], expected 2 heads of 4"});
 }
 
 // Rows of sequences out of pages, element by element.
@@ -182,11 +182,11 @@ TEST(GatherPaKvCache, RefusesWhatDoesNotFit) {
                             {"key", rows},
                             {"value", rows}},
                  .attrs = {{"is_seq_lens_cumsum", AttrValue::Bool(true)}}};
-  Fails(call, Code::kInvalidArgument, {"seq_lens is int64[1]", "2 elements"});
+  ExpectFails(call, Code::kInvalidArgument, {"seq_lens is int64[1]", "2 elements"});
   call.inputs[3].value = MakeInts({2, 1});
-  Fails(call, Code::kInvalidArgument, {"sequence 0 has -1 tokens"});
+  ExpectFails(call, Code::kInvalidArgument, {"sequence 0 has -1 tokens"});
   call.inputs[4].value = Pattern(kF16, {3, 1, 5});
-  Fails(call, Code::kInvalidArgument, {"key is float16[3,1,5]", "key_cache"});
+  ExpectFails(call, Code::kInvalidArgument, {"key is float16[3,1,5]", "key_cache"});
 }
 
 }  // namespace

@@ -238,7 +238,7 @@ TEST(DequantRopeQuantKvcache, GivesWhatItsDefinitionSays) {
   for (int i = 0; i < 80; ++i) {
     SCOPED_TRACE(i);
     const RopeCase drawn(draw);
-    const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), drawn.Call());
+    const Result<std::vector<Tensor>> out = RunOp(drawn.Call());
     ASSERT_TRUE(out.ok()) << out.status().ToString();
     drawn.Check(*out);
     if (HasFailure()) return;
@@ -256,23 +256,22 @@ RopeCase SmallRope(bool integers) {
 TEST(DequantRopeQuantKvcache, RefusesWhatDoesNotFit) {
   RopeCase late = SmallRope(false);
   late.slots[0] = late.block_rows;
-  ExpectFails(AttentionRegistry(), late.Call(), Code::kInvalidArgument,
-              {"token 0", "slot 8", "has 8"});
+  ExpectFails(late.Call(), Code::kInvalidArgument, {"token 0", "slot 8", "has 8"});
   OpCall splits = SmallRope(false).Call();
   splits.attrs[0].second = AttrValue::Ints({1, 2});
-  ExpectFails(AttentionRegistry(), splits, Code::kInvalidArgument, {"size_splits"});
+  ExpectFails(splits, Code::kInvalidArgument, {"size_splits"});
   OpCall mode = SmallRope(false).Call();
   mode.attrs[1].second = AttrValue::String("Norm");
-  ExpectFails(AttentionRegistry(), mode, Code::kInvalidArgument, {"cache_mode", "Norm"});
+  ExpectFails(mode, Code::kInvalidArgument, {"cache_mode", "Norm"});
   OpCall dynamic = SmallRope(false).Call();
   dynamic.attrs.emplace_back("quant_mode", AttrValue::String("dynamic"));
-  ExpectFails(AttentionRegistry(), dynamic, Code::kUnsupported, {"dynamic"});
+  ExpectFails(dynamic, Code::kUnsupported, {"dynamic"});
   OpCall integers = SmallRope(true).Call();
   integers.inputs[10].value = Tensor::Allocate({DataType::kFloat, {0}});
-  ExpectFails(AttentionRegistry(), integers, Code::kInvalidArgument, {"weight_scale"});
+  ExpectFails(integers, Code::kInvalidArgument, {"weight_scale"});
   OpCall cos = SmallRope(false).Call();
   cos.inputs[1].value = cos.inputs[2].value = Tensor::Allocate({DataType::kFloat, {1, 3}});
-  ExpectFails(AttentionRegistry(), cos, Code::kInvalidArgument, {"cos"});
+  ExpectFails(cos, Code::kInvalidArgument, {"cos"});
 }
 
 // ---- QkvRmsNormRopeCache ----
@@ -387,7 +386,7 @@ TEST(QkvRmsNormRopeCache, GivesWhatItsDefinitionSays) {
   for (int i = 0; i < 80; ++i) {
     SCOPED_TRACE(i);
     const NormCase drawn(draw);
-    const Result<std::vector<Tensor>> out = RunOp(AttentionRegistry(), drawn.Call());
+    const Result<std::vector<Tensor>> out = RunOp(drawn.Call());
     ASSERT_TRUE(out.ok()) << out.status().ToString();
     drawn.Check(*out);
     if (HasFailure()) return;
@@ -400,32 +399,32 @@ TEST(QkvRmsNormRopeCache, RefusesWhatDoesNotFit) {
   while (!drawn.quantised) drawn = NormCase(draw);
   OpCall scale = drawn.Call();
   scale.inputs[9].value = Tensor::Allocate({DataType::kFloat, {0}});
-  ExpectFails(AttentionRegistry(), scale, Code::kInvalidArgument, {"int8", "k_scale"});
+  ExpectFails(scale, Code::kInvalidArgument, {"int8", "k_scale"});
   OpCall heads = drawn.Call();
   heads.attrs[1].second = AttrValue::Ints({drawn.heads, drawn.kv_heads, drawn.kv_heads + 1});
-  ExpectFails(AttentionRegistry(), heads, Code::kInvalidArgument, {"head_nums"});
+  ExpectFails(heads, Code::kInvalidArgument, {"head_nums"});
   constexpr int64_t kWild = std::numeric_limits<int64_t>::max();
   heads.attrs[1].second = AttrValue::Ints({kWild, kWild, kWild});
-  ExpectFails(AttentionRegistry(), heads, Code::kInvalidArgument, {"head_nums"});
+  ExpectFails(heads, Code::kInvalidArgument, {"head_nums"});
   OpCall size = drawn.Call();
   size.attrs[0].second = AttrValue::Ints({drawn.batch + 1, drawn.rows, 3, drawn.width});
-  ExpectFails(AttentionRegistry(), size, Code::kInvalidArgument, {"qkv_size"});
+  ExpectFails(size, Code::kInvalidArgument, {"qkv_size"});
   size.attrs[0].second = AttrValue::Ints({kWild, 2, kWild, 2});
-  ExpectFails(AttentionRegistry(), size, Code::kInvalidArgument, {"qkv_size"});
+  ExpectFails(size, Code::kInvalidArgument, {"qkv_size"});
   OpCall slots = drawn.Call();
   slots.inputs[7].value =
       Tensor::Allocate({DataType::kInt8, {3, drawn.kv() / drawn.tile, 0, drawn.tile}});
-  ExpectFails(AttentionRegistry(), slots, Code::kInvalidArgument, {"v_cache", "as many slots"});
+  ExpectFails(slots, Code::kInvalidArgument, {"v_cache", "as many slots"});
   OpCall mode = drawn.Call();
   mode.attrs.emplace_back("cache_mode", AttrValue::String("Norm"));
-  ExpectFails(AttentionRegistry(), mode, Code::kUnsupported, {"Norm"});
+  ExpectFails(mode, Code::kUnsupported, {"Norm"});
   drawn.slots[0] = 15;
-  ExpectFails(AttentionRegistry(), drawn.Call(), Code::kInvalidArgument, {"slot 15", "has 15"});
+  ExpectFails(drawn.Call(), Code::kInvalidArgument, {"slot 15", "has 15"});
   drawn.slots[0] = 0;
   drawn.quantised = false;
   OpCall plain = drawn.Call();
   plain.inputs[9].value = FromDoubles(DataType::kFloat, {drawn.kv()}, drawn.k_scale);
-  ExpectFails(AttentionRegistry(), plain, Code::kInvalidArgument, {"takes neither k_scale"});
+  ExpectFails(plain, Code::kInvalidArgument, {"takes neither k_scale"});
 }
 
 }  // namespace

@@ -90,11 +90,10 @@ TEST(RotaryPositionEmbedding, RotatesInEveryMode) {
         const Tensor input = Random(dtype, x, 1);
         const Tensor cos = Random(dtype, table, 2);
         const Tensor sin = Random(dtype, table, 3);
-        ExpectRotated(
-            RunOne(AttentionRegistry(), {.type = "RotaryPositionEmbedding",
-                                         .inputs = {{"x", input}, {"cos", cos}, {"sin", sin}},
-                                         .attrs = {{"mode", AttrValue::Int(mode)}}}),
-            input, cos, sin, mode);
+        ExpectRotated(RunOne({.type = "RotaryPositionEmbedding",
+                              .inputs = {{"x", input}, {"cos", cos}, {"sin", sin}},
+                              .attrs = {{"mode", AttrValue::Int(mode)}}}),
+                      input, cos, sin, mode);
       }
     }
   }
@@ -104,12 +103,11 @@ TEST(RotaryPositionEmbedding, OtherNames) {
   const Tensor x = Random(DataType::kFloat16, {2, 3, 4, 64}, 1);
   const Tensor cos = Random(DataType::kFloat16, {2, 1, 4, 64}, 2);
   const Tensor sin = Random(DataType::kFloat16, {2, 1, 4, 64}, 3);
-  ExpectRotated(RunOne(AttentionRegistry(),
-                       {.type = "RotaryMul", .inputs = {{"x", x}, {"r1", cos}, {"r2", sin}}}),
-                x, cos, sin, 0);
-  ExpectRotated(RunOne(AttentionRegistry(), {.type = "InterleaveRope",
-                                             .inputs = {{"x", x}, {"cos", cos}, {"sin", sin}}}),
-                x, cos, sin, 3);
+  ExpectRotated(RunOne({.type = "RotaryMul", .inputs = {{"x", x}, {"r1", cos}, {"r2", sin}}}), x,
+                cos, sin, 0);
+  ExpectRotated(
+      RunOne({.type = "InterleaveRope", .inputs = {{"x", x}, {"cos", cos}, {"sin", sin}}}), x, cos,
+      sin, 3);
 }
 
 TEST(RotaryPositionEmbedding, RefusesWhatDoesNotFit) {
@@ -120,14 +118,11 @@ TEST(RotaryPositionEmbedding, RefusesWhatDoesNotFit) {
                              {"sin", Pattern(DataType::kFloat, table)}},
                   .attrs = {{"mode", AttrValue::Int(mode)}}};
   };
-  ExpectFails(AttentionRegistry(), call({2, 8}, {3, 8}, 0), Code::kInvalidArgument,
-              {"[2,8]", "[3,8]"});
-  ExpectFails(AttentionRegistry(), call({2, 8}, {1, 1}, 0), Code::kInvalidArgument, {"[1,1]"});
-  ExpectFails(AttentionRegistry(), call({2, 7}, {2, 7}, 0), Code::kInvalidArgument,
-              {"divisible by 2"});
-  ExpectFails(AttentionRegistry(), call({2, 6}, {2, 6}, 2), Code::kInvalidArgument,
-              {"divisible by 4"});
-  ExpectFails(AttentionRegistry(), call({2, 8}, {2, 8}, 4), Code::kInvalidArgument, {"mode is 4"});
+  ExpectFails(call({2, 8}, {3, 8}, 0), Code::kInvalidArgument, {"[2,8]", "[3,8]"});
+  ExpectFails(call({2, 8}, {1, 1}, 0), Code::kInvalidArgument, {"[1,1]"});
+  ExpectFails(call({2, 7}, {2, 7}, 0), Code::kInvalidArgument, {"divisible by 2"});
+  ExpectFails(call({2, 6}, {2, 6}, 2), Code::kInvalidArgument, {"divisible by 4"});
+  ExpectFails(call({2, 8}, {2, 8}, 4), Code::kInvalidArgument, {"mode is 4"});
 }
 
 TEST(ApplyRotaryPosEmb, RotatesQueryAndKeyInPlace) {
@@ -147,8 +142,7 @@ TEST(ApplyRotaryPosEmb, RotatesQueryAndKeyInPlace) {
       const Tensor cos = Random(DataType::kBfloat16, c.table, 3);
       const Tensor sin = Random(DataType::kBfloat16, c.table, 4);
       const Result<std::vector<Tensor>> out =
-          RunOp(AttentionRegistry(),
-                {.type = "ApplyRotaryPosEmb",
+          RunOp({.type = "ApplyRotaryPosEmb",
                  .inputs = {{"query", query}, {"key", key}, {"cos", cos}, {"sin", sin}},
                  .attrs = {{"layout", AttrValue::Int(c.layout)},
                            {"rotary_mode", AttrValue::String(modes[mode])}}});
@@ -161,9 +155,9 @@ TEST(ApplyRotaryPosEmb, RotatesQueryAndKeyInPlace) {
   OpCall wrong{.type = "ApplyRotaryPosEmb",
                .inputs = {{"query", x}, {"key", x}, {"cos", x}, {"sin", x}},
                .attrs = {{"rotary_mode", AttrValue::String("third")}}};
-  ExpectFails(AttentionRegistry(), wrong, Code::kInvalidArgument, {"third"});
+  ExpectFails(wrong, Code::kInvalidArgument, {"third"});
   wrong.attrs[0] = {"layout", AttrValue::Int(4)};
-  ExpectFails(AttentionRegistry(), wrong, Code::kInvalidArgument, {"layout 4"});
+  ExpectFails(wrong, Code::kInvalidArgument, {"layout 4"});
 }
 
 }  // namespace

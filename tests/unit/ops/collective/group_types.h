@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/partial_inference.h"
 #include "tests/unit/op_values.h"
 

@@ -1,5 +1,4 @@
 // Activations: accuracy in float over the whole range, both 16-bit floats, exact special values.
-#include "graph/ops/elementwise/family.h"
 #include "tests/unit/op_reference.h"
 #include "tests/unit/ops/elementwise/activation_formulas.h"
 
@@ -11,14 +10,10 @@ using testing::HasSubstr;
 
 class ActivationTest : public testing::Test {
  protected:
-  ActivationTest() { RegisterActivationOps(registry_); }
-
   Tensor Run(const std::string& type, const Tensor& x,
              std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
-    return RunOne(registry_, {.type = type, .inputs = {{"x", x}}, .attrs = std::move(attrs)});
+    return RunOne({.type = type, .inputs = {{"x", x}}, .attrs = std::move(attrs)});
   }
-
-  OpRegistry registry_;
 };
 
 long double Swish(double x, double scale) {
@@ -165,29 +160,27 @@ TEST_F(ActivationTest, SwiGluGatesTheSecondHalf) {
 
 TEST_F(ActivationTest, SwiGluErrors) {
   const Tensor odd = FromDoubles(kF32, {2, 3}, {1, 2, 3, 4, 5, 6});
-  const Status uneven = FailOf(registry_, {.type = "SwiGlu", .inputs = {{"x", odd}}});
+  const Status uneven = FailOf({.type = "SwiGlu", .inputs = {{"x", odd}}});
   EXPECT_EQ(uneven.code(), Code::kInvalidArgument);
   EXPECT_THAT(std::string(uneven.message()),
               AllOf(HasSubstr("node_under_test"), HasSubstr("float32[2,3]"), HasSubstr("even")));
-  const Status outside = FailOf(
-      registry_, {.type = "SwiGlu", .inputs = {{"x", odd}}, .attrs = {{"dim", AttrValue::Int(2)}}});
+  const Status outside =
+      FailOf({.type = "SwiGlu", .inputs = {{"x", odd}}, .attrs = {{"dim", AttrValue::Int(2)}}});
   EXPECT_EQ(outside.code(), Code::kInvalidArgument);
   EXPECT_THAT(std::string(outside.message()), AllOf(HasSubstr("dim"), HasSubstr("axis 2")));
   const Tensor ints = FromDoubles(DataType::kInt32, {2}, {1, 2});
-  EXPECT_EQ(FailOf(registry_, {.type = "SwiGlu", .inputs = {{"x", ints}}}).code(),
-            Code::kUnsupported);
+  EXPECT_EQ(FailOf({.type = "SwiGlu", .inputs = {{"x", ints}}}).code(), Code::kUnsupported);
 }
 
 TEST_F(ActivationTest, GeluErrors) {
   const Tensor x = FromDoubles(kF32, {1}, {1});
-  const Status status = FailOf(registry_, {.type = "GeluV2",
-                                           .inputs = {{"x", x}},
-                                           .attrs = {{"approximate", AttrValue::String("sine")}}});
+  const Status status = FailOf({.type = "GeluV2",
+                                .inputs = {{"x", x}},
+                                .attrs = {{"approximate", AttrValue::String("sine")}}});
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("approximate"), HasSubstr("sine")));
   const Tensor ints = FromDoubles(DataType::kInt32, {1}, {1});
-  EXPECT_EQ(FailOf(registry_, {.type = "Gelu", .inputs = {{"x", ints}}}).code(),
-            Code::kUnsupported);
+  EXPECT_EQ(FailOf({.type = "Gelu", .inputs = {{"x", ints}}}).code(), Code::kUnsupported);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Operators of two operands: every dtype against plain arithmetic, bit for bit.
 #include <functional>
 
-#include "graph/ops/elementwise/family.h"
 #include "tests/unit/op_reference.h"
 
 namespace npumesh {
@@ -9,13 +8,9 @@ namespace {
 
 class BinaryTest : public testing::Test {
  protected:
-  BinaryTest() { RegisterElementwiseOps(registry_); }
-
   Tensor Run(const std::string& type, const Tensor& a, const Tensor& b) {
-    return RunOne(registry_, {.type = type, .inputs = {{"x1", a}, {"x2", b}}});
+    return RunOne({.type = type, .inputs = {{"x1", a}, {"x2", b}}});
   }
-
-  OpRegistry registry_;
 };
 
 constexpr int64_t kCount = 2011;  // four blocks, the last one odd
@@ -55,7 +50,7 @@ std::vector<FloatCase<T>> FloatCases() {
 
 // T is the storage type, C the type the formula is evaluated in.
 template <typename T, typename C>
-void CheckFloats(OpRegistry& registry, DataType dtype) {
+void CheckFloats(DataType dtype) {
   const std::vector<T> a = AnyBits<T>(kCount, 1);
   const std::vector<T> b = AnyBits<T>(kCount, 2);
   for (const FloatCase<C>& test : FloatCases<C>()) {
@@ -63,19 +58,19 @@ void CheckFloats(OpRegistry& registry, DataType dtype) {
     for (size_t i = 0; i < a.size(); ++i) {
       expected.push_back(T(test.formula(static_cast<C>(a[i]), static_cast<C>(b[i]))));
     }
-    const Tensor y = RunOne(registry, {.type = test.type,
-                                       .inputs = {{"x1", Make<T>(dtype, {kCount}, a)},
-                                                  {"x2", Make<T>(dtype, {kCount}, b)}}});
+    const Tensor y = RunOne(
+        {.type = test.type,
+         .inputs = {{"x1", Make<T>(dtype, {kCount}, a)}, {"x2", Make<T>(dtype, {kCount}, b)}}});
     EXPECT_EQ(y.dtype(), dtype);
     ExpectSame<T>(y, expected, fmt::format("{} {}", test.type, Name(dtype)));
   }
 }
 
 TEST_F(BinaryTest, FloatingResultsAreTheFormulaRoundedOnce) {
-  CheckFloats<float, float>(registry_, kF32);
-  CheckFloats<Float16, float>(registry_, kF16);
-  CheckFloats<Bfloat16, float>(registry_, kBf16);
-  CheckFloats<double, double>(registry_, kF64);
+  CheckFloats<float, float>(kF32);
+  CheckFloats<Float16, float>(kF16);
+  CheckFloats<Bfloat16, float>(kBf16);
+  CheckFloats<double, double>(kF64);
 }
 
 TEST_F(BinaryTest, DivisionByZeroInFloatsGivesInfinityAndNan) {

@@ -1,17 +1,7 @@
-#include "graph/ops/elementwise/family.h"
 #include "tests/unit/ops/elementwise/pointwise_cases.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& BitwiseOps() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterBitwiseOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 TEST(Bitwise, WorksOnEveryWidth) {
   for (const DataType dtype : kIntegers) {
@@ -21,9 +11,9 @@ TEST(Bitwise, WorksOnEveryWidth) {
         const std::vector<T> a = AnyBits<T>(40, 1);
         const std::vector<T> b = AnyBits<T>(40, 2);
         const auto run = [&](const std::string& type) {
-          return RunOne(BitwiseOps(), {.type = type,
-                                       .inputs = {{"x1", Make<T>(dtype, {40}, a)},
-                                                  {"x2", Make<T>(dtype, {40}, b)}}});
+          return RunOne(
+              {.type = type,
+               .inputs = {{"x1", Make<T>(dtype, {40}, a)}, {"x2", Make<T>(dtype, {40}, b)}}});
         };
         std::vector<T> all(40), any(40), one(40), none(40);
         for (size_t i = 0; i < 40; ++i) {
@@ -35,9 +25,8 @@ TEST(Bitwise, WorksOnEveryWidth) {
         ExpectSame(run("BitwiseAnd"), all, "and");
         ExpectSame(run("BitwiseOr"), any, "or");
         ExpectSame(run("BitwiseXor"), one, "xor");
-        ExpectSame(
-            RunOne(BitwiseOps(), {.type = "Invert", .inputs = {{"x", Make<T>(dtype, {40}, a)}}}),
-            none, "not");
+        ExpectSame(RunOne({.type = "Invert", .inputs = {{"x", Make<T>(dtype, {40}, a)}}}), none,
+                   "not");
       }
     });
   }
@@ -59,9 +48,9 @@ TEST(Bitwise, ShiftsLimitTheirCounts) {
           left.push_back(static_cast<T>(static_cast<uint64_t>(x) << limited));
         }
         const auto run = [&](const std::string& type) {
-          return RunOne(BitwiseOps(), {.type = type,
-                                       .inputs = {{"x", Make<T>(dtype, {}, {x})},
-                                                  {"y", Make<T>(dtype, {6}, counts)}}});
+          return RunOne(
+              {.type = type,
+               .inputs = {{"x", Make<T>(dtype, {}, {x})}, {"y", Make<T>(dtype, {6}, counts)}}});
         };
         ExpectSame(run("RightShift"), right, std::string(Name(dtype)) + " right");
         ExpectSame(run("LeftShift"), left, std::string(Name(dtype)) + " left");
@@ -70,14 +59,13 @@ TEST(Bitwise, ShiftsLimitTheirCounts) {
   }
   const Tensor minus = Make<int32_t>(DataType::kInt32, {1}, {-5});
   const Tensor x = Make<int32_t>(DataType::kInt32, {1}, {8});
-  EXPECT_EQ(ValuesOf<int32_t>(
-                RunOne(BitwiseOps(), {.type = "RightShift", .inputs = {{"x", x}, {"y", minus}}})),
+  EXPECT_EQ(ValuesOf<int32_t>(RunOne({.type = "RightShift", .inputs = {{"x", x}, {"y", minus}}})),
             (std::vector<int32_t>{8}));
 }
 
 TEST(Bitwise, RefusesFloats) {
   const Tensor x = FromDoubles(kF32, Shape({1}), {1});
-  const Status status = FailOf(BitwiseOps(), {.type = "Invert", .inputs = {{"x", x}}});
+  const Status status = FailOf({.type = "Invert", .inputs = {{"x", x}}});
   EXPECT_EQ(status.code(), Code::kUnsupported);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("float32[1]"));
 }

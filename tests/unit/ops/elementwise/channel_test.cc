@@ -1,5 +1,5 @@
 // BNInfer, its gradient, SyncBatchNorm's parts, BiasAdd, Scale.
-#include "tests/unit/ops/image/layer_registry.h"
+#include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
 namespace {
@@ -21,22 +21,20 @@ TEST(BnInfer, NormalisesEachChannel) {
       expected.push_back((value - kMean[c]) / std::sqrt(kVariance[c] + 0.25) * kScale[c] +
                          kOffset[c]);
     }
-    const Tensor y =
-        RunOne(LayerOps(), {.type = "BNInfer",
-                            .inputs = {{"x", x},
-                                       {"scale", Vector(DataType::kFloat, kScale)},
-                                       {"offset", Vector(DataType::kFloat, kOffset)},
-                                       {"mean", Vector(DataType::kFloat, kMean)},
-                                       {"variance", Vector(DataType::kFloat, kVariance)}},
-                            .attrs = {{"epsilon", AttrValue::Float(0.25f)}}});
+    const Tensor y = RunOne({.type = "BNInfer",
+                             .inputs = {{"x", x},
+                                        {"scale", Vector(DataType::kFloat, kScale)},
+                                        {"offset", Vector(DataType::kFloat, kOffset)},
+                                        {"mean", Vector(DataType::kFloat, kMean)},
+                                        {"variance", Vector(DataType::kFloat, kVariance)}},
+                             .attrs = {{"epsilon", AttrValue::Float(0.25f)}}});
     EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, x.shape(), expected)));
   }
 }
 
 TEST(BnInfer, Gradient) {
   const Tensor grads = FromDoubles(DataType::kFloat, {1, 3, 1}, {4, 6, 8});
-  EXPECT_EQ(ToDoubles(RunOne(LayerOps(),
-                             {.type = "BNInferGrad",
+  EXPECT_EQ(ToDoubles(RunOne({.type = "BNInferGrad",
                               .inputs = {{"grads", grads},
                                          {"scale", Vector(DataType::kFloat, kScale)},
                                          {"batch_variance", Vector(DataType::kFloat, kVariance)}},
@@ -46,8 +44,7 @@ TEST(BnInfer, Gradient) {
 
 TEST(BnInfer, RefusesAWrongNumberOfChannels) {
   const Tensor one = Vector(DataType::kFloat, {1, 2});
-  ExpectFails(LayerOps(),
-              {.type = "BNInferGrad",
+  ExpectFails({.type = "BNInferGrad",
                .inputs = {{"grads", Pattern(DataType::kFloat, {1, 3, 1, 1})},
                           {"scale", one},
                           {"batch_variance", one}}},
@@ -63,16 +60,15 @@ TEST(BiasAdd, FollowsTheFormat) {
   }
   const Tensor want = FromDoubles(DataType::kFloat, x.shape(), expected);
   const auto run = [&](const Tensor& image, const char* format) {
-    return RunOne(LayerOps(), {.type = "BiasAdd",
-                               .inputs = {{"x", image}, {"bias", bias}},
-                               .attrs = {{"data_format", AttrValue::String(format)}}});
+    return RunOne({.type = "BiasAdd",
+                   .inputs = {{"x", image}, {"bias", bias}},
+                   .attrs = {{"data_format", AttrValue::String(format)}}});
   };
   EXPECT_TRUE(SameBytes(run(x, "NCHW"), want));
   EXPECT_TRUE(SameBytes(run(ChannelsBehind(x), "NHWC"), ChannelsBehind(want)));
   const Tensor matrix = FromDoubles(DataType::kFloat, {1, 3}, {1, 2, 3});
   EXPECT_EQ(ToDoubles(run(matrix, "NHWC")), (std::vector<double>{1.5, 1, 7}));
-  ExpectFails(LayerOps(),
-              {.type = "BiasAdd",
+  ExpectFails({.type = "BiasAdd",
                .inputs = {{"x", x}, {"bias", bias}},
                .attrs = {{"data_format", AttrValue::String("CHWN")}}},
               Code::kUnsupported, {"CHWN"});
@@ -109,36 +105,34 @@ TEST(Scale, NamesItsDimensions) {
       expected.push_back(ToDoubles(x)[Index(x.shape(), at)] * ToDoubles(scale)[index] +
                          (biased ? kOffset[index] : 0));
     }
-    EXPECT_TRUE(
-        SameBytes(RunOne(LayerOps(), call), FromDoubles(DataType::kFloat, x.shape(), expected)))
+    EXPECT_TRUE(SameBytes(RunOne(call), FromDoubles(DataType::kFloat, x.shape(), expected)))
         << c.shape.ToString();
     call.inputs[1].value = Pattern(DataType::kFloat, {5});
-    ExpectFails(LayerOps(), call, Code::kInvalidArgument, {"input 1 is [5]", "num_axes"});
+    ExpectFails(call, Code::kInvalidArgument, {"input 1 is [5]", "num_axes"});
   }
 }
 
 TEST(SyncBatchNorm, BackwardInTwoParts) {
   const auto v = [](const std::vector<double>& values) { return Vector(DataType::kFloat, values); };
-  const Result<std::vector<Tensor>> reduced =
-      RunOp(LayerOps(), {.type = "SyncBatchNormBackwardReduce",
-                         .inputs = {{"sum_dy", v({1, 2})},
-                                    {"sum_dy_dx_pad", v({5, 6})},
-                                    {"mean", v({2, 3})},
-                                    {"invert_std", v({4, 0.5})}}});
+  const Result<std::vector<Tensor>> reduced = RunOp({.type = "SyncBatchNormBackwardReduce",
+                                                     .inputs = {{"sum_dy", v({1, 2})},
+                                                                {"sum_dy_dx_pad", v({5, 6})},
+                                                                {"mean", v({2, 3})},
+                                                                {"invert_std", v({4, 0.5})}}});
   ASSERT_TRUE(reduced.ok()) << reduced.status().ToString();
   EXPECT_EQ(ToDoubles((*reduced)[0]), (std::vector<double>{3, 0}));
   EXPECT_EQ(ToDoubles((*reduced)[1]), (std::vector<double>{12, 0}));
   const Tensor g = FromDoubles(DataType::kFloat, {1, 2, 2}, {1, 2, 3, 4});
   const Tensor x = FromDoubles(DataType::kFloat, {1, 2, 2}, {5, 6, 7, 8});
   // (g - mean_dy - (x - mean) invstd^2 mean_dy_xmu) invstd weight
-  EXPECT_EQ(ToDoubles(RunOne(LayerOps(), {.type = "SyncBatchNormBackwardElemt",
-                                          .inputs = {{"grad_output", g},
-                                                     {"save_input", x},
-                                                     {"mean", v({4, 6})},
-                                                     {"invstd", v({2, 0.5})},
-                                                     {"weight", v({1, 3})},
-                                                     {"mean_dy", v({1, 0})},
-                                                     {"mean_dy_xmu", v({0.5, 4})}}})),
+  EXPECT_EQ(ToDoubles(RunOne({.type = "SyncBatchNormBackwardElemt",
+                              .inputs = {{"grad_output", g},
+                                         {"save_input", x},
+                                         {"mean", v({4, 6})},
+                                         {"invstd", v({2, 0.5})},
+                                         {"weight", v({1, 3})},
+                                         {"mean_dy", v({1, 0})},
+                                         {"mean_dy_xmu", v({0.5, 4})}}})),
             (std::vector<double>{-4, -6, 3, 3}));
 }
 

@@ -3,7 +3,6 @@
 #include <complex>
 #include <numbers>
 
-#include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_test.h"
 
 namespace npumesh {
@@ -17,8 +16,7 @@ constexpr DataType kC64 = DataType::kComplex64;
 
 Result<std::vector<Tensor>> Compute(const std::string& type, std::vector<OpInput> inputs,
                                     std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
-  return RunOp(BuiltinOps(),
-               {.type = type, .inputs = std::move(inputs), .attrs = std::move(attrs)});
+  return RunOp({.type = type, .inputs = std::move(inputs), .attrs = std::move(attrs)});
 }
 
 Tensor Two(const std::string& type) {

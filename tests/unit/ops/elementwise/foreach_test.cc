@@ -1,5 +1,4 @@
 // The Foreach family: every member of a list against the operator that is applied to it.
-#include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_gradient.h"
 #include "tests/unit/op_types.h"
 
@@ -59,7 +58,7 @@ TEST(Foreach, UnaryMembersAreThoseOfTheOperator) {
       ASSERT_EQ(y.size(), 3u) << type;
       for (size_t i = 0; i < 3; ++i) {
         const OpCall one = {.type = element, .inputs = {{"x", x[i]}}};
-        EXPECT_TRUE(SameBytes(y[i], RunOne(BuiltinOps(), one))) << type << " " << i;
+        EXPECT_TRUE(SameBytes(y[i], RunOne(one))) << type << " " << i;
       }
     }
   }
@@ -218,16 +217,16 @@ TEST(Foreach, RefusesListsThatDoNotFit) {
   OpCall call = ListCall("ForeachMulList", 2);
   Feed(call, "x1", {Number(1), Number(2)});
   Feed(call, "x2", {Number(1)});
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"\"x2\" has 1 entries, the list has 2"});
+  ExpectFails(call, Code::kInvalidArgument, {"\"x2\" has 1 entries, the list has 2"});
   call = ListCall("ForeachAbs", 3);
   Feed(call, "x", {Number(1), Number(2)});
-  ExpectFails(BuiltinOps(), call, Code::kCorrupt, {"3 outputs", "2 tensors"});
+  ExpectFails(call, Code::kCorrupt, {"3 outputs", "2 tensors"});
   call = ListCall("ForeachMulScalar", 1);
   Feed(call, "x", {Make<int32_t>(DataType::kInt32, {1}, {1})});
   call.inputs.push_back({"scalar", Number(0.5)});
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"entry 0 is int32[1]", "float32"});
+  ExpectFails(call, Code::kUnsupported, {"entry 0 is int32[1]", "float32"});
   call.inputs.back().value = FromDoubles(kF32, {2}, {1, 2});
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"\"scalar\" has 2 entries"});
+  ExpectFails(call, Code::kInvalidArgument, {"\"scalar\" has 2 entries"});
 }
 
 // The forms that update their first list give what the other forms return.
@@ -269,10 +268,10 @@ TEST(Foreach, InPlaceNeedsRoomForTheResult) {
   OpCall call = ListCall("ForeachMulListInplace", 0);
   Feed(call, "x1", {Number(1)});
   Feed(call, "x2", {FromDoubles(kF32, {2}, {1, 2})});
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument,
+  ExpectFails(call, Code::kInvalidArgument,
               {"entry 0 is float32[1]", "cannot hold a result of float32[2]"});
   call.outputs = 1;
-  ExpectFails(BuiltinOps(), call, Code::kCorrupt, {"1 outputs", "1 tensors, which it updates"});
+  ExpectFails(call, Code::kCorrupt, {"1 outputs", "1 tensors, which it updates"});
 }
 
 TEST(Foreach, BinaryOpByCode) {
@@ -294,7 +293,7 @@ TEST(Foreach, BinaryOpByCode) {
   Feed(call, "x1", {Number(1)});
   Feed(call, "x2", {Number(1)});
   call.attrs = {{"op_code", AttrValue::Int(4)}};
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"op_code is 4"});
+  ExpectFails(call, Code::kInvalidArgument, {"op_code is 4"});
 }
 
 TEST(Foreach, UnscalesGradientsAndSeesWhatIsNotFinite) {
@@ -319,10 +318,10 @@ TEST(Foreach, UnscalesGradientsAndSeesWhatIsNotFinite) {
   Feed(call, "scaled_grads", {Number(1, DataType::kDouble)});
   call.inputs.push_back({"found_inf", Number(0)});
   call.inputs.push_back({"inv_scale", Number(0.25)});
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"entry 0", "float64"});
+  ExpectFails(call, Code::kUnsupported, {"entry 0", "float64"});
   call.inputs[0].value = Number(1);
   call.inputs[1].value = Number(1, kF16);
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"found_inf is float16"});
+  ExpectFails(call, Code::kInvalidArgument, {"found_inf is float16"});
 }
 
 }  // namespace

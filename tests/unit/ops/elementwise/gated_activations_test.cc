@@ -2,7 +2,7 @@
 #include <functional>
 
 #include "tests/unit/ops/elementwise/activation_formulas.h"
-#include "tests/unit/ops/image/layer_registry.h"
+#include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
 namespace {
@@ -52,7 +52,7 @@ TEST(Halves, AgreeWithTheFormula) {
       const Tensor x = Halved(dtype, kShape);
       OpCall call{.type = test.type, .inputs = {{"x", x}}, .attrs = test.attrs};
       call.attrs.emplace_back("dim", AttrValue::Int(-2));
-      const Result<std::vector<Tensor>> out = RunOp(LayerOps(), call);
+      const Result<std::vector<Tensor>> out = RunOp(call);
       ASSERT_TRUE(out.ok()) << out.status().ToString();
       for (size_t port = 0; port < test.outputs.size(); ++port) {
         ASSERT_EQ((*out)[port].type(), (TensorType{dtype, {2, 2, 3}}));
@@ -77,9 +77,9 @@ TEST(GeluMul, AgreesWithTheFormula) {
     const Tensor x = Halved(dtype, {rows, 2 * width});
     const bool tanh = turn % 2 == 0;
     const Result<std::vector<Tensor>> out =
-        RunOp(LayerOps(), {.type = "GeluMul",
-                           .inputs = {{"x", x}},
-                           .attrs = {{"approximate", AttrValue::String(tanh ? "tanh" : "none")}}});
+        RunOp({.type = "GeluMul",
+               .inputs = {{"x", x}},
+               .attrs = {{"approximate", AttrValue::String(tanh ? "tanh" : "none")}}});
     ASSERT_TRUE(out.ok()) << out.status().ToString();
     ASSERT_EQ((*out)[0].type(), (TensorType{dtype, {rows, width}}));
     const std::vector<double> values = ToDoubles(x), y = ToDoubles((*out)[0]);
@@ -91,10 +91,9 @@ TEST(GeluMul, AgreesWithTheFormula) {
       EXPECT_NEAR(y[i], expected, Ulp(dtype, expected)) << turn;
     }
   }
-  ExpectFails(LayerOps(), {.type = "GeluMul", .inputs = {{"x", Halved(DataType::kFloat, {2, 3})}}},
+  ExpectFails({.type = "GeluMul", .inputs = {{"x", Halved(DataType::kFloat, {2, 3})}}},
               Code::kInvalidArgument, {"is odd"});
-  ExpectFails(LayerOps(),
-              {.type = "GeluMul",
+  ExpectFails({.type = "GeluMul",
                .inputs = {{"x", Halved(DataType::kFloat, {2, 4})}},
                .attrs = {{"approximate", AttrValue::String("sigmoid")}}},
               Code::kInvalidArgument, {"sigmoid"});
@@ -110,9 +109,9 @@ TEST(Halves, GradientsAreSlopes) {
   for (const auto& [type, function] : cases) {
     const Tensor x = Halved(DataType::kFloat, kShape);
     const Tensor grad = Pattern(DataType::kFloat, {2, 2, 3}, 4);
-    const Tensor y = RunOne(LayerOps(), {.type = type,
-                                         .inputs = {{"y_grad", grad}, {"x", x}},
-                                         .attrs = {{"dim", AttrValue::Int(1)}}});
+    const Tensor y = RunOne({.type = type,
+                             .inputs = {{"y_grad", grad}, {"x", x}},
+                             .attrs = {{"dim", AttrValue::Int(1)}}});
     ASSERT_EQ(y.shape(), kShape);
     for (const Ints& at : Positions(Shape{2, 2, 3})) {
       const auto [a, b] = Pair(at);
@@ -130,13 +129,12 @@ TEST(Halves, GradientsAreSlopes) {
 
 TEST(Halves, Refuse) {
   const Tensor odd = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(LayerOps(), {.type = "GLU", .inputs = {{"x", odd}}}, Code::kInvalidArgument,
+  ExpectFails({.type = "GLU", .inputs = {{"x", odd}}}, Code::kInvalidArgument,
               {"dimension 1", "is odd"});
   ExpectFails(
-      LayerOps(),
       {.type = "GLUGrad", .inputs = {{"y_grad", odd}, {"x", Pattern(DataType::kFloat, {2, 4})}}},
       Code::kInvalidArgument, {"\"y_grad\" is float32[2,3]"});
-  ExpectFails(LayerOps(), {.type = "GLU", .inputs = {{"x", Pattern(DataType::kInt32, {2})}}},
+  ExpectFails({.type = "GLU", .inputs = {{"x", Pattern(DataType::kInt32, {2})}}},
               Code::kUnsupported, {"int32[2]"});
 }
 

@@ -1,20 +1,10 @@
 // Optimizers: two steps by hand beside two steps of the operator, which writes its slots.
 #include <map>
 
-#include "graph/ops/elementwise/family.h"
 #include "tests/unit/ops/elementwise/pointwise_cases.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& OptimizerOps() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterOptimizerOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 // The variables of one element by port name.
 using State = std::map<std::string, double>;
@@ -239,8 +229,7 @@ TEST(Optimizer, TwoStepsUpdateVariableAndSlots) {
       for (size_t i = 0; i < kElements; ++i) states[i][port] = Start(port)[i];
     }
     for (const std::vector<double>& grad : kGradients) {
-      const Result<std::vector<Tensor>> after =
-          RunOp(OptimizerOps(), CallOf(test, kF32, tensors, grad));
+      const Result<std::vector<Tensor>> after = RunOp(CallOf(test, kF32, tensors, grad));
       ASSERT_TRUE(after.ok()) << after.status().ToString();
       ASSERT_EQ(after->size(), test.updated.size());
       for (size_t i = 0; i < kElements; ++i) {
@@ -262,11 +251,10 @@ TEST(Optimizer, TwoStepsUpdateVariableAndSlots) {
 
 TEST(Optimizer, SixteenBitVariablesAreRoundedOnce) {
   const Tensor var = FromDoubles(kBf16, {2}, {1, 2});
-  const Tensor y =
-      RunOne(OptimizerOps(), {.type = "ApplyGradientDescent",
-                              .inputs = {{"var", var},
-                                         {"alpha", FromDoubles(kBf16, {}, {0.3})},
-                                         {"delta", FromDoubles(kBf16, {2}, {0.7, 0.9})}}});
+  const Tensor y = RunOne({.type = "ApplyGradientDescent",
+                           .inputs = {{"var", var},
+                                      {"alpha", FromDoubles(kBf16, {}, {0.3})},
+                                      {"delta", FromDoubles(kBf16, {2}, {0.7, 0.9})}}});
   const double alpha = ToDoubles(FromDoubles(kBf16, {}, {0.3}))[0];
   const std::vector<double> delta = ToDoubles(FromDoubles(kBf16, {2}, {0.7, 0.9}));
   EXPECT_TRUE(SameBytes(y, FromDoubles(kBf16, {2}, {1 - alpha * delta[0], 2 - alpha * delta[1]})));
@@ -274,21 +262,20 @@ TEST(Optimizer, SixteenBitVariablesAreRoundedOnce) {
 
 TEST(Optimizer, AmsgradKeepsTheLargest) {
   const auto one = [](double value) { return FromDoubles(kF32, {1}, {value}); };
-  const Result<std::vector<Tensor>> after =
-      RunOp(OptimizerOps(), {.type = "ApplyAdamW",
-                             .inputs = {{"var", one(1)},
-                                        {"m", one(0)},
-                                        {"v", one(0)},
-                                        {"beta1_power", one(1)},
-                                        {"beta2_power", one(1)},
-                                        {"lr", one(0.5)},
-                                        {"weight_decay", one(0)},
-                                        {"beta1", one(0.5)},
-                                        {"beta2", one(0.5)},
-                                        {"epsilon", one(0)},
-                                        {"grad", one(2)},
-                                        {"max_grad_norm", one(8)}},
-                             .attrs = {{"amsgrad", AttrValue::Bool(true)}}});
+  const Result<std::vector<Tensor>> after = RunOp({.type = "ApplyAdamW",
+                                                   .inputs = {{"var", one(1)},
+                                                              {"m", one(0)},
+                                                              {"v", one(0)},
+                                                              {"beta1_power", one(1)},
+                                                              {"beta2_power", one(1)},
+                                                              {"lr", one(0.5)},
+                                                              {"weight_decay", one(0)},
+                                                              {"beta1", one(0.5)},
+                                                              {"beta2", one(0.5)},
+                                                              {"epsilon", one(0)},
+                                                              {"grad", one(2)},
+                                                              {"max_grad_norm", one(8)}},
+                                                   .attrs = {{"amsgrad", AttrValue::Bool(true)}}});
   ASSERT_TRUE(after.ok()) << after.status().ToString();
   // m = 1, v = 2, the largest stays 8: 1 - 0.5 * 2 / sqrt(16)
   EXPECT_EQ(ToDoubles((*after)[0])[0], 0.75);

@@ -1,18 +1,8 @@
-#include "graph/ops/elementwise/family.h"
 #include "tests/unit/ops/elementwise/activation_formulas.h"
 #include "tests/unit/ops/elementwise/pointwise_cases.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& PointwiseActivationOps() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterPointwiseActivationOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 // A short name for the formula of the papers.
 long double Soft(long double x) {
@@ -20,68 +10,64 @@ long double Soft(long double x) {
 }
 
 TEST(PointwiseActivation, AgreesWithTheFormula) {
-  ExpectMatches(
-      PointwiseActivationOps(),
-      {
-          {"Relu6", {"x"}, [](const Operands& in) { return fminl(fmaxl(in[0], 0), 6); }, -8, 8},
-          {"LeakyRelu",
-           {"x"},
-           [](const Operands& in) { return in[0] > 0 ? in[0] : 0.125L * in[0]; },
-           -4,
-           4,
-           {{"negative_slope", F(0.125f)}}},
-          {"Elu",
-           {"x"},
-           [](const Operands& in) {
-             return in[0] > 0 ? 2 * in[0] : 2 * 1.5L * (expl(0.5L * in[0]) - 1);
-           },
-           -4,
-           4,
-           {{"alpha", F(1.5f)}, {"scale", F(2)}, {"input_scale", F(0.5f)}}},
-          {"Selu",
-           {"x"},
-           [](const Operands& in) {
-             return 1.0507009873554805L *
-                    (in[0] > 0 ? in[0] : 1.6732632423543772L * (expl(in[0]) - 1));
-           }},
-          {"Softsign", {"x"}, [](const Operands& in) { return in[0] / (1 + fabsl(in[0])); }},
-          {"HardSigmoid",
-           {"input_x"},
-           [](const Operands& in) { return fminl(fmaxl(0.25L * in[0] + 0.5L, 0), 1); },
-           -4,
-           4,
-           {{"alpha", F(0.25f)}}},
-          {"HardSwish",
-           {"x"},
-           [](const Operands& in) { return in[0] * fminl(fmaxl(in[0] + 3, 0), 6) / 6; },
-           -8,
-           8},
-          {"HardShrink",
-           {"input_x"},
-           [](const Operands& in) { return in[0] > 0.5L || in[0] < -0.5L ? in[0] : 0; }},
-          {"SoftShrink",
-           {"input_x"},
-           [](const Operands& in) {
-             return in[0] > 0.5L ? in[0] - 0.5L : in[0] < -0.5L ? in[0] + 0.5L : 0;
-           }},
-          {"Mish", {"x"}, [](const Operands& in) { return in[0] * tanhl(Soft(in[0])); }},
-          {"LogSigmoid", {"x"}, [](const Operands& in) { return logl(Sigma(in[0])); }},
-          {"Softplus", {"x"}, [](const Operands& in) { return Soft(in[0]); }},
-          {"SoftplusV2",
-           {"x"},
-           [](const Operands& in) { return in[0] > 1.5L ? in[0] : Soft(2 * in[0]) / 2; },
-           -4,
-           4,
-           {{"beta", F(2)}, {"threshold", F(3)}}},
-      });
+  ExpectMatches({
+      {"Relu6", {"x"}, [](const Operands& in) { return fminl(fmaxl(in[0], 0), 6); }, -8, 8},
+      {"LeakyRelu",
+       {"x"},
+       [](const Operands& in) { return in[0] > 0 ? in[0] : 0.125L * in[0]; },
+       -4,
+       4,
+       {{"negative_slope", F(0.125f)}}},
+      {"Elu",
+       {"x"},
+       [](const Operands& in) {
+         return in[0] > 0 ? 2 * in[0] : 2 * 1.5L * (expl(0.5L * in[0]) - 1);
+       },
+       -4,
+       4,
+       {{"alpha", F(1.5f)}, {"scale", F(2)}, {"input_scale", F(0.5f)}}},
+      {"Selu",
+       {"x"},
+       [](const Operands& in) {
+         return 1.0507009873554805L * (in[0] > 0 ? in[0] : 1.6732632423543772L * (expl(in[0]) - 1));
+       }},
+      {"Softsign", {"x"}, [](const Operands& in) { return in[0] / (1 + fabsl(in[0])); }},
+      {"HardSigmoid",
+       {"input_x"},
+       [](const Operands& in) { return fminl(fmaxl(0.25L * in[0] + 0.5L, 0), 1); },
+       -4,
+       4,
+       {{"alpha", F(0.25f)}}},
+      {"HardSwish",
+       {"x"},
+       [](const Operands& in) { return in[0] * fminl(fmaxl(in[0] + 3, 0), 6) / 6; },
+       -8,
+       8},
+      {"HardShrink",
+       {"input_x"},
+       [](const Operands& in) { return in[0] > 0.5L || in[0] < -0.5L ? in[0] : 0; }},
+      {"SoftShrink",
+       {"input_x"},
+       [](const Operands& in) {
+         return in[0] > 0.5L ? in[0] - 0.5L : in[0] < -0.5L ? in[0] + 0.5L : 0;
+       }},
+      {"Mish", {"x"}, [](const Operands& in) { return in[0] * tanhl(Soft(in[0])); }},
+      {"LogSigmoid", {"x"}, [](const Operands& in) { return logl(Sigma(in[0])); }},
+      {"Softplus", {"x"}, [](const Operands& in) { return Soft(in[0]); }},
+      {"SoftplusV2",
+       {"x"},
+       [](const Operands& in) { return in[0] > 1.5L ? in[0] : Soft(2 * in[0]) / 2; },
+       -4,
+       4,
+       {{"beta", F(2)}, {"threshold", F(3)}}},
+  });
 }
 
 // The polynomial of the device is within 0.02 of the function that it stands for.
 TEST(PointwiseActivation, FastGeluV2IsNearGelu) {
   const std::vector<double> values = {-6, -2.5, -1, -0.25, 0, 0.25, 1, 2.5, 6};
   const std::vector<double> y = ToDoubles(
-      RunOne(PointwiseActivationOps(),
-             {.type = "FastGeluV2", .inputs = {{"x", FromDoubles(kF32, Shape({9}), values)}}}));
+      RunOne({.type = "FastGeluV2", .inputs = {{"x", FromDoubles(kF32, Shape({9}), values)}}}));
   for (size_t i = 0; i < values.size(); ++i) {
     EXPECT_NEAR(y[i], values[i] * 0.5 * std::erfc(-values[i] / std::sqrt(2.0)), 0.02);
   }
@@ -90,39 +76,34 @@ TEST(PointwiseActivation, FastGeluV2IsNearGelu) {
 
 TEST(PointwiseActivation, SoftplusDoesNotOverflow) {
   const Tensor x = FromDoubles(kF32, Shape({2}), {1000, -1000});
-  EXPECT_EQ(ToDoubles(RunOne(PointwiseActivationOps(), {.type = "Softplus", .inputs = {{"x", x}}})),
+  EXPECT_EQ(ToDoubles(RunOne({.type = "Softplus", .inputs = {{"x", x}}})),
             (std::vector<double>{1000, 0}));
-  EXPECT_EQ(
-      ToDoubles(RunOne(PointwiseActivationOps(), {.type = "LogSigmoid", .inputs = {{"x", x}}})),
-      (std::vector<double>{0, -1000}));
+  EXPECT_EQ(ToDoubles(RunOne({.type = "LogSigmoid", .inputs = {{"x", x}}})),
+            (std::vector<double>{0, -1000}));
 }
 
 TEST(PointwiseActivation, ThresholdReplacesWhatIsNotAbove) {
   const Tensor x = Make<int32_t>(DataType::kInt32, {4}, {1, 2, 3, -1});
   const Tensor two = Make<int32_t>(DataType::kInt32, {1}, {2});
   const Tensor nine = Make<int32_t>(DataType::kInt32, {1}, {9});
-  EXPECT_EQ(ToDoubles(RunOne(PointwiseActivationOps(),
-                             {.type = "ThresholdV2",
+  EXPECT_EQ(ToDoubles(RunOne({.type = "ThresholdV2",
                               .inputs = {{"x", x}, {"threshold", two}, {"value", nine}}})),
             (std::vector<double>{9, 9, 3, 9}));
-  EXPECT_EQ(ToDoubles(RunOne(PointwiseActivationOps(),
-                             {.type = "ThresholdV2", .inputs = {{"x", x}, {"threshold", two}}})),
+  EXPECT_EQ(ToDoubles(RunOne({.type = "ThresholdV2", .inputs = {{"x", x}, {"threshold", two}}})),
             (std::vector<double>{0, 0, 3, 0}));
 }
 
 TEST(PointwiseActivation, PReluHasAWeightForEachChannel) {
   const Tensor x = FromDoubles(kF32, Shape({2, 2, 2}), {-1, 1, -2, 2, -3, 3, -4, 4});
   const auto run = [&](const Tensor& weight) {
-    return ToDoubles(RunOne(PointwiseActivationOps(),
-                            {.type = "PRelu", .inputs = {{"x", x}, {"weight", weight}}}));
+    return ToDoubles(RunOne({.type = "PRelu", .inputs = {{"x", x}, {"weight", weight}}}));
   };
   EXPECT_EQ(run(FromDoubles(kF32, Shape({2}), {10, 100})),
             (std::vector<double>{-10, 1, -200, 2, -30, 3, -400, 4}));
   EXPECT_EQ(run(FromDoubles(kF32, Shape({1}), {10})),
             (std::vector<double>{-10, 1, -20, 2, -30, 3, -40, 4}));
   const Status status =
-      FailOf(PointwiseActivationOps(),
-             {.type = "PRelu",
+      FailOf({.type = "PRelu",
               .inputs = {{"x", x}, {"weight", FromDoubles(kF32, Shape({3}), {1, 2, 3})}}});
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("one for each channel"));
 }

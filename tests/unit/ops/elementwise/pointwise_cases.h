@@ -7,23 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "graph/ops/elementwise/family.h"
 #include "tests/unit/op_reference.h"
 
 namespace npumesh {
 
 using Attrs = std::vector<std::pair<std::string, AttrValue>>;
 using Operands = std::vector<long double>;
-
-// The gradients and losses of one formula alone.
-inline const OpRegistry& PointwiseGradientOps() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterPointwiseGradientOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 // A float attribute.
 inline AttrValue F(float value) {
@@ -62,7 +51,7 @@ inline double LastPlace(DataType dtype, double value) {
   return std::ldexp(1.0, exponent - digits + 1);
 }
 
-inline void ExpectMatches(const OpRegistry& registry, const PointCase& test, DataType dtype) {
+inline void ExpectMatches(const PointCase& test, DataType dtype) {
   constexpr size_t kCount = 101;
   OpCall call{.type = test.type, .inputs = {}, .attrs = test.attrs};
   std::vector<std::vector<double>> operands;
@@ -72,7 +61,7 @@ inline void ExpectMatches(const OpRegistry& registry, const PointCase& test, Dat
     operands.push_back(ToDoubles(tensor));
     call.inputs.push_back({test.ports[port], tensor});
   }
-  const Tensor y = RunOne(registry, call);
+  const Tensor y = RunOne(call);
   ASSERT_EQ(y.dtype(), dtype) << test.type;
   const std::vector<double> actual = ToDoubles(y);
   ASSERT_EQ(actual.size(), kCount) << test.type;
@@ -92,9 +81,9 @@ inline void ExpectMatches(const OpRegistry& registry, const PointCase& test, Dat
   }
 }
 
-inline void ExpectMatches(const OpRegistry& registry, const std::vector<PointCase>& cases) {
+inline void ExpectMatches(const std::vector<PointCase>& cases) {
   for (const PointCase& test : cases) {
-    for (const DataType dtype : kReals) ExpectMatches(registry, test, dtype);
+    for (const DataType dtype : kReals) ExpectMatches(test, dtype);
   }
 }
 

@@ -38,7 +38,7 @@ void ExpectSlope(const SlopeCase& test, DataType dtype) {
               .inputs = {{test.grad, FromDoubles(dtype, shape, dy)}, {test.other, other}},
               .attrs = test.attrs};
   for (const std::string& port : test.unused) call.inputs.push_back({port, other});
-  const std::vector<double> actual = ToDoubles(RunOne(PointwiseGradientOps(), call));
+  const std::vector<double> actual = ToDoubles(RunOne(call));
   ASSERT_EQ(actual.size(), kCount) << test.type;
   const double digits = dtype == kF64 ? 1e-8 : dtype == kF32 ? 2e-6 : dtype == kF16 ? 4e-3 : 3e-2;
   for (size_t i = 0; i < kCount; ++i) {
@@ -134,31 +134,25 @@ TEST(PointwiseGradient, OfFunctionsIsTheirSlope) {
 TEST(PointwiseGradient, ThresholdsAreStrict) {
   const Tensor dy = Make<int32_t>(DataType::kInt32, {3}, {5, 6, 7});
   const Tensor x = Make<int32_t>(DataType::kInt32, {3}, {0, 2, 3});
-  EXPECT_EQ(
-      ToDoubles(RunOne(PointwiseGradientOps(), {.type = "ThresholdGradV2D",
-                                                .inputs = {{"gradients", dy}, {"features", x}},
-                                                .attrs = {{"threshold", F(2)}}})),
-      (std::vector<double>{0, 0, 7}));
-  EXPECT_EQ(ToDoubles(RunOne(PointwiseGradientOps(),
-                             {.type = "ReluGrad", .inputs = {{"gradients", dy}, {"features", x}}})),
+  EXPECT_EQ(ToDoubles(RunOne({.type = "ThresholdGradV2D",
+                              .inputs = {{"gradients", dy}, {"features", x}},
+                              .attrs = {{"threshold", F(2)}}})),
+            (std::vector<double>{0, 0, 7}));
+  EXPECT_EQ(ToDoubles(RunOne({.type = "ReluGrad", .inputs = {{"gradients", dy}, {"features", x}}})),
             (std::vector<double>{0, 6, 7}));
 }
 
 TEST(PointwiseGradient, HasTheTypeOfTheGradient) {
   const Tensor dy = FromDoubles(kF16, {2}, {1, 2});
   const Tensor y = FromDoubles(kF32, {2}, {0.5, 0.25});
-  EXPECT_EQ(
-      RunOne(PointwiseGradientOps(), {.type = "SigmoidGrad", .inputs = {{"y", y}, {"dy", dy}}})
-          .dtype(),
-      kF16);
+  EXPECT_EQ(RunOne({.type = "SigmoidGrad", .inputs = {{"y", y}, {"dy", dy}}}).dtype(), kF16);
 }
 
 TEST(PointwiseGradient, RefusesAnUnknownApproximation) {
   const Tensor x = FromDoubles(kF32, {1}, {1});
-  const Status status =
-      FailOf(PointwiseGradientOps(), {.type = "GeluGradV2",
-                                      .inputs = {{"dy", x}, {"x", x}},
-                                      .attrs = {{"approximate", AttrValue::String("erf")}}});
+  const Status status = FailOf({.type = "GeluGradV2",
+                                .inputs = {{"dy", x}, {"x", x}},
+                                .attrs = {{"approximate", AttrValue::String("erf")}}});
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               testing::HasSubstr("\"approximate\" is \"erf\"; expected one of none, tanh"));

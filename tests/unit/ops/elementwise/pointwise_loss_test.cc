@@ -47,7 +47,7 @@ TEST(PointwiseLoss, IsGatheredByItsAttribute) {
                              {test.second, FromDoubles(kF32, {2, 3}, kLabel)}},
                   .attrs = test.attrs};
       call.attrs.emplace_back("reduction", AttrValue::String(reduction));
-      const Tensor loss = RunOne(PointwiseGradientOps(), call);
+      const Tensor loss = RunOne(call);
       std::vector<double> points;
       double sum = 0;
       for (size_t i = 0; i < kPredict.size(); ++i) {
@@ -56,7 +56,7 @@ TEST(PointwiseLoss, IsGatheredByItsAttribute) {
       }
       if (reduction == "none") {
         EXPECT_EQ(loss.shape(), Shape({2, 3}));
-        op_test::OpEvidence::OfProgram().Near(1, 1e-6);
+        op_test::NoteNear(1, 1e-6);
         EXPECT_THAT(ToDoubles(loss), testing::Pointwise(testing::FloatNear(1e-6), points));
       } else {
         EXPECT_EQ(loss.shape(), Shape());
@@ -69,8 +69,7 @@ TEST(PointwiseLoss, IsGatheredByItsAttribute) {
 TEST(PointwiseLoss, KLDivDividesByTheBatch) {
   const Tensor x = FromDoubles(kF32, {2, 2}, {-1, -1, -1, -1});
   const Tensor target = FromDoubles(kF32, {2, 2}, {1, 1, 1, 0});
-  EXPECT_EQ(ToDoubles(RunOne(PointwiseGradientOps(),
-                             {.type = "KLDiv",
+  EXPECT_EQ(ToDoubles(RunOne({.type = "KLDiv",
                               .inputs = {{"x", x}, {"target", target}},
                               .attrs = {{"reduction", AttrValue::String("batchmean")}}})),
             (std::vector<double>{1.5}));
@@ -78,18 +77,16 @@ TEST(PointwiseLoss, KLDivDividesByTheBatch) {
 
 TEST(PointwiseLoss, WithoutAttribute) {
   const Tensor x = FromDoubles(kF32, {3}, {1, 2, 3});
-  EXPECT_EQ(ToDoubles(RunOne(PointwiseGradientOps(), {.type = "L2Loss", .inputs = {{"x", x}}})),
-            (std::vector<double>{7}));
+  EXPECT_EQ(ToDoubles(RunOne({.type = "L2Loss", .inputs = {{"x", x}}})), (std::vector<double>{7}));
   const Tensor zero = FromDoubles(kF32, {3}, {0, 1.75, 0});
   EXPECT_EQ(
-      ToDoubles(RunOne(PointwiseGradientOps(),
-                       {.type = "SmoothL1Loss", .inputs = {{"predict", x}, {"label", zero}}})),
+      ToDoubles(RunOne({.type = "SmoothL1Loss", .inputs = {{"predict", x}, {"label", zero}}})),
       (std::vector<double>{0.5, 0.03125, 2.5}));
   const Tensor logit = FromDoubles(kF32, {2}, {0.5, -200});
   const Tensor target = FromDoubles(kF32, {2}, {1, 1});
-  const std::vector<double> loss = ToDoubles(
-      RunOne(PointwiseGradientOps(), {.type = "SigmoidCrossEntropyWithLogits",
-                                      .inputs = {{"predict", logit}, {"target", target}}}));
+  const std::vector<double> loss =
+      ToDoubles(RunOne({.type = "SigmoidCrossEntropyWithLogits",
+                        .inputs = {{"predict", logit}, {"target", target}}}));
   EXPECT_TRUE(Near(loss[0], -std::log(1 / (1 + std::exp(-0.5)))));
   EXPECT_EQ(loss[1], 200);
 }
@@ -98,8 +95,7 @@ TEST(PointwiseLoss, AWeightCounts) {
   const Tensor x = FromDoubles(kF32, {2}, {0.5, 0.25});
   const Tensor y = FromDoubles(kF32, {2}, {1, 1});
   const Tensor weight = FromDoubles(kF32, {2}, {2, 0});
-  EXPECT_TRUE(Near(ToDoubles(RunOne(PointwiseGradientOps(),
-                                    {.type = "BinaryCrossEntropy",
+  EXPECT_TRUE(Near(ToDoubles(RunOne({.type = "BinaryCrossEntropy",
                                      .inputs = {{"x", x}, {"y", y}, {"weight", weight}}}))[0],
                    std::log(2.0)));
 }
@@ -139,7 +135,7 @@ TEST(PointwiseLoss, GradientsAreSlopes) {
                              {test.ports[1], FromDoubles(kF32, {6}, kLabel)},
                              {test.ports[2], FromDoubles(kF32, {1}, {3})}}};
       if (test.reduces) call.attrs.emplace_back("reduction", AttrValue::String(reduction));
-      const std::vector<double> grad = ToDoubles(RunOne(PointwiseGradientOps(), call));
+      const std::vector<double> grad = ToDoubles(RunOne(call));
       const double divisor = test.reduces && reduction == "mean" ? 6 : 1;
       for (size_t i = 0; i < kPredict.size(); ++i) {
         const double slope = (test.point(kPredict[i] + 1e-6, kLabel[i]) -
@@ -153,10 +149,9 @@ TEST(PointwiseLoss, GradientsAreSlopes) {
 
 TEST(PointwiseLoss, RefusesAnUnknownReduction) {
   const Tensor x = FromDoubles(kF32, {1}, {1});
-  const Status status =
-      FailOf(PointwiseGradientOps(), {.type = "MseLoss",
-                                      .inputs = {{"predict", x}, {"label", x}},
-                                      .attrs = {{"reduction", AttrValue::String("max")}}});
+  const Status status = FailOf({.type = "MseLoss",
+                                .inputs = {{"predict", x}, {"label", x}},
+                                .attrs = {{"reduction", AttrValue::String("max")}}});
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("\"reduction\" is \"max\""));
 }
 

@@ -1,7 +1,6 @@
 // Operators of one operand: accuracy over the whole range, every dtype, exact special values.
 #include <functional>
 
-#include "graph/ops/elementwise/family.h"
 #include "tests/unit/op_reference.h"
 
 namespace npumesh {
@@ -9,14 +8,10 @@ namespace {
 
 class UnaryTest : public testing::Test {
  protected:
-  UnaryTest() { RegisterElementwiseOps(registry_); }
-
   Tensor Run(const std::string& type, const Tensor& x,
              std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
-    return RunOne(registry_, {.type = type, .inputs = {{"x", x}}, .attrs = std::move(attrs)});
+    return RunOne({.type = type, .inputs = {{"x", x}}, .attrs = std::move(attrs)});
   }
-
-  OpRegistry registry_;
 };
 
 struct RealCase {

@@ -1,6 +1,6 @@
 // Convolutions against the sum over all pairs of positions of x and y.
-#include "tests/unit/op_choice.h"
-#include "tests/unit/ops/image/layer_registry.h"
+#include "tests/unit/op_test.h"
+#include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
 namespace {
@@ -104,7 +104,7 @@ TEST(Convolution, InBothLayoutsAndEveryFloat) {
                                {"filter", last ? ImageFirst(filter) : filter}},
                     .attrs = AttrsOf(test, last)};
         if (test.bias) call.inputs.push_back({"bias", Bias(DataType::kFloat, test.y[1])});
-        EXPECT_TRUE(SameBytes(RunOne(LayerOps(), call), last ? ChannelsBehind(want) : want))
+        EXPECT_TRUE(SameBytes(RunOne(call), last ? ChannelsBehind(want) : want))
             << test.x.ToString() << " " << test.filter.ToString() << (last ? " NHWC" : " NCHW");
       }
     }
@@ -118,9 +118,9 @@ TEST(Convolution, OfThreeDimensions) {
   const Tensor x = Pattern(DataType::kFloat, kCube.x),
                filter = Pattern(DataType::kFloat, kCube.filter);
   const Tensor want = Expected(kCube, x, filter);
-  EXPECT_TRUE(SameBytes(RunOne(LayerOps(), {.type = "Conv3D",
-                                            .inputs = {{"x", x}, {"filter", filter}},
-                                            .attrs = AttrsOf(kCube, false)}),
+  EXPECT_TRUE(SameBytes(RunOne({.type = "Conv3D",
+                                .inputs = {{"x", x}, {"filter", filter}},
+                                .attrs = AttrsOf(kCube, false)}),
                         want));
 }
 
@@ -134,8 +134,7 @@ TEST(Convolution, Depthwise) {
   Attrs attrs = AttrsOf(test, false);
   std::erase_if(attrs, [](const auto& attr) { return attr.first == "groups"; });
   EXPECT_TRUE(SameBytes(
-      RunOne(LayerOps(),
-             {.type = "DepthwiseConv2D", .inputs = {{"x", x}, {"filter", filter}}, .attrs = attrs}),
+      RunOne({.type = "DepthwiseConv2D", .inputs = {{"x", x}, {"filter", filter}}, .attrs = attrs}),
       want));
   // [h, w, channels, multiples]
   const Shape hwcm = {2, 3, 3, 2};
@@ -145,12 +144,11 @@ TEST(Convolution, Depthwise) {
   }
   attrs = AttrsOf(test, true);
   std::erase_if(attrs, [](const auto& attr) { return attr.first == "groups"; });
-  EXPECT_TRUE(SameBytes(
-      RunOne(LayerOps(), {.type = "DepthwiseConv2D",
-                          .inputs = {{"x", ChannelsBehind(x)},
-                                     {"filter", FromDoubles(DataType::kFloat, hwcm, values)}},
-                          .attrs = attrs}),
-      ChannelsBehind(want)));
+  EXPECT_TRUE(SameBytes(RunOne({.type = "DepthwiseConv2D",
+                                .inputs = {{"x", ChannelsBehind(x)},
+                                           {"filter", FromDoubles(DataType::kFloat, hwcm, values)}},
+                                .attrs = attrs}),
+                        ChannelsBehind(want)));
 }
 
 // The transpose of a convolution sends dy back along every product.
@@ -173,15 +171,14 @@ TEST(Convolution, TransposesAreGradientsOfTheInput) {
     const Tensor want = Spread(test, dy, filter);
     const std::string size = test.strides.size() == 2 ? "Conv2D" : "Conv3D";
     const OpInput input_size = {"input_size", MakeInts(test.x.dims())};
-    EXPECT_TRUE(SameBytes(
-        RunOne(LayerOps(), {.type = size + "BackpropInput",
-                            .inputs = {input_size, {"filter", filter}, {"out_backprop", dy}},
-                            .attrs = AttrsOf(test, false)}),
-        want))
+    EXPECT_TRUE(SameBytes(RunOne({.type = size + "BackpropInput",
+                                  .inputs = {input_size, {"filter", filter}, {"out_backprop", dy}},
+                                  .attrs = AttrsOf(test, false)}),
+                          want))
         << test.x.ToString();
-    EXPECT_TRUE(SameBytes(RunOne(LayerOps(), {.type = size + "Transpose",
-                                              .inputs = {input_size, {"x", dy}, {"filter", filter}},
-                                              .attrs = AttrsOf(test, false)}),
+    EXPECT_TRUE(SameBytes(RunOne({.type = size + "Transpose",
+                                  .inputs = {input_size, {"x", dy}, {"filter", filter}},
+                                  .attrs = AttrsOf(test, false)}),
                           want))
         << test.x.ToString();
   }
@@ -205,19 +202,17 @@ TEST(Convolution, GradientOfTheFilter) {
       for (const bool last : {false, true}) {
         if (last && !flat) continue;
         const Tensor size = MakeInts((last ? ImageFirst(want) : want).shape().dims());
-        const Tensor found =
-            RunOne(LayerOps(), {.type = flat ? "Conv2DBackpropFilter" : "Conv3DBackpropFilter",
-                                .inputs = {{"x", last ? ChannelsBehind(x) : x},
-                                           {"filter_size", size},
-                                           {"out_backprop", last ? ChannelsBehind(dy) : dy}},
-                                .attrs = AttrsOf(test, last)});
+        const Tensor found = RunOne({.type = flat ? "Conv2DBackpropFilter" : "Conv3DBackpropFilter",
+                                     .inputs = {{"x", last ? ChannelsBehind(x) : x},
+                                                {"filter_size", size},
+                                                {"out_backprop", last ? ChannelsBehind(dy) : dy}},
+                                     .attrs = AttrsOf(test, last)});
         EXPECT_TRUE(SameBytes(found, last ? ImageFirst(want) : want)) << test.x.ToString();
       }
     }
   }
   const ConvolutionCase& good = kConvolutionCases[0];
-  ExpectFails(LayerOps(),
-              {.type = "Conv2DBackpropFilter",
+  ExpectFails({.type = "Conv2DBackpropFilter",
                .inputs = {{"x", Pattern(DataType::kFloat, good.x)},
                           {"filter_size", MakeInts({1, 1, 3, 3})},
                           {"out_backprop", Pattern(DataType::kFloat, good.y)}},
@@ -228,10 +223,10 @@ TEST(Convolution, GradientOfTheFilter) {
 TEST(Convolution, SaysWhatOneDnnComputesItIn) {
   const ConvolutionCase& good = kConvolutionCases[0];
   const auto chosen = [&](DataType dtype) {
-    return ChoiceOf(LayerOps(), {.type = "Conv2D",
-                                 .inputs = {{"x", Pattern(dtype, good.x)},
-                                            {"filter", Pattern(dtype, good.filter)}},
-                                 .attrs = AttrsOf(good, false)});
+    return ChoiceOf(
+        {.type = "Conv2D",
+         .inputs = {{"x", Pattern(dtype, good.x)}, {"filter", Pattern(dtype, good.filter)}},
+         .attrs = AttrsOf(good, false)});
   };
   EXPECT_THAT(chosen(DataType::kFloat), testing::StartsWith("native, oneDNN "));
   EXPECT_THAT(chosen(DataType::kFloat16),
@@ -248,9 +243,9 @@ TEST(Convolution, GroupsThatAreNotSaid) {
         {test.x, test.filter, test.groups, test.strides, test.dilations, test.pads, test.y, false},
         x, filter);
     test.groups = 1;
-    EXPECT_TRUE(SameBytes(RunOne(LayerOps(), {.type = "Conv2D",
-                                              .inputs = {{"x", x}, {"filter", filter}},
-                                              .attrs = AttrsOf(test, false)}),
+    EXPECT_TRUE(SameBytes(RunOne({.type = "Conv2D",
+                                  .inputs = {{"x", x}, {"filter", filter}},
+                                  .attrs = AttrsOf(test, false)}),
                           want))
         << test.x.ToString() << " " << test.filter.ToString();
   }
@@ -262,11 +257,11 @@ TEST(Convolution, PaddingByName) {
   Attrs attrs = AttrsOf({{}, {}, 1, {2, 2}, {1, 1}, {-1, -1, -1, -1}, {}}, false);
   OpCall call{.type = "Conv2D", .inputs = {{"x", x}, {"filter", filter}}, .attrs = attrs};
   call.attrs.emplace_back("padding", AttrValue::String("SAME"));
-  EXPECT_EQ(RunOne(LayerOps(), call).shape(), Shape({1, 1, 3, 3}));
+  EXPECT_EQ(RunOne(call).shape(), Shape({1, 1, 3, 3}));
   call.attrs.back().second = AttrValue::String("VALID");
-  EXPECT_EQ(RunOne(LayerOps(), call).shape(), Shape({1, 1, 2, 2}));
+  EXPECT_EQ(RunOne(call).shape(), Shape({1, 1, 2, 2}));
   call.attrs.pop_back();
-  ExpectFails(LayerOps(), call, Code::kInvalidArgument, {"\"pads\" are [-1,-1,-1,-1]"});
+  ExpectFails(call, Code::kInvalidArgument, {"\"pads\" are [-1,-1,-1,-1]"});
 }
 
 TEST(Convolution, Refuses) {
@@ -278,24 +273,23 @@ TEST(Convolution, Refuses) {
                   .attrs = attrs};
   };
   const Attrs attrs = AttrsOf(good, false);
-  ExpectFails(LayerOps(), call({1, 2, 3, 3}, good.filter, attrs), Code::kInvalidArgument,
+  ExpectFails(call({1, 2, 3, 3}, good.filter, attrs), Code::kInvalidArgument,
               {"has 2 channels", "takes 1"});
-  ExpectFails(LayerOps(), call({1, 3, 3}, good.filter, attrs), Code::kInvalidArgument,
+  ExpectFails(call({1, 3, 3}, good.filter, attrs), Code::kInvalidArgument,
               {"expected 4 dimensions"});
   ConvolutionCase bad = good;
   bad.strides = {0, 1};
-  ExpectFails(LayerOps(), call(good.x, good.filter, AttrsOf(bad, false)), Code::kInvalidArgument,
+  ExpectFails(call(good.x, good.filter, AttrsOf(bad, false)), Code::kInvalidArgument,
               {"\"strides\" is [1,1,0,1]"});
   bad = good;
   bad.groups = 3;
-  ExpectFails(LayerOps(), call(good.x, good.filter, AttrsOf(bad, false)), Code::kInvalidArgument,
+  ExpectFails(call(good.x, good.filter, AttrsOf(bad, false)), Code::kInvalidArgument,
               {"1 filters for 3 groups"});
   OpCall whole = call(good.x, good.filter, attrs);
   whole.inputs[0].value = Pattern(DataType::kInt8, good.x);
   whole.inputs[1].value = Pattern(DataType::kInt8, good.filter);
-  ExpectFails(LayerOps(), whole, Code::kUnsupported, {"int8"});
-  ExpectFails(LayerOps(),
-              {.type = "Conv2DBackpropInput",
+  ExpectFails(whole, Code::kUnsupported, {"int8"});
+  ExpectFails({.type = "Conv2DBackpropInput",
                .inputs = {{"input_size", MakeInts({1, 1, 4, 3})},
                           {"filter", Pattern(DataType::kFloat, good.filter)},
                           {"out_backprop", Pattern(DataType::kFloat, good.y)}},

@@ -1,5 +1,4 @@
 // Gradients of pooling and padding, pooling of volumes, sampling by a grid.
-#include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_gradient.h"
 
 namespace npumesh {
@@ -46,10 +45,9 @@ TEST(AvgPoolGrad, IsTheSlope) {
     attrs.emplace_back("data_format", AttrValue::String(test.format));
     const OpCall forward = {
         .type = "AvgPoolV2", .inputs = {{"x", Waves(kDouble, test.x)}}, .attrs = attrs};
-    const Tensor dy = Waves(kDouble, RunOne(BuiltinOps(), forward).shape(), 4);
+    const Tensor dy = Waves(kDouble, RunOne(forward).shape(), 4);
     const Tensor dx =
-        RunOne(BuiltinOps(),
-               {.type = "AvgPoolV2Grad",
+        RunOne({.type = "AvgPoolV2Grad",
                 .inputs = {{"orig_input_shape", MakeInts(test.x.dims())}, {"input_grad", dy}},
                 .attrs = attrs});
     ExpectGradient(forward, "x", dy, dx);
@@ -61,9 +59,8 @@ TEST(AdaptiveAvgPoolGrad, IsTheSlope) {
     const OpCall forward = {.type = "AdaptiveAvgPool2d",
                             .inputs = {{"x", Waves(kDouble, shape)}},
                             .attrs = {{"output_size", AttrValue::Ints({3, 2})}}};
-    const Tensor dy = Waves(kDouble, RunOne(BuiltinOps(), forward).shape(), 4);
-    const Tensor dx =
-        RunOne(BuiltinOps(), {.type = "AdaptiveAvgPool2dGrad",
+    const Tensor dy = Waves(kDouble, RunOne(forward).shape(), 4);
+    const Tensor dx = RunOne({.type = "AdaptiveAvgPool2dGrad",
                               .inputs = {{"input_grad", dy}},
                               .attrs = {{"orig_input_shape", AttrValue::Ints(shape.dims())}}});
     EXPECT_EQ(dx.shape(), shape);
@@ -83,9 +80,9 @@ TEST(MaxPoolGrad, IsTheSlope) {
   const Tensor dy = Waves(kDouble, pooled[0].shape(), 4);
   const Tensor values = FromDoubles(DataType::kInt64, dy.shape(), ToDoubles(pooled[0]));
   for (const Tensor& argmax : {pooled[1], values}) {
-    const Tensor dx = RunOne(BuiltinOps(), {.type = "MaxPoolGradWithArgmaxV1",
-                                            .inputs = {{"x", x}, {"grad", dy}, {"argmax", argmax}},
-                                            .attrs = attrs});
+    const Tensor dx = RunOne({.type = "MaxPoolGradWithArgmaxV1",
+                              .inputs = {{"x", x}, {"grad", dy}, {"argmax", argmax}},
+                              .attrs = attrs});
     ExpectGradient(forward, "x", dy, dx);
   }
 }
@@ -98,8 +95,7 @@ TEST(MaxPoolGrad, TiesGoWhereTheIndexPoints) {
   const Tensor x = FromDoubles(kFloat, {1, 1, 2, 2}, {7, 7, 1, 7});
   const auto run = [&](int32_t argmax) {
     return ToDoubles(
-        RunOne(BuiltinOps(),
-               {.type = "MaxPoolGradWithArgmaxV1",
+        RunOne({.type = "MaxPoolGradWithArgmaxV1",
                 .inputs = {{"x", x},
                            {"grad", FromDoubles(kFloat, {1, 1, 1, 1}, {5})},
                            {"argmax", Make<int32_t>(DataType::kInt32, {1, 1, 1, 1}, {argmax})}},
@@ -119,9 +115,9 @@ TEST(PoolGrad, RefusesAGradientOfAnotherShape) {
                   .inputs = {{"orig_input_shape", MakeInts(image)}, {"input_grad", dy}},
                   .attrs = attrs};
   };
-  ExpectFails(BuiltinOps(), call({1, 1, 4, 4}), Code::kInvalidArgument, {"pooling gives"});
-  ExpectFails(BuiltinOps(), call({1, 4, 4}), Code::kInvalidArgument, {"the image is [1,4,4]"});
-  ExpectFails(BuiltinOps(), call({1, 1, -1, 3}), Code::kInvalidArgument, {"[1,1,-1,3]"});
+  ExpectFails(call({1, 1, 4, 4}), Code::kInvalidArgument, {"pooling gives"});
+  ExpectFails(call({1, 4, 4}), Code::kInvalidArgument, {"the image is [1,4,4]"});
+  ExpectFails(call({1, 1, -1, 3}), Code::kInvalidArgument, {"[1,1,-1,3]"});
 }
 
 // ---- volumes ----
@@ -165,8 +161,7 @@ TEST(MaxPool3D, FindsMaximumAndItsPlace) {
       EXPECT_EQ(ToDoubles(out[1])[Index(out[0].shape(), at)], place);
     }
   }
-  ExpectFails(BuiltinOps(),
-              {.type = "MaxPool3DWithArgmaxV2",
+  ExpectFails({.type = "MaxPool3DWithArgmaxV2",
                .inputs = {{"x", Waves(kFloat, {1, 1, 2, 2, 2})}},
                .attrs = {{"ksize", AttrValue::Ints({2, 2})},
                          {"strides", AttrValue::Ints({1})},
@@ -188,7 +183,6 @@ TEST(PadGrad, IsTheSlope) {
                               .attrs = attrs};
       const Tensor dy = Waves(kDouble, {2, 6, 7}, 3);
       const Tensor dx = RunOne(
-          BuiltinOps(),
           {.type = "PadV3Grad", .inputs = {{"x", dy}, {"paddings", paddings}}, .attrs = attrs});
       EXPECT_EQ(dx.shape(), Shape({2, 3, 4}));
       ExpectGradient(forward, "x", dy, dx);
@@ -197,20 +191,18 @@ TEST(PadGrad, IsTheSlope) {
 }
 
 TEST(PadGrad, CutElementsHaveNoGradient) {
-  const Tensor dx = RunOne(BuiltinOps(), {.type = "PadV3Grad",
-                                          .inputs = {{"x", FromDoubles(kFloat, {3}, {1, 2, 4})},
-                                                     {"paddings", MakeInts({-1, 1})}},
-                                          .attrs = {{"mode", AttrValue::String("edge")}}});
+  const Tensor dx = RunOne(
+      {.type = "PadV3Grad",
+       .inputs = {{"x", FromDoubles(kFloat, {3}, {1, 2, 4})}, {"paddings", MakeInts({-1, 1})}},
+       .attrs = {{"mode", AttrValue::String("edge")}}});
   EXPECT_EQ(ToDoubles(dx), (std::vector<double>{0, 1, 6}));
 }
 
 TEST(PadGrad, RefusesWhatPaddingCannotMake) {
   const Tensor x = Waves(kFloat, {3});
-  ExpectFails(BuiltinOps(),
-              {.type = "PadV3Grad", .inputs = {{"x", x}, {"paddings", MakeInts({2, 2})}}},
+  ExpectFails({.type = "PadV3Grad", .inputs = {{"x", x}, {"paddings", MakeInts({2, 2})}}},
               Code::kInvalidArgument, {"dimension 0"});
-  ExpectFails(BuiltinOps(),
-              {.type = "PadV3Grad", .inputs = {{"x", x}, {"paddings", MakeInts({INT64_MIN, 2})}}},
+  ExpectFails({.type = "PadV3Grad", .inputs = {{"x", x}, {"paddings", MakeInts({INT64_MIN, 2})}}},
               Code::kInvalidArgument, {"dimension 0"});
 }
 
@@ -245,13 +237,13 @@ TEST(GridSample, GradientIsTheSlope) {
 }
 
 double Sample(const char* mode, const char* padding, bool align, double column, double row) {
-  return ToDoubles(RunOne(
-      BuiltinOps(), {.type = "GridSampler2D",
-                     .inputs = {{"x", FromDoubles(kFloat, {1, 1, 2, 3}, {1, 2, 4, 8, 16, 32})},
-                                {"grid", FromDoubles(kFloat, {1, 1, 1, 2}, {column, row})}},
-                     .attrs = {{"interpolation_mode", AttrValue::String(mode)},
-                               {"padding_mode", AttrValue::String(padding)},
-                               {"align_corners", AttrValue::Bool(align)}}}))[0];
+  return ToDoubles(
+      RunOne({.type = "GridSampler2D",
+              .inputs = {{"x", FromDoubles(kFloat, {1, 1, 2, 3}, {1, 2, 4, 8, 16, 32})},
+                         {"grid", FromDoubles(kFloat, {1, 1, 1, 2}, {column, row})}},
+              .attrs = {{"interpolation_mode", AttrValue::String(mode)},
+                        {"padding_mode", AttrValue::String(padding)},
+                        {"align_corners", AttrValue::Bool(align)}}}))[0];
 }
 
 TEST(GridSample, ReadsWhereTheGridPoints) {
@@ -280,11 +272,11 @@ TEST(GridSample, ReadsVolumes) {
     const Tensor x = Waves(kFloat, shape);
     // Column 1, row 0 and the middle between both depths.
     const Tensor grid = FromDoubles(kFloat, {1, 1, 1, 1, 3}, {1, -1, 0});
-    const Tensor y = RunOne(
-        BuiltinOps(), {.type = "GridSampler3D",
-                       .inputs = {{"x", x}, {"grid", grid}},
-                       .attrs = {{"align_corners", AttrValue::Bool(true)},
-                                 {"data_format", AttrValue::String(last ? "NDHWC" : "NCDHW")}}});
+    const Tensor y =
+        RunOne({.type = "GridSampler3D",
+                .inputs = {{"x", x}, {"grid", grid}},
+                .attrs = {{"align_corners", AttrValue::Bool(true)},
+                          {"data_format", AttrValue::String(last ? "NDHWC" : "NCDHW")}}});
     EXPECT_EQ(y.shape(), last ? Shape({1, 1, 1, 1, 2}) : Shape({1, 2, 1, 1, 1}));
     for (int64_t c = 0; c < 2; ++c) {
       const auto at = [&](int64_t depth) {
@@ -303,10 +295,9 @@ TEST(GridSample, RefusesWhatDoesNotFit) {
         .inputs = {{"x", Waves(kFloat, {1, 1, 2, 2})}, {"grid", Waves(kFloat, std::move(grid))}},
         .attrs = {{"interpolation_mode", AttrValue::String(mode)}}};
   };
-  ExpectFails(BuiltinOps(), call({2, 1, 1, 2}, "bilinear"), Code::kInvalidArgument, {"same batch"});
-  ExpectFails(BuiltinOps(), call({1, 1, 1, 3}, "bilinear"), Code::kInvalidArgument,
-              {"2 coordinates"});
-  ExpectFails(BuiltinOps(), call({1, 1, 1, 2}, "cubic"), Code::kInvalidArgument, {"cubic"});
+  ExpectFails(call({2, 1, 1, 2}, "bilinear"), Code::kInvalidArgument, {"same batch"});
+  ExpectFails(call({1, 1, 1, 3}, "bilinear"), Code::kInvalidArgument, {"2 coordinates"});
+  ExpectFails(call({1, 1, 1, 2}, "cubic"), Code::kInvalidArgument, {"cubic"});
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Im2col, Col2im, UnfoldGrad: against the windows of a padded image, and sums of them.
 #include <random>
 
-#include "tests/unit/ops/image/layer_registry.h"
+#include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
 namespace {
@@ -74,7 +74,7 @@ TEST(Im2col, HasThePixelsUnderEachPositionOfTheWindows) {
                                        : 0);
     }
     const Shape shape = {w.images, w.channels * w.window[0] * w.window[1], w.count[0], w.count[1]};
-    EXPECT_TRUE(SameBytes(RunOne(LayerOps(), Im2col(w, x)), FromDoubles(dtype, shape, expected)))
+    EXPECT_TRUE(SameBytes(RunOne(Im2col(w, x)), FromDoubles(dtype, shape, expected)))
         << "seed " << seed;
     // With the channels last the positions of a window come before them.
     std::vector<double> last;
@@ -84,8 +84,8 @@ TEST(Im2col, HasThePixelsUnderEachPositionOfTheWindows) {
     }
     OpCall call = Im2col(w, ChannelsBehind(x));
     call.attrs.emplace_back("input_layout_info", LastChannels());
-    EXPECT_TRUE(SameBytes(RunOne(LayerOps(), call),
-                          FromDoubles(dtype, {shape[0], shape[2], shape[3], shape[1]}, last)))
+    EXPECT_TRUE(
+        SameBytes(RunOne(call), FromDoubles(dtype, {shape[0], shape[2], shape[3], shape[1]}, last)))
         << "seed " << seed;
   }
 }
@@ -93,12 +93,12 @@ TEST(Im2col, HasThePixelsUnderEachPositionOfTheWindows) {
 TEST(Im2col, PadsByMode) {
   const Tensor x = Pattern(DataType::kFloat, {1, 2, 6, 5});
   const auto made = [&](const std::string& mode, Ints pads) {
-    return RunOne(LayerOps(), {.type = "Im2col",
-                               .inputs = {{"x", x}},
-                               .attrs = {{"ksizes", AttrValue::Ints({3, 2})},
-                                         {"strides", AttrValue::Ints({2})},
-                                         {"padding_mode", AttrValue::String(mode)},
-                                         {"pads", AttrValue::Ints(std::move(pads))}}});
+    return RunOne({.type = "Im2col",
+                   .inputs = {{"x", x}},
+                   .attrs = {{"ksizes", AttrValue::Ints({3, 2})},
+                             {"strides", AttrValue::Ints({2})},
+                             {"padding_mode", AttrValue::String(mode)},
+                             {"pads", AttrValue::Ints(std::move(pads))}}});
   };
   // As many windows as ceil(size / stride); the odd pixel of padding is behind.
   EXPECT_TRUE(SameBytes(made("SAME", {7}), made("CALCULATED", {0, 1, 0, 1})));
@@ -132,12 +132,12 @@ TEST(Col2im, SumsTheColumnsOfEachPixel) {
     }
     const Tensor size = Make<int32_t>(
         DataType::kInt32, {2}, {static_cast<int32_t>(w.size[0]), static_cast<int32_t>(w.size[1])});
-    EXPECT_TRUE(SameBytes(RunOne(LayerOps(), {.type = "Col2im",
-                                              .inputs = {{"x", x}, {"output_size", size}},
-                                              .attrs = {{"kernel_size", Two(w.window)},
-                                                        {"dilation", Two(w.dilation)},
-                                                        {"padding", Two(w.before)},
-                                                        {"stride", Two(w.stride)}}}),
+    EXPECT_TRUE(SameBytes(RunOne({.type = "Col2im",
+                                  .inputs = {{"x", x}, {"output_size", size}},
+                                  .attrs = {{"kernel_size", Two(w.window)},
+                                            {"dilation", Two(w.dilation)},
+                                            {"padding", Two(w.before)},
+                                            {"stride", Two(w.stride)}}}),
                           FromDoubles(dtype, image, expected)))
         << "seed " << seed;
   }
@@ -161,13 +161,12 @@ TEST(UnfoldGrad, SumsTheWindowsOfEachElement) {
       expected[Index(Shape(dims), place)] += ToDoubles(grad)[Index(grad.shape(), at)];
     }
     const auto dim = static_cast<int64_t>(axis) - (seed % 5 == 0 ? 3 : 0);
-    EXPECT_TRUE(SameBytes(
-        RunOne(LayerOps(), {.type = "UnfoldGrad",
-                            .inputs = {{"grad_out", grad}, {"input_sizes", MakeInts(dims)}},
-                            .attrs = {{"dim", AttrValue::Int(dim)},
-                                      {"size", AttrValue::Int(size)},
-                                      {"step", AttrValue::Int(step)}}}),
-        FromDoubles(dtype, Shape(dims), expected)))
+    EXPECT_TRUE(SameBytes(RunOne({.type = "UnfoldGrad",
+                                  .inputs = {{"grad_out", grad}, {"input_sizes", MakeInts(dims)}},
+                                  .attrs = {{"dim", AttrValue::Int(dim)},
+                                            {"size", AttrValue::Int(size)},
+                                            {"step", AttrValue::Int(step)}}}),
+                          FromDoubles(dtype, Shape(dims), expected)))
         << "seed " << seed;
   }
 }
@@ -182,14 +181,13 @@ TEST(Patches, Refuse) {
                             {"padding_mode", AttrValue::String(mode)}}};
   };
   const std::string mode = "CALCULATED";
-  ExpectFails(LayerOps(), im2col(x, {5, 1}, {1}, mode), Code::kInvalidArgument,
+  ExpectFails(im2col(x, {5, 1}, {1}, mode), Code::kInvalidArgument,
               {"a window over 5 pixels", "4 rows"});
-  ExpectFails(LayerOps(), im2col(x, {1, 1}, {0}, mode), Code::kInvalidArgument, {"strides"});
-  ExpectFails(LayerOps(), im2col(x, {1, 1, 1}, {1}, mode), Code::kInvalidArgument, {"ksizes"});
-  ExpectFails(LayerOps(), im2col(x, {1, 1}, {1}, "FULL"), Code::kInvalidArgument,
-              {"padding_mode", "FULL"});
-  ExpectFails(LayerOps(), im2col(Pattern(DataType::kFloat, {4, 4}), {1, 1}, {1}, mode),
-              Code::kInvalidArgument, {"four dimensions"});
+  ExpectFails(im2col(x, {1, 1}, {0}, mode), Code::kInvalidArgument, {"strides"});
+  ExpectFails(im2col(x, {1, 1, 1}, {1}, mode), Code::kInvalidArgument, {"ksizes"});
+  ExpectFails(im2col(x, {1, 1}, {1}, "FULL"), Code::kInvalidArgument, {"padding_mode", "FULL"});
+  ExpectFails(im2col(Pattern(DataType::kFloat, {4, 4}), {1, 1}, {1}, mode), Code::kInvalidArgument,
+              {"four dimensions"});
   const auto col2im = [&](const Tensor& of, std::vector<int32_t> size) {
     const Ints one = {1}, two = {2, 2};
     const Tensor sizes = Make<int32_t>(DataType::kInt32, {2}, size);
@@ -200,12 +198,11 @@ TEST(Patches, Refuse) {
                             {"padding", AttrValue::Ints({0})},
                             {"stride", AttrValue::Ints(one)}}};
   };
-  ExpectFails(LayerOps(), col2im(Pattern(DataType::kFloat, {1, 1, 4, 9}), {4, 5}),
-              Code::kInvalidArgument, {"4 positions of 12 windows"});
-  ExpectFails(LayerOps(), col2im(Pattern(DataType::kInt32, {1, 1, 4, 9}), {4, 4}),
-              Code::kInvalidArgument, {"int32"});
+  ExpectFails(col2im(Pattern(DataType::kFloat, {1, 1, 4, 9}), {4, 5}), Code::kInvalidArgument,
+              {"4 positions of 12 windows"});
+  ExpectFails(col2im(Pattern(DataType::kInt32, {1, 1, 4, 9}), {4, 4}), Code::kInvalidArgument,
+              {"int32"});
   ExpectFails(
-      LayerOps(),
       {.type = "UnfoldGrad",
        .inputs = {{"grad_out", Pattern(DataType::kFloat, {2, 3})}, {"input_sizes", MakeInts({5})}},
        .attrs = {{"size", AttrValue::Int(2)}, {"step", AttrValue::Int(1)}}},

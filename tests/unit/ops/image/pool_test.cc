@@ -1,5 +1,5 @@
 // Pooling, against a walk over all pairs of output cell and pixel.
-#include "tests/unit/ops/image/layer_registry.h"
+#include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
 namespace {
@@ -86,12 +86,11 @@ TEST(MaxPool, TakesTheLargestOfEachWindow) {
       for (const Cell& cell : CellsOf(x, test)) expected.push_back(cell.most);
       const Tensor want = FromDoubles(dtype, {2, 3, test.y_height, test.y_width}, expected);
       EXPECT_TRUE(SameBytes(
-          RunOne(LayerOps(),
-                 {.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = PoolAttrs(test, false)}),
+          RunOne({.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = PoolAttrs(test, false)}),
           want));
-      EXPECT_TRUE(SameBytes(RunOne(LayerOps(), {.type = "MaxPoolV3",
-                                                .inputs = {{"x", ChannelsBehind(x)}},
-                                                .attrs = PoolAttrs(test, true)}),
+      EXPECT_TRUE(SameBytes(RunOne({.type = "MaxPoolV3",
+                                    .inputs = {{"x", ChannelsBehind(x)}},
+                                    .attrs = PoolAttrs(test, true)}),
                             ChannelsBehind(want)));
     }
   }
@@ -101,7 +100,6 @@ TEST(MaxPool, WithArgmaxGivesThePlaceInThePlane) {
   for (const PoolCase& test : kPoolCases) {
     const Tensor x = Image(DataType::kFloat, test.height, test.width);
     const Result<std::vector<Tensor>> out = RunOp(
-        LayerOps(),
         {.type = "MaxPoolWithArgmaxV1",
          .inputs = {{"x", x}},
          .attrs = {{"ksize", AttrValue::Ints({1, test.rows.kernel, test.columns.kernel, 1})},
@@ -148,7 +146,7 @@ TEST(AvgPool, DividesByItsRule) {
         attrs.emplace_back("exclusive", AttrValue::Bool(exclusive));
         attrs.emplace_back("divisor_override", AttrValue::Int(divisor));
         EXPECT_TRUE(SameBytes(
-            RunOne(LayerOps(), {.type = "AvgPoolV2", .inputs = {{"x", x}}, .attrs = attrs}),
+            RunOne({.type = "AvgPoolV2", .inputs = {{"x", x}}, .attrs = attrs}),
             FromDoubles(DataType::kFloat, {2, 3, test.y_height, test.y_width}, expected)));
       }
     }
@@ -158,11 +156,11 @@ TEST(AvgPool, DividesByItsRule) {
 TEST(Pool, PaddingByName) {
   const Tensor x = FromDoubles(DataType::kFloat, {1, 5, 1, 1}, {1, 2, 3, 4, 5});
   const auto run = [&](const char* type, const char* padding) {
-    return ToDoubles(RunOne(LayerOps(), {.type = type,
-                                         .inputs = {{"x", x}},
-                                         .attrs = {{"ksize", AttrValue::Ints({1, 2, 1, 1})},
-                                                   {"strides", AttrValue::Ints({1, 2, 1, 1})},
-                                                   {"padding", AttrValue::String(padding)}}}));
+    return ToDoubles(RunOne({.type = type,
+                             .inputs = {{"x", x}},
+                             .attrs = {{"ksize", AttrValue::Ints({1, 2, 1, 1})},
+                                       {"strides", AttrValue::Ints({1, 2, 1, 1})},
+                                       {"padding", AttrValue::String(padding)}}}));
   };
   EXPECT_EQ(run("MaxPool", "VALID"), (std::vector<double>{2, 4}));
   EXPECT_EQ(run("MaxPool", "SAME"), (std::vector<double>{2, 4, 5}));
@@ -172,25 +170,24 @@ TEST(Pool, PaddingByName) {
 
 TEST(Pool, GlobalAndAdaptive) {
   const Tensor x = FromDoubles(DataType::kFloat, {1, 1, 2, 3}, {1, 2, 3, 4, 5, 9});
-  EXPECT_EQ(ToDoubles(RunOne(LayerOps(), {.type = "GlobalAveragePool", .inputs = {{"x", x}}})),
+  EXPECT_EQ(ToDoubles(RunOne({.type = "GlobalAveragePool", .inputs = {{"x", x}}})),
             (std::vector<double>{4}));
-  const Tensor y = RunOne(LayerOps(), {.type = "AdaptiveAvgPool2d",
-                                       .inputs = {{"x", x}},
-                                       .attrs = {{"output_size", AttrValue::Ints({1, 2})}}});
+  const Tensor y = RunOne({.type = "AdaptiveAvgPool2d",
+                           .inputs = {{"x", x}},
+                           .attrs = {{"output_size", AttrValue::Ints({1, 2})}}});
   EXPECT_EQ(y.shape(), Shape({1, 1, 1, 2}));
   EXPECT_EQ(ToDoubles(y), (std::vector<double>{3, 4.75}));
   Attrs attrs = PoolAttrs(kPoolCases[0], false);
   attrs.emplace_back("global_pooling", AttrValue::Bool(true));
-  EXPECT_EQ(
-      ToDoubles(RunOne(LayerOps(), {.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = attrs})),
-      (std::vector<double>{9}));
+  EXPECT_EQ(ToDoubles(RunOne({.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = attrs})),
+            (std::vector<double>{9}));
 }
 
 TEST(Pool, NanIsTheMaximum) {
   const Tensor x = FromDoubles(DataType::kFloat, {1, 1, 1, 4}, {NAN, 1, 2, NAN});
   Attrs attrs = PoolAttrs({1, 4, {1, 1, 0}, {2, 2, 0}, false, 1, 2}, false);
   const std::vector<double> y =
-      ToDoubles(RunOne(LayerOps(), {.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = attrs}));
+      ToDoubles(RunOne({.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = attrs}));
   EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
 }
 
@@ -201,8 +198,8 @@ double Average(DataType dtype, const std::vector<double>& x, const char* mode) {
   const Tensor image = FromDoubles(dtype, {1, 1, 1, static_cast<int64_t>(x.size())}, x);
   Attrs attrs;
   if (mode != nullptr) attrs.emplace_back(std::string(kImplMode), AttrValue::String(mode));
-  return ToDoubles(RunOne(
-      LayerOps(), {.type = "GlobalAveragePool", .inputs = {{"x", image}}, .attrs = attrs}))[0];
+  return ToDoubles(
+      RunOne({.type = "GlobalAveragePool", .inputs = {{"x", image}}, .attrs = attrs}))[0];
 }
 
 TEST(PoolImplementation, SumsInDoubleOrAsTheNpuKeepsThem) {
@@ -239,7 +236,7 @@ TEST(PoolImplementation, GradientsSumInTheSameWay) {
                   {"strides", AttrValue::Ints({1, 1, 1, 1})},
                   {"divisor_override", AttrValue::Int(1)},
                   {std::string(kImplMode), AttrValue::String(mode)}}};
-    return ToDoubles(RunOne(LayerOps(), call));
+    return ToDoubles(RunOne(call));
   };
   EXPECT_EQ(gradient("high_precision"), (std::vector<double>{2048, 2048, 2050, 2, 1}));
   EXPECT_EQ(gradient("high_performance"), (std::vector<double>{2048, 2048, 2048, 2, 1}));
@@ -248,15 +245,13 @@ TEST(PoolImplementation, GradientsSumInTheSameWay) {
 TEST(Pool, Refuses) {
   const Tensor x = Pattern(DataType::kFloat, {1, 1, 4, 4});
   const auto fails = [&](const PoolCase& test, const std::string& word) {
-    ExpectFails(LayerOps(),
-                {.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = PoolAttrs(test, false)},
+    ExpectFails({.type = "MaxPoolV3", .inputs = {{"x", x}}, .attrs = PoolAttrs(test, false)},
                 Code::kInvalidArgument, {word});
   };
   fails({4, 4, {2, 0, 0}, {2, 2, 0}, false, 0, 0}, "[1,1,0,2]");
   fails({4, 4, {2, 2, -1}, {2, 2, 0}, false, 0, 0}, "none negative");
   fails({4, 4, {2, 2, 2}, {2, 2, 0}, false, 0, 0}, "padding alone");
-  ExpectFails(LayerOps(),
-              {.type = "GlobalAveragePool", .inputs = {{"x", Pattern(DataType::kFloat, {2, 2})}}},
+  ExpectFails({.type = "GlobalAveragePool", .inputs = {{"x", Pattern(DataType::kFloat, {2, 2})}}},
               Code::kInvalidArgument, {"four dimensions"});
 }
 

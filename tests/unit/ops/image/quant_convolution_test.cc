@@ -2,8 +2,8 @@
 #include <bit>
 #include <random>
 
-#include "tests/unit/op_builtin.h"
-#include "tests/unit/ops/image/layer_registry.h"
+#include "tests/unit/op_values.h"
+#include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
 namespace {
@@ -143,22 +143,22 @@ TEST(QuantConv2D, RefusesByName) {
   call.inputs.push_back({"scale", FedScales(DataType::kFloat, {1.0f})});
   OpCall wrong = call;
   wrong.inputs.push_back({"offset", FedScales(DataType::kFloat, {1.0f})});
-  Fails(wrong, Code::kUnsupported, {"\"offset\" is fed"});
+  ExpectFails(wrong, Code::kUnsupported, {"\"offset\" is fed"});
   wrong = call;
   wrong.attrs.back() = {"offset_x", AttrValue::Int(128)};
-  Fails(wrong, Code::kInvalidArgument, {"offset_x is 128"});
+  ExpectFails(wrong, Code::kInvalidArgument, {"offset_x is 128"});
   wrong = call;
   wrong.attrs.emplace_back("round_mode", AttrValue::String("floor"));
-  Fails(wrong, Code::kInvalidArgument, {"round_mode", "floor"});
+  ExpectFails(wrong, Code::kInvalidArgument, {"round_mode", "floor"});
   wrong = call;
   wrong.attrs[0] = {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt8))};
-  Fails(wrong, Code::kInvalidArgument, {"dtype is int8"});
+  ExpectFails(wrong, Code::kInvalidArgument, {"dtype is int8"});
   wrong = call;
   wrong.inputs[0].value = FromDoubles(DataType::kFloat, drawn.x, ToDoubles(x));
-  Fails(wrong, Code::kUnsupported, {"\"x\"", "float32"});
+  ExpectFails(wrong, Code::kUnsupported, {"\"x\"", "float32"});
   wrong = call;
   wrong.inputs[2].value = FedScales(DataType::kFloat, std::vector<float>(100, 1.0f));
-  Fails(wrong, Code::kInvalidArgument, {"scale", "100"});
+  ExpectFails(wrong, Code::kInvalidArgument, {"scale", "100"});
 }
 
 }  // namespace

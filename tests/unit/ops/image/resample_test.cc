@@ -1,6 +1,6 @@
 // UpsampleBicubic2d, UpsampleBicubic2dAA, UpsampleBilinear2dAA: against sums over all pixels of an
 // image with the weights of their filters.
-#include "tests/unit/ops/image/layer_registry.h"
+#include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
 namespace {
@@ -84,10 +84,10 @@ TEST(Resample, WeighsThePixelsByItsFilter) {
             }
             expected.push_back(sum);
           }
-          const Tensor y = RunOne(LayerOps(), Resample(type, x, down, across));
+          const Tensor y = RunOne(Resample(type, x, down, across));
           ASSERT_EQ(y.type(), (TensorType{dtype, shape}));
           const double error = dtype == DataType::kFloat ? 1e-5 : 64 * Ulp(dtype, 1) / 8;
-          op_test::OpEvidence::OfProgram().Near(1, error);
+          op_test::NoteNear(1, error);
           EXPECT_THAT(ToDoubles(y), testing::Pointwise(testing::DoubleNear(error), expected))
               << type << " " << Name(dtype) << " " << down.in << " " << down.out;
         }
@@ -98,14 +98,12 @@ TEST(Resample, WeighsThePixelsByItsFilter) {
 
 TEST(Resample, Refuses) {
   const Tensor x = Pattern(DataType::kFloat, {1, 1, 2, 2});
-  ExpectFails(LayerOps(), Resample("UpsampleBicubic2d", x, {2, 0, 0, false}, {2, 2, 0, false}),
+  ExpectFails(Resample("UpsampleBicubic2d", x, {2, 0, 0, false}, {2, 2, 0, false}),
               Code::kInvalidArgument, {"output_size", "[0,2]"});
-  ExpectFails(LayerOps(),
-              Resample("UpsampleBilinear2dAA", Pattern(DataType::kFloat, {1, 1, 0, 2}),
+  ExpectFails(Resample("UpsampleBilinear2dAA", Pattern(DataType::kFloat, {1, 1, 0, 2}),
                        {0, 1, 0, false}, {2, 2, 0, false}),
               Code::kInvalidArgument, {"no pixels"});
-  ExpectFails(LayerOps(),
-              Resample("UpsampleBicubic2dAA", Pattern(DataType::kFloat, {2, 2}), {2, 1, 0, false},
+  ExpectFails(Resample("UpsampleBicubic2dAA", Pattern(DataType::kFloat, {2, 2}), {2, 1, 0, false},
                        {2, 2, 0, false}),
               Code::kInvalidArgument, {"[2,2]"});
 }

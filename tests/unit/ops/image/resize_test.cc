@@ -1,5 +1,5 @@
 // ResizeNearestNeighborV2, ResizeBilinearV2, ResizeNearestNeighborV2Grad.
-#include "tests/unit/ops/image/layer_registry.h"
+#include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
 namespace {
@@ -57,9 +57,9 @@ TEST(ResizeBilinear, WeighsThePixelsAround) {
         }
         expected.push_back(sum);
       }
-      const Tensor y = RunOne(LayerOps(), Resize("ResizeBilinearV2", "x", x, height, width, rule));
+      const Tensor y = RunOne(Resize("ResizeBilinearV2", "x", x, height, width, rule));
       ASSERT_EQ(y.shape(), Shape({1, 2, height, width}));
-      op_test::OpEvidence::OfProgram().Near(1, 1e-6);
+      op_test::NoteNear(1, 1e-6);
       EXPECT_THAT(ToDoubles(y), testing::Pointwise(testing::DoubleNear(1e-6), expected));
     }
   }
@@ -86,12 +86,12 @@ TEST(ResizeNearest, CopiesOnePixelAndItsGradientGoesBack) {
           expected.push_back(ToDoubles(x)[source]);
           back[source] += ToDoubles(grads)[Index(shape, at)];
         }
-        EXPECT_TRUE(SameBytes(
-            RunOne(LayerOps(), Resize("ResizeNearestNeighborV2", "x", x, height, width, rule)),
-            FromDoubles(dtype, shape, expected)));
-        EXPECT_TRUE(SameBytes(
-            RunOne(LayerOps(), Resize("ResizeNearestNeighborV2Grad", "grads", grads, 3, 4, rule)),
-            FromDoubles(dtype, x.shape(), back)));
+        EXPECT_TRUE(
+            SameBytes(RunOne(Resize("ResizeNearestNeighborV2", "x", x, height, width, rule)),
+                      FromDoubles(dtype, shape, expected)));
+        EXPECT_TRUE(
+            SameBytes(RunOne(Resize("ResizeNearestNeighborV2Grad", "grads", grads, 3, 4, rule)),
+                      FromDoubles(dtype, x.shape(), back)));
       }
     }
   }
@@ -99,10 +99,9 @@ TEST(ResizeNearest, CopiesOnePixelAndItsGradientGoesBack) {
 
 TEST(Resize, Refuses) {
   const Tensor x = Pattern(DataType::kFloat, {1, 1, 2, 2});
-  ExpectFails(LayerOps(), Resize("ResizeBilinearV2", "x", x, 0, 2, {false, false}),
-              Code::kInvalidArgument, {"[0,2]"});
+  ExpectFails(Resize("ResizeBilinearV2", "x", x, 0, 2, {false, false}), Code::kInvalidArgument,
+              {"[0,2]"});
   ExpectFails(
-      LayerOps(),
       Resize("ResizeBilinearV2", "x", Pattern(DataType::kFloat, {2, 2}), 1, 1, {false, false}),
       Code::kInvalidArgument, {"four dimensions"});
 }

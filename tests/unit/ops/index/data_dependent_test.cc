@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "tests/unit/op_test.h"
-#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
@@ -23,7 +22,7 @@ bool Admits(const TensorType& inferred, const TensorType& seen) {
 }
 
 Result<std::vector<Tensor>> Evaluate(const OpCall& call) {
-  const Operator* op = IndexOps().Find(call.type);
+  const Operator* op = BuiltinOps().Find(call.type);
   if (op == nullptr) return Error(Code::kNotFound, "no operator {}", call.type);
   const Node node = op_test::MakeNode(*op, call);
   NPUMESH_ASSIGN_OR_RETURN(const OpContext context, op_test::BindAndInfer(*op, call, node));
@@ -191,7 +190,7 @@ TEST(Unique, Refuses) {
 
 TEST(Selection, InferenceWithoutShapes) {
   for (const char* type : {"NonZero", "Where", "Unique", "UniqueExt2"}) {
-    const Operator& op = *IndexOps().Find(type);
+    const Operator& op = *BuiltinOps().Find(type);
     OpCall call{.type = type, .inputs = {{"x", Floats({2}, {1, 2})}}};
     if (op.schema.inputs.size() > 1) call.inputs.push_back({"axis", MakeInts({0})});
     const Node node = op_test::MakeNode(op, call);

@@ -1,6 +1,5 @@
 // EmbeddingBag and EmbeddingDenseGrad.
 #include "tests/unit/op_values.h"
-#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
@@ -50,7 +49,7 @@ TEST(EmbeddingBag, JoinsTheRowsOfABag) {
         OpCall call = Bag(dtype, mode, indices);
         call.inputs.push_back({"offsets", MakeInts({0, 2, 2})});
         call.attrs.emplace_back("padding_idx", AttrValue::Int(padding));
-        const Result<std::vector<Tensor>> out = RunOp(IndexOps(), call);
+        const Result<std::vector<Tensor>> out = RunOp(call);
         ASSERT_TRUE(out.ok()) << out.status().ToString();
         std::vector<double> expected;
         for (const std::vector<int>& bag : bags) {
@@ -74,16 +73,16 @@ TEST(EmbeddingBag, MatricesAndWeights) {
   OpCall call = Bag(DataType::kFloat, "sum", Make<int32_t>(DataType::kInt32, {2, 2}, {0, 1, 2, 2}));
   call.inputs.push_back(
       {"per_sample_weights", FromDoubles(DataType::kFloat, {2, 2}, {2, 0.5, 1, -3})});
-  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), call)), (std::vector<double>{3, 18, -8, 4}));
+  EXPECT_EQ(ToDoubles(RunOne(call)), (std::vector<double>{3, 18, -8, 4}));
   call.attrs[0].second = AttrValue::String("mean");
-  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"need mode sum"});
+  ExpectFails(call, Code::kInvalidArgument, {"need mode sum"});
 }
 
 TEST(EmbeddingBag, LastOffsetEndsTheLastBag) {
   OpCall call = Bag(DataType::kFloat, "sum", MakeInts({0, 1, 2}));
   call.inputs.push_back({"offsets", MakeInts({0, 1, 2})});
   call.attrs.emplace_back("include_last_offset", AttrValue::Bool(true));
-  const Result<std::vector<Tensor>> out = RunOp(IndexOps(), call);
+  const Result<std::vector<Tensor>> out = RunOp(call);
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_EQ(ToDoubles((*out)[0]), (std::vector<double>{1, 8, 2, 4}));
   EXPECT_EQ(ToDoubles((*out)[1]), (std::vector<double>{0, 1, -1}));
@@ -91,16 +90,16 @@ TEST(EmbeddingBag, LastOffsetEndsTheLastBag) {
 
 TEST(EmbeddingBag, Refuses) {
   OpCall call = Bag(DataType::kFloat, "sum", MakeInts({0, 4}));
-  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"vector with offsets"});
+  ExpectFails(call, Code::kInvalidArgument, {"vector with offsets"});
   call.inputs.push_back({"offsets", MakeInts({0})});
-  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"holds 4 at element 1"});
+  ExpectFails(call, Code::kInvalidArgument, {"holds 4 at element 1"});
   call.inputs[1].value = MakeInts({0, 1});
   call.inputs[2].value = MakeInts({0, 3});
-  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"\"offsets\" put bag 0 at 0 to 3"});
+  ExpectFails(call, Code::kInvalidArgument, {"\"offsets\" put bag 0 at 0 to 3"});
   call.inputs[2].value = MakeInts({1});
-  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"a bag from 0 on"});
+  ExpectFails(call, Code::kInvalidArgument, {"a bag from 0 on"});
   call.attrs[0].second = AttrValue::String("min");
-  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"\"mode\" is \"min\""});
+  ExpectFails(call, Code::kInvalidArgument, {"\"mode\" is \"min\""});
 }
 
 TEST(EmbeddingDenseGrad, AddsRowsByIndex) {
@@ -109,12 +108,12 @@ TEST(EmbeddingDenseGrad, AddsRowsByIndex) {
                 .inputs = {{"grad", FromDoubles(dtype, {2, 2, 1}, {1, 2, 4, 8})},
                            {"indices", Make<int32_t>(DataType::kInt32, {2, 2}, {1, 0, 1, 2})}},
                 .attrs = {{"num_weights", AttrValue::Int(4)}}};
-    EXPECT_TRUE(SameBytes(RunOne(IndexOps(), call), FromDoubles(dtype, {4, 1}, {2, 5, 8, 0})));
+    EXPECT_TRUE(SameBytes(RunOne(call), FromDoubles(dtype, {4, 1}, {2, 5, 8, 0})));
     call.attrs.emplace_back("padding_idx", AttrValue::Int(0));
     call.attrs.emplace_back("scale_grad_by_freq", AttrValue::Bool(true));
-    EXPECT_TRUE(SameBytes(RunOne(IndexOps(), call), FromDoubles(dtype, {4, 1}, {0, 2.5, 8, 0})));
+    EXPECT_TRUE(SameBytes(RunOne(call), FromDoubles(dtype, {4, 1}, {0, 2.5, 8, 0})));
     call.attrs[0].second = AttrValue::Int(2);
-    ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"holds 2 at element 3"});
+    ExpectFails(call, Code::kInvalidArgument, {"holds 2 at element 3"});
   }
 }
 

@@ -1,6 +1,5 @@
 // Gather, GatherV2, GatherElements.
 #include "tests/unit/op_values.h"
-#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
@@ -61,15 +60,14 @@ TEST(Gather, TakesRowsOfEveryDtype) {
         const Tensor indices = FromDoubles(index, c.indices, c.values);
         const AttrValue batch = AttrValue::Int(c.batch);
         EXPECT_TRUE(SameBytes(
-            RunOne(IndexOps(),
-                   {.type = "GatherV2",
+            RunOne({.type = "GatherV2",
                     .inputs = {{"x", x}, {"indices", indices}, {"axis", MakeInts({c.axis})}},
                     .attrs = {{"batch_dims", batch}}}),
             Reference(c, x)));
         if (c.axis != c.batch) continue;
-        EXPECT_TRUE(SameBytes(RunOne(IndexOps(), {.type = "Gather",
-                                                  .inputs = {{"x", x}, {"indices", indices}},
-                                                  .attrs = {{"batch_dims", batch}}}),
+        EXPECT_TRUE(SameBytes(RunOne({.type = "Gather",
+                                      .inputs = {{"x", x}, {"indices", indices}},
+                                      .attrs = {{"batch_dims", batch}}}),
                               Reference(c, x)));
       }
     }
@@ -86,45 +84,43 @@ OpCall GatherV2(Tensor x, Tensor indices, int64_t axis, bool negative = false) {
 
 TEST(Gather, CountsNegativeIndicesFromTheEndWhereAllowed) {
   const Tensor x = FromDoubles(DataType::kFloat, {3}, {5, 6, 7});
-  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), GatherV2(x, MakeInts({-1, -3}), 0, true))),
+  EXPECT_EQ(ToDoubles(RunOne(GatherV2(x, MakeInts({-1, -3}), 0, true))),
             (std::vector<double>{7, 5}));
-  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), GatherV2(x, FromDoubles(DataType::kInt64, {}, {-1}), 0))),
+  EXPECT_EQ(ToDoubles(RunOne(GatherV2(x, FromDoubles(DataType::kInt64, {}, {-1}), 0))),
             std::vector<double>{7});
-  EXPECT_EQ(
-      ToDoubles(RunOne(IndexOps(), {.type = "Gather",
-                                    .inputs = {{"x", x}, {"indices", MakeInts({-2})}},
-                                    .attrs = {{"negative_index_support", AttrValue::Bool(true)}}})),
-      std::vector<double>{6});
+  EXPECT_EQ(ToDoubles(RunOne({.type = "Gather",
+                              .inputs = {{"x", x}, {"indices", MakeInts({-2})}},
+                              .attrs = {{"negative_index_support", AttrValue::Bool(true)}}})),
+            std::vector<double>{6});
 }
 
 TEST(Gather, OutOfRangeIndexIsAnErrorThatNamesIt) {
   const Tensor x = Pattern(DataType::kFloat, {3, 2});
-  ExpectFails(IndexOps(), GatherV2(x, MakeInts({0, 3}), 0), Code::kInvalidArgument,
+  ExpectFails(GatherV2(x, MakeInts({0, 3}), 0), Code::kInvalidArgument,
               {"\"indices\" holds 3 at element 1", "index < 3"});
-  ExpectFails(IndexOps(), GatherV2(x, MakeInts({0, -1}), 0), Code::kInvalidArgument,
+  ExpectFails(GatherV2(x, MakeInts({0, -1}), 0), Code::kInvalidArgument,
               {"holds -1 at element 1", "0 <= index < 3"});
-  ExpectFails(IndexOps(), GatherV2(x, MakeInts({-4}), 0, true), Code::kInvalidArgument,
+  ExpectFails(GatherV2(x, MakeInts({-4}), 0, true), Code::kInvalidArgument,
               {"holds -4 at element 0", "-3 <= index < 3"});
-  ExpectFails(IndexOps(), GatherV2(Pattern(DataType::kFloat, {0, 2}), MakeInts({0}), 0),
-              Code::kInvalidArgument, {"index < 0"});
-  ExpectFails(IndexOps(), GatherV2(Pattern(DataType::kFloat, {2, 0}), MakeInts({2}), 0),
-              Code::kInvalidArgument, {"index < 2"});
+  ExpectFails(GatherV2(Pattern(DataType::kFloat, {0, 2}), MakeInts({0}), 0), Code::kInvalidArgument,
+              {"index < 0"});
+  ExpectFails(GatherV2(Pattern(DataType::kFloat, {2, 0}), MakeInts({2}), 0), Code::kInvalidArgument,
+              {"index < 2"});
 }
 
 TEST(Gather, RefusesWhatDoesNotFit) {
   const Tensor x = Pattern(DataType::kFloat, {3, 2});
-  ExpectFails(IndexOps(), GatherV2(x, MakeInts({0}), 2), Code::kInvalidArgument,
-              {"axis 2", "rank 2"});
-  ExpectFails(IndexOps(), GatherV2(Pattern(DataType::kFloat, {}), MakeInts({0}), 0),
-              Code::kInvalidArgument, {"axis 0", "rank 0"});
-  ExpectFails(IndexOps(), GatherV2(x, Pattern(DataType::kFloat, {1}), 0), Code::kInvalidArgument,
+  ExpectFails(GatherV2(x, MakeInts({0}), 2), Code::kInvalidArgument, {"axis 2", "rank 2"});
+  ExpectFails(GatherV2(Pattern(DataType::kFloat, {}), MakeInts({0}), 0), Code::kInvalidArgument,
+              {"axis 0", "rank 0"});
+  ExpectFails(GatherV2(x, Pattern(DataType::kFloat, {1}), 0), Code::kInvalidArgument,
               {"indices", "float32"});
   OpCall batched = GatherV2(x, MakeInts({0, 1}), 1);
   batched.attrs.push_back({"batch_dims", AttrValue::Int(1)});
-  ExpectFails(IndexOps(), batched, Code::kInvalidArgument, {"batch_dims 1", "[3,2]", "[2]"});
+  ExpectFails(batched, Code::kInvalidArgument, {"batch_dims 1", "[3,2]", "[2]"});
   OpCall unknown = GatherV2(x, MakeInts({0}), 0);
   unknown.inputs[2].known = Known::kNo;
-  ExpectFails(IndexOps(), unknown, Code::kUnsupported, {"axis"});
+  ExpectFails(unknown, Code::kUnsupported, {"axis"});
 }
 
 OpCall GatherElements(Tensor x, Tensor index, int64_t dim) {
@@ -152,8 +148,7 @@ TEST(GatherElements, ReplacesOneCoordinate) {
         expected.push_back(ToDoubles(x)[Index(shape, at)]);
       }
       for (const DataType index : {DataType::kInt32, DataType::kInt64}) {
-        const Tensor y =
-            RunOne(IndexOps(), GatherElements(x, FromDoubles(index, index_shape, values), dim));
+        const Tensor y = RunOne(GatherElements(x, FromDoubles(index, index_shape, values), dim));
         EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, index_shape, expected))) << "dim " << dim;
       }
     }
@@ -161,8 +156,8 @@ TEST(GatherElements, ReplacesOneCoordinate) {
 }
 
 TEST(GatherElements, EmptyIndexGivesNothing) {
-  const Tensor y = RunOne(IndexOps(), GatherElements(Pattern(DataType::kFloat, {3, 2}),
-                                                     Pattern(DataType::kInt64, {0, 2}), 0));
+  const Tensor y = RunOne(
+      GatherElements(Pattern(DataType::kFloat, {3, 2}), Pattern(DataType::kInt64, {0, 2}), 0));
   EXPECT_EQ(y.shape(), (Shape{0, 2}));
 }
 
@@ -172,15 +167,12 @@ TEST(GatherElements, RefusesWhatDoesNotFit) {
     const auto count = static_cast<size_t>(shape.elements());
     return FromDoubles(DataType::kInt64, std::move(shape), std::vector<double>(count, value));
   };
-  ExpectFails(IndexOps(), GatherElements(x, index({1, 2}, 3), 0), Code::kInvalidArgument,
+  ExpectFails(GatherElements(x, index({1, 2}, 3), 0), Code::kInvalidArgument,
               {"\"index\" holds 3 at element 0", "index < 3"});
-  ExpectFails(IndexOps(), GatherElements(x, index({1, 2}, -1), 0), Code::kInvalidArgument,
-              {"holds -1"});
-  ExpectFails(IndexOps(), GatherElements(x, index({1, 3}, 0), 0), Code::kInvalidArgument,
-              {"[1,3]", "[3,2]"});
-  ExpectFails(IndexOps(), GatherElements(x, index({2}, 0), 0), Code::kInvalidArgument, {"[2]"});
-  ExpectFails(IndexOps(), GatherElements(x, index({1, 1}, 0), 2), Code::kInvalidArgument,
-              {"axis 2"});
+  ExpectFails(GatherElements(x, index({1, 2}, -1), 0), Code::kInvalidArgument, {"holds -1"});
+  ExpectFails(GatherElements(x, index({1, 3}, 0), 0), Code::kInvalidArgument, {"[1,3]", "[3,2]"});
+  ExpectFails(GatherElements(x, index({2}, 0), 0), Code::kInvalidArgument, {"[2]"});
+  ExpectFails(GatherElements(x, index({1, 1}, 0), 2), Code::kInvalidArgument, {"axis 2"});
 }
 
 }  // namespace

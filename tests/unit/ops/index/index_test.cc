@@ -2,7 +2,6 @@
 #include <functional>
 
 #include "tests/unit/op_values.h"
-#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
@@ -17,7 +16,7 @@ TEST(GatherNd, TakesRowsByTuples) {
   const Tensor x = Pattern(DataType::kBfloat16, {2, 3, 2});
   const std::vector<double> from = ToDoubles(x);
   const auto run = [&](const Tensor& indices) {
-    return RunOne(IndexOps(), {.type = "GatherNd", .inputs = {{"x", x}, {"indices", indices}}});
+    return RunOne({.type = "GatherNd", .inputs = {{"x", x}, {"indices", indices}}});
   };
   const Tensor rows = run(Indices({2, 2}, {1, 2, 0, 1}));
   EXPECT_EQ(rows.shape(), Shape({2, 2}));
@@ -32,9 +31,9 @@ TEST(GatherNd, NegativeOnlyWhenAllowed) {
   OpCall call{.type = "GatherNd",
               .inputs = {{"x", FromDoubles(DataType::kFloat, {3}, {1, 2, 3})},
                          {"indices", Indices({1, 1}, {-1})}}};
-  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"holds -1", "0 <= index"});
+  ExpectFails(call, Code::kInvalidArgument, {"holds -1", "0 <= index"});
   call.attrs.emplace_back("negative_index_support", AttrValue::Bool(true));
-  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), call)), (std::vector<double>{3}));
+  EXPECT_EQ(ToDoubles(RunOne(call)), (std::vector<double>{3}));
 }
 
 // ---- indexing with tensors ----
@@ -123,18 +122,16 @@ TEST(IndexByTensor, FollowsPyTorch) {
         expected.push_back(ToDoubles(x)[Index(kX, test.source(at))]);
       }
       const Tensor want = FromDoubles(dtype, test.result, expected);
-      const Tensor y =
-          RunOne(IndexOps(), WithIndices({.type = "IndexByTensor",
-                                          .inputs = {{"x", x}},
-                                          .attrs = {{"indices_mask", AttrValue::Ints(test.mask)}}},
-                                         test.indices));
+      const Tensor y = RunOne(WithIndices({.type = "IndexByTensor",
+                                           .inputs = {{"x", x}},
+                                           .attrs = {{"indices_mask", AttrValue::Ints(test.mask)}}},
+                                          test.indices));
       EXPECT_TRUE(SameBytes(y, want)) << Shape(test.mask).ToString() << y.type().ToString();
-      const Tensor same =
-          RunOne(IndexOps(), WithIndices({.type = "Index",
-                                          .inputs = {{"x", x},
-                                                     {"indexed_sizes", MakeInts(test.mask)},
-                                                     {"indexed_strides", MakeInts({})}}},
-                                         test.indices));
+      const Tensor same = RunOne(WithIndices({.type = "Index",
+                                              .inputs = {{"x", x},
+                                                         {"indexed_sizes", MakeInts(test.mask)},
+                                                         {"indexed_strides", MakeInts({})}}},
+                                             test.indices));
       EXPECT_TRUE(SameBytes(same, want)) << Shape(test.mask).ToString();
     }
   }
@@ -148,13 +145,13 @@ TEST(IndexByTensor, Refuses) {
                         .attrs = {{"indices_mask", AttrValue::Ints(mask)}}},
                        indices);
   };
-  ExpectFails(IndexOps(), call({1}, {Indices({1}, {3})}), Code::kInvalidArgument,
+  ExpectFails(call({1}, {Indices({1}, {3})}), Code::kInvalidArgument,
               {"holds 3 at element 0", "-3 <= index < 3"});
-  ExpectFails(IndexOps(), call({1}, {Indices({1}, {-4})}), Code::kInvalidArgument, {"holds -4"});
-  ExpectFails(IndexOps(), call({1, 1}, {Indices({1}, {0})}), Code::kInvalidArgument,
+  ExpectFails(call({1}, {Indices({1}, {-4})}), Code::kInvalidArgument, {"holds -4"});
+  ExpectFails(call({1, 1}, {Indices({1}, {0})}), Code::kInvalidArgument,
               {"1 index tensors for mask [1,1]"});
-  ExpectFails(IndexOps(), call({1, 1}, {Indices({2}, {0, 0}), Indices({3}, {0, 0, 0})}),
-              Code::kInvalidArgument, {"do not broadcast"});
+  ExpectFails(call({1, 1}, {Indices({2}, {0, 0}), Indices({3}, {0, 0, 0})}), Code::kInvalidArgument,
+              {"do not broadcast"});
 }
 
 TEST(IndexPut, SetsAndAdds) {
@@ -172,13 +169,13 @@ TEST(IndexPut, SetsAndAdds) {
           element = accumulate ? element + given : given;
         }
         const Tensor y =
-            RunOne(IndexOps(), WithIndices({.type = "IndexPutV2",
-                                            .inputs = {{"x", x},
-                                                       {"value", value},
-                                                       {"indexed_sizes", MakeInts(test.mask)},
-                                                       {"indexed_strides", MakeInts({})}},
-                                            .attrs = {{"accumulate", AttrValue::Bool(accumulate)}}},
-                                           test.indices));
+            RunOne(WithIndices({.type = "IndexPutV2",
+                                .inputs = {{"x", x},
+                                           {"value", value},
+                                           {"indexed_sizes", MakeInts(test.mask)},
+                                           {"indexed_strides", MakeInts({})}},
+                                .attrs = {{"accumulate", AttrValue::Bool(accumulate)}}},
+                               test.indices));
         EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kFloat16, kX, expected)))
             << Shape(test.mask).ToString();
       }
@@ -187,8 +184,7 @@ TEST(IndexPut, SetsAndAdds) {
 }
 
 TEST(IndexPut, RefusesAValueThatDoesNotFit) {
-  ExpectFails(IndexOps(),
-              WithIndices({.type = "IndexPutV2",
+  ExpectFails(WithIndices({.type = "IndexPutV2",
                            .inputs = {{"x", Pattern(DataType::kFloat, {3, 4})},
                                       {"value", Pattern(DataType::kFloat, {3})},
                                       {"indexed_sizes", MakeInts({1})},

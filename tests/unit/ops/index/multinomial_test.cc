@@ -1,5 +1,4 @@
 // Indices drawn by weight.
-#include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_gradient.h"
 
 namespace npumesh {
@@ -14,7 +13,7 @@ OpCall Draw(const Tensor& x, int64_t samples, bool replacement, int64_t offset =
 
 TEST(Multinomial, DrawsByWeight) {
   const Tensor x = FromDoubles(DataType::kFloat, {2, 4}, {1, 0, 2, 5, 0, 0, 7, 0});
-  const Tensor y = RunOne(BuiltinOps(), Draw(x, 4000, true));
+  const Tensor y = RunOne(Draw(x, 4000, true));
   ASSERT_EQ(y.type(), (TensorType{DataType::kInt64, {2, 4000}}));
   std::vector<int> counts(8, 0);
   for (size_t i = 0; i < 8000; ++i) {
@@ -34,7 +33,7 @@ TEST(Multinomial, WithoutReplacementEveryIndexComesOnce) {
   const Tensor x = FromDoubles(DataType::kFloat, {5}, {1, 2, 0, 4, 8});
   std::vector<int64_t> first_drawn(5, 0);
   for (int64_t offset = 0; offset < 600; ++offset) {
-    std::vector<int64_t> drawn = ValuesOf<int64_t>(RunOne(BuiltinOps(), Draw(x, 4, false, offset)));
+    std::vector<int64_t> drawn = ValuesOf<int64_t>(RunOne(Draw(x, 4, false, offset)));
     ++first_drawn[static_cast<size_t>(drawn[0])];
     std::sort(drawn.begin(), drawn.end());
     ASSERT_EQ(drawn, (std::vector<int64_t>{0, 1, 3, 4}));
@@ -49,7 +48,7 @@ TEST(Multinomial, RefusesWhatCannotBeDrawn) {
     return FromDoubles(DataType::kFloat, {static_cast<int64_t>(x.size())}, x);
   };
   const auto fails = [](const OpCall& call, const std::string& word) {
-    ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {word});
+    ExpectFails(call, Code::kInvalidArgument, {word});
   };
   fails(Draw(row({1, 1}), 3, false), "3 samples without replacement of 2");
   fails(Draw(row({1, 0}), 2, false), "row 0 has 1 weights above zero");

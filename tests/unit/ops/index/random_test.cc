@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "tests/unit/ops/image/layer_registry.h"
+#include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
 namespace {
@@ -43,8 +43,8 @@ TEST(RandomUniform, TakesTheLowBitsOfEachWord) {
   };
   for (const Case& test : {Case{DataType::kFloat, 0, 23}, Case{DataType::kFloat16, 1, 10},
                            Case{DataType::kBfloat16, 27, 7}}) {
-    const Tensor y = RunOne(
-        LayerOps(), Numbers("StatelessRandomUniformV2", {2, 3}, 0x123456789abcdef, 5, test.number));
+    const Tensor y =
+        RunOne(Numbers("StatelessRandomUniformV2", {2, 3}, 0x123456789abcdef, 5, test.number));
     ASSERT_EQ(y.type(), (TensorType{test.dtype, {2, 3}}));
     std::vector<double> expected;
     for (uint32_t i = 0; i < 6; ++i) {
@@ -58,7 +58,7 @@ TEST(RandomUniform, TakesTheLowBitsOfEachWord) {
 TEST(RandomUniform, IsUniform) {
   for (const int64_t dtype : {0, 11}) {
     const std::vector<double> y =
-        ToDoubles(RunOne(LayerOps(), Numbers("StatelessRandomUniformV2", {20000}, 1, 2, dtype)));
+        ToDoubles(RunOne(Numbers("StatelessRandomUniformV2", {20000}, 1, 2, dtype)));
     double sum = 0;
     for (const double value : y) {
       ASSERT_TRUE(value >= 0 && value < 1);
@@ -70,9 +70,9 @@ TEST(RandomUniform, IsUniform) {
 
 TEST(RandomNormal, IsBoxMullerOnPairs) {
   const std::vector<double> uniform =
-      ToDoubles(RunOne(LayerOps(), Numbers("StatelessRandomUniformV2", {8}, 9, 4)));
+      ToDoubles(RunOne(Numbers("StatelessRandomUniformV2", {8}, 9, 4)));
   const std::vector<double> normal =
-      ToDoubles(RunOne(LayerOps(), Numbers("StatelessRandomNormalV2", {7}, 9, 4)));
+      ToDoubles(RunOne(Numbers("StatelessRandomNormalV2", {7}, 9, 4)));
   for (size_t i = 0; i < 7; ++i) {
     const double radius = std::sqrt(-2 * std::log(std::max(uniform[i & ~1u], 1e-7)));
     const double angle = 2 * std::acos(-1) * uniform[i | 1u];
@@ -82,36 +82,33 @@ TEST(RandomNormal, IsBoxMullerOnPairs) {
 }
 
 TEST(Random, RepeatsItselfAndMovesWithTheOffset) {
-  const Tensor first = RunOne(LayerOps(), Numbers("StatelessRandomNormalV2", {100}, 3, 0));
-  EXPECT_TRUE(
-      SameBytes(first, RunOne(LayerOps(), Numbers("StatelessRandomNormalV2", {100}, 3, 0))));
-  EXPECT_FALSE(
-      SameBytes(first, RunOne(LayerOps(), Numbers("StatelessRandomNormalV2", {100}, 3, 12))));
-  EXPECT_FALSE(
-      SameBytes(first, RunOne(LayerOps(), Numbers("StatelessRandomNormalV2", {100}, 4, 0))));
+  const Tensor first = RunOne(Numbers("StatelessRandomNormalV2", {100}, 3, 0));
+  EXPECT_TRUE(SameBytes(first, RunOne(Numbers("StatelessRandomNormalV2", {100}, 3, 0))));
+  EXPECT_FALSE(SameBytes(first, RunOne(Numbers("StatelessRandomNormalV2", {100}, 3, 12))));
+  EXPECT_FALSE(SameBytes(first, RunOne(Numbers("StatelessRandomNormalV2", {100}, 4, 0))));
 }
 
 TEST(Random, Refuses) {
   OpCall call = Numbers("StatelessRandomUniformV2", {2}, 1, 1);
   call.inputs[3].value = Make<int32_t>(DataType::kInt32, {}, {2});
-  ExpectFails(LayerOps(), call, Code::kUnsupported, {"\"alg\" is 2"});
+  ExpectFails(call, Code::kUnsupported, {"\"alg\" is 2"});
   call = Numbers("StatelessRandomUniformV2", {2}, 1, 1, 3);
-  ExpectFails(LayerOps(), call, Code::kUnsupported, {"int32"});
+  ExpectFails(call, Code::kUnsupported, {"int32"});
   call = Numbers("StatelessRandomUniformV2", {2}, 1, 1);
   call.inputs[2].value = Make<uint64_t>(DataType::kUint64, {1}, {1});
-  ExpectFails(LayerOps(), call, Code::kInvalidArgument, {"\"counter\" is uint64[1]"});
+  ExpectFails(call, Code::kInvalidArgument, {"\"counter\" is uint64[1]"});
   call = Numbers("StatelessRandomUniformV2", {-1}, 1, 1);
-  ExpectFails(LayerOps(), call, Code::kInvalidArgument, {"[-1]"});
+  ExpectFails(call, Code::kInvalidArgument, {"[-1]"});
 }
 
 TEST(Bernoulli, IsOneBelowTheProbability) {
   const auto run = [](const Tensor& prob, int64_t count) {
-    return RunOne(LayerOps(), {.type = "StatelessBernoulli",
-                               .inputs = {{"shape", MakeInts({count})},
-                                          {"prob", prob},
-                                          {"seed", MakeInts({11})},
-                                          {"offset", MakeInts({0})}},
-                               .attrs = {{"dtype", AttrValue::Int(12)}}});
+    return RunOne({.type = "StatelessBernoulli",
+                   .inputs = {{"shape", MakeInts({count})},
+                              {"prob", prob},
+                              {"seed", MakeInts({11})},
+                              {"offset", MakeInts({0})}},
+                   .attrs = {{"dtype", AttrValue::Int(12)}}});
   };
   const Tensor some = run(FromDoubles(DataType::kFloat, {}, {0.25}), 20000);
   EXPECT_EQ(some.dtype(), DataType::kBool);
@@ -124,10 +121,10 @@ TEST(Bernoulli, IsOneBelowTheProbability) {
 
 TEST(Randperm, HoldsEveryNumberOnce) {
   const auto run = [](int64_t seed) {
-    return ValuesOf<int64_t>(RunOne(LayerOps(), {.type = "StatelessRandperm",
-                                                 .inputs = {{"n", MakeInts({50})},
-                                                            {"seed", MakeInts({seed})},
-                                                            {"offset", MakeInts({0})}}}));
+    return ValuesOf<int64_t>(RunOne(
+        {.type = "StatelessRandperm",
+         .inputs = {
+             {"n", MakeInts({50})}, {"seed", MakeInts({seed})}, {"offset", MakeInts({0})}}}));
   };
   std::vector<int64_t> y = run(1);
   EXPECT_NE(y, run(2));
@@ -137,12 +134,12 @@ TEST(Randperm, HoldsEveryNumberOnce) {
 }
 
 Tensor GenMask(const Ints& shape, double keep) {
-  return RunOne(LayerOps(), {.type = "StatelessDropOutGenMask",
-                             .inputs = {{"shape", MakeInts(shape)},
-                                        {"prob", FromDoubles(DataType::kFloat, {}, {keep})},
-                                        {"seed", MakeInts({5})},
-                                        {"seed1", MakeInts({0})},
-                                        {"offset", MakeInts({6, 7})}}});
+  return RunOne({.type = "StatelessDropOutGenMask",
+                 .inputs = {{"shape", MakeInts(shape)},
+                            {"prob", FromDoubles(DataType::kFloat, {}, {keep})},
+                            {"seed", MakeInts({5})},
+                            {"seed1", MakeInts({0})},
+                            {"offset", MakeInts({6, 7})}}});
 }
 
 TEST(Dropout, MaskHasABitForEachElement) {
@@ -169,10 +166,9 @@ TEST(Dropout, DropsAndScales) {
     const OpCall call{
         .type = "DropOutDoMask",
         .inputs = {{"x", x}, {"mask", mask}, {"keep_prob", FromDoubles(dtype, {1}, {0.5})}}};
-    EXPECT_TRUE(SameBytes(RunOne(LayerOps(), call), FromDoubles(dtype, {3, 4}, expected)));
+    EXPECT_TRUE(SameBytes(RunOne(call), FromDoubles(dtype, {3, 4}, expected)));
   }
-  ExpectFails(LayerOps(),
-              {.type = "DropOutDoMask",
+  ExpectFails({.type = "DropOutDoMask",
                .inputs = {{"x", Pattern(DataType::kFloat, {9})},
                           {"mask", Make<uint8_t>(DataType::kUint8, {1}, {1})},
                           {"keep_prob", FromDoubles(DataType::kFloat, {1}, {0.5})}}},
@@ -185,7 +181,7 @@ TEST(Dropout, StatefulMasksDifferFromRunToRun) {
       .type = "DropOutGenMask",
       .inputs = {{"shape", MakeInts({3, 50})}, {"prob", FromDoubles(DataType::kFloat, {1}, {0.5})}},
       .attrs = {{"seed", AttrValue::Int(5)}, {"seed2", AttrValue::Int(6)}}};
-  const Operator& op = *LayerOps().Find(call.type);
+  const Operator& op = *BuiltinOps().Find(call.type);
   EXPECT_FALSE(op.pure);
   const Node node = op_test::MakeNode(op, call);
   const Result<OpContext> context = op_test::BindAndInfer(op, call, node);
@@ -200,7 +196,7 @@ TEST(Dropout, StatefulMasksDifferFromRunToRun) {
     ASSERT_TRUE((*kernel)->Run({in, out}).ok());
   }
   EXPECT_NE(first, second);
-  EXPECT_EQ(ValuesOf<uint8_t>(RunOne(LayerOps(), call)), first);
+  EXPECT_EQ(ValuesOf<uint8_t>(RunOne(call)), first);
   // 150 bits, half of them set more or less, and zeros behind.
   int set = 0;
   for (const uint8_t byte : first) set += std::popcount(byte);

@@ -1,6 +1,5 @@
 // Cumsum, Cumprod, Cummax, Cummin, SearchSorted, Bucketize, HistogramV2.
 #include "tests/unit/op_values.h"
-#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
@@ -51,7 +50,7 @@ TEST(Scan, CollectsWhatLiesBefore) {
             }
             expected.push_back(total);
           }
-          EXPECT_TRUE(SameBytes(RunOne(IndexOps(), Scan(type, x, axis - 3, direction)),
+          EXPECT_TRUE(SameBytes(RunOne(Scan(type, x, axis - 3, direction)),
                                 FromDoubles(dtype, shape, expected)))
               << type << " " << Name(dtype) << " axis " << axis;
         }
@@ -62,22 +61,22 @@ TEST(Scan, CollectsWhatLiesBefore) {
 
 TEST(Scan, HalvesAreRoundedFromTheExactSum) {
   const Tensor x = FromDoubles(DataType::kFloat16, {4}, {2048, 1, 1, 1});
-  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), Scan("Cumsum", x, 0, {false, false}))),
+  EXPECT_EQ(ToDoubles(RunOne(Scan("Cumsum", x, 0, {false, false}))),
             (std::vector<double>{2048, 2048, 2050, 2052}));
 }
 
 TEST(Scan, IntegersWrap) {
   const Tensor x = Make<int8_t>(DataType::kInt8, {3}, {100, 100, 100});
-  EXPECT_EQ(ValuesOf<int8_t>(RunOne(IndexOps(), Scan("Cumsum", x, 0, {false, false}))),
+  EXPECT_EQ(ValuesOf<int8_t>(RunOne(Scan("Cumsum", x, 0, {false, false}))),
             (std::vector<int8_t>{100, -56, 44}));
   const Tensor wide = Make<int64_t>(DataType::kInt64, {2}, {INT64_MAX, 2});
-  EXPECT_EQ(ValuesOf<int64_t>(RunOne(IndexOps(), Scan("Cumprod", wide, 0, {false, false}))),
+  EXPECT_EQ(ValuesOf<int64_t>(RunOne(Scan("Cumprod", wide, 0, {false, false}))),
             (std::vector<int64_t>{INT64_MAX, -2}));
 }
 
 TEST(Scan, RefusesAnAxisThatIsNotThere) {
   const Tensor x = Pattern(DataType::kFloat, {2, 2});
-  ExpectFails(IndexOps(), Scan("Cumsum", x, 2, {false, false}), Code::kInvalidArgument, {"axis 2"});
+  ExpectFails(Scan("Cumsum", x, 2, {false, false}), Code::kInvalidArgument, {"axis 2"});
 }
 
 // The last of the most extreme elements so far; the last NaN, once there is one.
@@ -108,9 +107,9 @@ TEST(RunningExtreme, IsThatOfWhatLiesBefore) {
           expected.push_back(std::isinf(*most) ? NAN : largest ? *most : -*most);
         }
         const Result<std::vector<Tensor>> y =
-            RunOp(IndexOps(), {.type = largest ? "Cummax" : "Cummin",
-                               .inputs = {{"x", x}},
-                               .attrs = {{largest ? "dim" : "axis", AttrValue::Int(axis - 3)}}});
+            RunOp({.type = largest ? "Cummax" : "Cummin",
+                   .inputs = {{"x", x}},
+                   .attrs = {{largest ? "dim" : "axis", AttrValue::Int(axis - 3)}}});
         ASSERT_TRUE(y.ok()) << y.status().ToString();
         EXPECT_THAT(ToDoubles((*y)[0]),
                     testing::Pointwise(testing::NanSensitiveDoubleEq(), expected));
@@ -135,7 +134,7 @@ TEST(Histogram, CountsTheElementsOfEachPart) {
         DataType::kInt32, DataType::kInt64}) {
     const Tensor x = FromDoubles(dtype, {2, 4}, {0, 1, 2, 3, 4, 5, 6, 9});
     const auto counts = [&](double low, double high, int64_t bins) {
-      return ToDoubles(RunOne(IndexOps(), Histogram(x, low, high, bins, DataType::kInt32)));
+      return ToDoubles(RunOne(Histogram(x, low, high, bins, DataType::kInt32)));
     };
     using Counts = std::vector<double>;
     EXPECT_EQ(counts(1, 5, 2), (Counts{2, 3}));     // [1, 3) and [3, 5]
@@ -144,15 +143,14 @@ TEST(Histogram, CountsTheElementsOfEachPart) {
     EXPECT_EQ(counts(20, 30, 2), (Counts{0, 0}));
   }
   const Tensor x = FromDoubles(DataType::kFloat, {4}, {3, 3, 3, 3});
-  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), Histogram(x, 0, 0, 4, DataType::kFloat))),
+  EXPECT_EQ(ToDoubles(RunOne(Histogram(x, 0, 0, 4, DataType::kFloat))),
             (std::vector<double>{0, 0, 4, 0}));  // from 2 to 4
   const Tensor none = FromDoubles(DataType::kFloat, {3}, {NAN, 0, INFINITY});
-  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), Histogram(none, -1, 1, 2, DataType::kInt32))),
+  EXPECT_EQ(ToDoubles(RunOne(Histogram(none, -1, 1, 2, DataType::kInt32))),
             (std::vector<double>{0, 1}));
-  ExpectFails(IndexOps(), Histogram(none, 0, 0, 2, DataType::kInt32), Code::kInvalidArgument,
+  ExpectFails(Histogram(none, 0, 0, 2, DataType::kInt32), Code::kInvalidArgument,
               {"the range from", "finite numbers"});
-  ExpectFails(IndexOps(), Histogram(x, 0, 0, 0, DataType::kInt32), Code::kInvalidArgument,
-              {"bins"});
+  ExpectFails(Histogram(x, 0, 0, 0, DataType::kInt32), Code::kInvalidArgument, {"bins"});
 }
 
 // ---- SearchSorted ----
@@ -172,8 +170,7 @@ TEST(SearchSorted, CountsWhatIsSmaller) {
       for (const bool shared : {false, true}) {
         const Tensor sequence =
             shared ? FromDoubles(dtype, {4}, {1, 3, 3, 6}) : FromDoubles(dtype, {2, 4}, sorted);
-        const Tensor y =
-            RunOne(IndexOps(), Search(sequence, FromDoubles(dtype, {2, 3}, values), right));
+        const Tensor y = RunOne(Search(sequence, FromDoubles(dtype, {2, 3}, values), right));
         EXPECT_EQ(y.type(), (TensorType{DataType::kInt64, {2, 3}}));
         std::vector<double> expected;
         for (size_t i = 0; i < values.size(); ++i) {
@@ -195,16 +192,15 @@ TEST(SearchSorted, FollowsTheSorter) {
                        FromDoubles(DataType::kFloat, {2}, {2, 5}), false);
   call.inputs.push_back({"sorter", MakeInts({1, 2, 0})});
   call.attrs.emplace_back("dtype", AttrValue::Int(3));
-  const Tensor y = RunOne(IndexOps(), call);
+  const Tensor y = RunOne(call);
   EXPECT_EQ(y.dtype(), DataType::kInt32);
   EXPECT_EQ(ToDoubles(y), (std::vector<double>{1, 2}));
   call.inputs[2].value = MakeInts({1, 3, 0});
-  ExpectFails(IndexOps(), call, Code::kInvalidArgument, {"\"sorter\" holds 3 at element 1"});
+  ExpectFails(call, Code::kInvalidArgument, {"\"sorter\" holds 3 at element 1"});
 }
 
 TEST(SearchSorted, RefusesRowsThatDoNotMatch) {
-  ExpectFails(IndexOps(),
-              Search(Pattern(DataType::kFloat, {2, 4}), Pattern(DataType::kFloat, {3, 1}), false),
+  ExpectFails(Search(Pattern(DataType::kFloat, {2, 4}), Pattern(DataType::kFloat, {3, 1}), false),
               Code::kInvalidArgument, {"[2,4]", "[3,1]"});
 }
 
@@ -213,15 +209,14 @@ TEST(SearchSorted, RefusesRowsThatDoNotMatch) {
 TEST(Bucketize, ChoosesTheSideOfABoundary) {
   const Tensor x = FromDoubles(DataType::kFloat, {5}, {-1, 0, 1, 1.5, 9});
   const auto run = [&](bool right) {
-    return ToDoubles(RunOne(IndexOps(), {.type = "Bucketize",
-                                         .inputs = {{"x", x}},
-                                         .attrs = {{"boundaries", AttrValue::Floats({0, 1, 2})},
-                                                   {"right", AttrValue::Bool(right)}}}));
+    return ToDoubles(RunOne({.type = "Bucketize",
+                             .inputs = {{"x", x}},
+                             .attrs = {{"boundaries", AttrValue::Floats({0, 1, 2})},
+                                       {"right", AttrValue::Bool(right)}}}));
   };
   EXPECT_EQ(run(true), (std::vector<double>{0, 1, 2, 2, 3}));
   EXPECT_EQ(run(false), (std::vector<double>{0, 0, 1, 2, 3}));
-  ExpectFails(IndexOps(),
-              {.type = "Bucketize",
+  ExpectFails({.type = "Bucketize",
                .inputs = {{"x", x}},
                .attrs = {{"boundaries", AttrValue::Floats({1, 0})}}},
               Code::kInvalidArgument, {"ascending"});

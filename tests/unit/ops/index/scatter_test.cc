@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "tests/unit/op_values.h"
-#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
@@ -66,7 +65,6 @@ TEST(ScatterElements, JoinsAtEveryAxis) {
         }
         for (const DataType index : {DataType::kInt32, DataType::kInt64}) {
           const Tensor y = RunOne(
-              IndexOps(),
               Elements(data, FromDoubles(index, index_shape, places), updates, axis - 3, name));
           EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, data_shape, expected)))
               << name << " axis " << axis << " " << Name(dtype);
@@ -85,8 +83,8 @@ TEST(ScatterElements, NegativeIndicesCountFromTheEnd) {
     for (const double index : {-1.0, -2.0}) {
       const auto run = [&](double at) {
         const std::vector<double> places(6, at);
-        return RunOne(IndexOps(), Elements(data, FromDoubles(DataType::kInt32, {2, 1, 3}, places),
-                                           updates, 1, reduction));
+        return RunOne(Elements(data, FromDoubles(DataType::kInt32, {2, 1, 3}, places), updates, 1,
+                               reduction));
       };
       EXPECT_TRUE(SameBytes(run(index), run(index + 2))) << reduction;
     }
@@ -96,18 +94,16 @@ TEST(ScatterElements, NegativeIndicesCountFromTheEnd) {
 TEST(ScatterElements, SumsOfHalvesAreRoundedOnce) {
   const Tensor data = FromDoubles(DataType::kFloat16, {1}, {2048});
   const Tensor ones = FromDoubles(DataType::kFloat16, {3}, {1, 1, 1});
-  EXPECT_EQ(
-      ToDoubles(RunOne(IndexOps(), Elements(data, FromDoubles(DataType::kInt64, {3}, {0, 0, 0}),
-                                            ones, 0, "add"))),
-      (std::vector<double>{2052}));
+  EXPECT_EQ(ToDoubles(RunOne(
+                Elements(data, FromDoubles(DataType::kInt64, {3}, {0, 0, 0}), ones, 0, "add"))),
+            (std::vector<double>{2052}));
 }
 
 TEST(ScatterElements, Refuses) {
   const Tensor data = Pattern(DataType::kFloat, {2, 3});
   const auto fails = [&](const Tensor& indices, const Tensor& updates, const std::string& reduction,
                          const std::string& word) {
-    ExpectFails(IndexOps(), Elements(data, indices, updates, 0, reduction), Code::kInvalidArgument,
-                {word});
+    ExpectFails(Elements(data, indices, updates, 0, reduction), Code::kInvalidArgument, {word});
   };
   const Tensor one = Pattern(DataType::kFloat, {1, 1});
   fails(FromDoubles(DataType::kInt64, {1, 1}, {2}), one, "none", "holds 2 at element 0");
@@ -156,7 +152,6 @@ void ExpectRows(const RowsCase& test, DataType dtype, const Tensor& var, const T
     }
   }
   const Tensor y = RunOne(
-      IndexOps(),
       {.type = test.type, .inputs = {{test.var, var}, {"indices", indices}, {"updates", updates}}});
   EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, var.shape(), expected)))
       << test.type << " " << Name(dtype);
@@ -194,10 +189,10 @@ TEST(ScatterFirst, JoinsAlongDimensionZero) {
 // -1 of signed types has the bits of the largest number of unsigned ones.
 TEST(ScatterFirst, DividesByTheLargestAndBySmallestNumbers) {
   const auto divided = [](const Tensor& var, const Tensor& updates) {
-    return RunOne(IndexOps(), {.type = "ScatterDiv",
-                               .inputs = {{"var", var},
-                                          {"indices", FromDoubles(DataType::kInt32, {2}, {0, 1})},
-                                          {"updates", updates}}});
+    return RunOne({.type = "ScatterDiv",
+                   .inputs = {{"var", var},
+                              {"indices", FromDoubles(DataType::kInt32, {2}, {0, 1})},
+                              {"updates", updates}}});
   };
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   const Tensor whole = divided(Make<uint64_t>(DataType::kUint64, {2}, {kMost, 7}),
@@ -210,8 +205,7 @@ TEST(ScatterFirst, DividesByTheLargestAndBySmallestNumbers) {
 }
 
 TEST(ScatterFirst, DivisionByZeroIsAnError) {
-  ExpectFails(IndexOps(),
-              {.type = "ScatterDiv",
+  ExpectFails({.type = "ScatterDiv",
                .inputs = {{"var", FromDoubles(DataType::kInt32, {2}, {8, 9})},
                           {"indices", FromDoubles(DataType::kInt32, {2}, {0, 1})},
                           {"updates", FromDoubles(DataType::kInt32, {2}, {1, 0})}}},
@@ -225,27 +219,23 @@ TEST(ScatterNd, Refuses) {
                              {"indices", indices},
                              {"updates", updates}}};
   };
-  ExpectFails(IndexOps(),
-              call(FromDoubles(DataType::kInt64, {1, 2}, {1, 3}), Pattern(DataType::kFloat, {1})),
+  ExpectFails(call(FromDoubles(DataType::kInt64, {1, 2}, {1, 3}), Pattern(DataType::kFloat, {1})),
               Code::kInvalidArgument, {"holds 3 at element 1", "index < 3"});
-  ExpectFails(IndexOps(),
-              call(FromDoubles(DataType::kInt64, {1, 1}, {1}), Pattern(DataType::kFloat, {1, 2})),
+  ExpectFails(call(FromDoubles(DataType::kInt64, {1, 1}, {1}), Pattern(DataType::kFloat, {1, 2})),
               Code::kInvalidArgument, {"updates", "expected [1,3]"});
   ExpectFails(
-      IndexOps(),
       call(FromDoubles(DataType::kInt64, {1, 3}, {1, 1, 1}), Pattern(DataType::kFloat, {1})),
       Code::kInvalidArgument, {"address at most the 2 dimensions"});
-  ExpectFails(IndexOps(),
-              call(FromDoubles(DataType::kInt64, {1, 2}, {1, 1}), Pattern(DataType::kInt32, {1})),
+  ExpectFails(call(FromDoubles(DataType::kInt64, {1, 2}, {1, 1}), Pattern(DataType::kInt32, {1})),
               Code::kInvalidArgument, {"updates is int32[1]", "expected float32"});
 }
 
 TEST(ScatterNd, IntoZeros) {
-  const Tensor y = RunOne(
-      IndexOps(), {.type = "ScatterNd",
-                   .inputs = {{"indices", FromDoubles(DataType::kInt32, {3, 1}, {2, 0, 2})},
-                              {"x", FromDoubles(DataType::kFloat16, {3, 2}, {1, 2, 3, 4, 5, 6})},
-                              {"shape", MakeInts({4, 2})}}});
+  const Tensor y =
+      RunOne({.type = "ScatterNd",
+              .inputs = {{"indices", FromDoubles(DataType::kInt32, {3, 1}, {2, 0, 2})},
+                         {"x", FromDoubles(DataType::kFloat16, {3, 2}, {1, 2, 3, 4, 5, 6})},
+                         {"shape", MakeInts({4, 2})}}});
   EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kFloat16, {4, 2}, {3, 4, 0, 0, 6, 8, 0, 0})));
 }
 
@@ -267,13 +257,12 @@ TEST(IndexAdd, AddsScaledRows) {
             static_cast<int64_t>(places[static_cast<size_t>(at[static_cast<size_t>(axis)])]);
         expected[Index(shape, at)] += 2 * ToDoubles(updates)[i++];
       }
-      const Tensor y =
-          RunOne(IndexOps(), {.type = "InplaceIndexAdd",
-                              .inputs = {{"var", var},
-                                         {"indices", FromDoubles(DataType::kInt64, {4}, places)},
-                                         {"updates", updates},
-                                         {"alpha", FromDoubles(dtype, {1}, {2})}},
-                              .attrs = {{"axis", AttrValue::Int(axis)}}});
+      const Tensor y = RunOne({.type = "InplaceIndexAdd",
+                               .inputs = {{"var", var},
+                                          {"indices", FromDoubles(DataType::kInt64, {4}, places)},
+                                          {"updates", updates},
+                                          {"alpha", FromDoubles(dtype, {1}, {2})}},
+                               .attrs = {{"axis", AttrValue::Int(axis)}}});
       EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, shape, expected))) << Name(dtype) << axis;
     }
   }
@@ -301,11 +290,11 @@ TEST(UnsortedSegment, GathersByIdentity) {
         element = test.join(element, ToDoubles(x)[r * 2 + c]);
       }
     }
-    const Tensor y = RunOne(
-        IndexOps(), {.type = test.type,
-                     .inputs = {{"x", x},
-                                {"segment_ids", FromDoubles(DataType::kInt32, {4}, {2, 0, -1, 2})},
-                                {"num_segments", MakeInts({4})}}});
+    const Tensor y =
+        RunOne({.type = test.type,
+                .inputs = {{"x", x},
+                           {"segment_ids", FromDoubles(DataType::kInt32, {4}, {2, 0, -1, 2})},
+                           {"num_segments", MakeInts({4})}}});
     EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kInt8, {4, 2}, expected))) << test.type;
   }
 }
@@ -317,8 +306,8 @@ TEST(UnsortedSegment, IdsOfHigherRankAndTooLarge) {
                              {"segment_ids", FromDoubles(DataType::kInt64, {2, 2}, {1, 1, 0, id})},
                              {"num_segments", MakeInts({2})}}};
   };
-  EXPECT_EQ(ToDoubles(RunOne(IndexOps(), call(1))), (std::vector<double>{3, 7}));
-  ExpectFails(IndexOps(), call(2), Code::kInvalidArgument, {"holds 2 at element 3"});
+  EXPECT_EQ(ToDoubles(RunOne(call(1))), (std::vector<double>{3, 7}));
+  ExpectFails(call(2), Code::kInvalidArgument, {"holds 2 at element 3"});
 }
 
 // ---- Scatter ----
@@ -343,8 +332,7 @@ TEST(CacheScatter, WritesEachEntryAtItsPlace) {
     const Tensor indices = pairs ? FromDoubles(DataType::kInt64, {2, 2}, {2, 3, 0, 1})
                                  : FromDoubles(DataType::kInt32, {2}, {3, 1});
     const Tensor y =
-        RunOne(IndexOps(),
-               {.type = "Scatter",
+        RunOne({.type = "Scatter",
                 .inputs = {{"var", var}, {"indices", indices}, {"updates", updates}},
                 .attrs = {{"reduce", AttrValue::String("update")}, {"axis", AttrValue::Int(-2)}}});
     EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kFloat16, shape, expected)));
@@ -359,11 +347,11 @@ TEST(CacheScatter, Refuses) {
                              {"updates", Pattern(DataType::kFloat, {1, 2, 2})}},
                   .attrs = {{"reduce", AttrValue::String(reduce)}, {"axis", AttrValue::Int(axis)}}};
   };
-  ExpectFails(IndexOps(), call(3, 1, "update"), Code::kInvalidArgument,
+  ExpectFails(call(3, 1, "update"), Code::kInvalidArgument,
               {"positions 3 to 4", "positions below 4"});
-  ExpectFails(IndexOps(), call(-1, 1, "update"), Code::kInvalidArgument, {"positions -1"});
-  ExpectFails(IndexOps(), call(0, 2, "update"), Code::kInvalidArgument, {"do not fit"});
-  ExpectFails(IndexOps(), call(0, 1, "add"), Code::kUnsupported, {"\"reduce\" is \"add\""});
+  ExpectFails(call(-1, 1, "update"), Code::kInvalidArgument, {"positions -1"});
+  ExpectFails(call(0, 2, "update"), Code::kInvalidArgument, {"do not fit"});
+  ExpectFails(call(0, 1, "add"), Code::kUnsupported, {"\"reduce\" is \"add\""});
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <random>
 
 #include "tests/unit/op_values.h"
-#include "tests/unit/ops/index/index_registry.h"
 
 namespace npumesh {
 namespace {
@@ -62,10 +61,10 @@ TEST(Sort, OrdersEveryTypeAlongEveryAxis) {
       const std::vector<double> values = ToDoubles(x);
       for (const bool descending : {false, true}) {
         const Result<std::vector<Tensor>> out =
-            RunOp(IndexOps(), {.type = "Sort",
-                               .inputs = {{"x", x}},
-                               .attrs = {{"axis", Int(test.axis - test.shape.rank())},
-                                         {"descending", AttrValue::Bool(descending)}}});
+            RunOp({.type = "Sort",
+                   .inputs = {{"x", x}},
+                   .attrs = {{"axis", Int(test.axis - test.shape.rank())},
+                             {"descending", AttrValue::Bool(descending)}}});
         ASSERT_TRUE(out.ok()) << out.status().ToString();
         EXPECT_EQ((*out)[1].dtype(), DataType::kInt32);
         const std::vector<double> sorted = ToDoubles((*out)[0]), from = ToDoubles((*out)[1]);
@@ -86,10 +85,10 @@ TEST(Sort, OrdersEveryTypeAlongEveryAxis) {
 TEST(Sort, PutsNanLastAndKeepsEqualsInOrder) {
   const Tensor x = FromDoubles(DataType::kFloat16, {5}, {NAN, 1, -INFINITY, 1, INFINITY});
   const auto positions = [&](bool descending) {
-    const Result<std::vector<Tensor>> out = RunOp(
-        IndexOps(), {.type = "Sort",
-                     .inputs = {{"x", x}},
-                     .attrs = {{"descending", AttrValue::Bool(descending)}, {"y2_dtype", Int(9)}}});
+    const Result<std::vector<Tensor>> out =
+        RunOp({.type = "Sort",
+               .inputs = {{"x", x}},
+               .attrs = {{"descending", AttrValue::Bool(descending)}, {"y2_dtype", Int(9)}}});
     EXPECT_TRUE(out.ok());
     return ValuesOf<int64_t>((*out)[1]);
   };
@@ -99,7 +98,7 @@ TEST(Sort, PutsNanLastAndKeepsEqualsInOrder) {
 
 TEST(Sort, KeepsIntegersOfFullWidth) {
   const Tensor x = Make<uint64_t>(DataType::kUint64, {3}, {UINT64_MAX, UINT64_MAX - 1, 1});
-  EXPECT_EQ(ValuesOf<uint64_t>(RunOne(IndexOps(), {.type = "Sort", .inputs = {{"x", x}}})),
+  EXPECT_EQ(ValuesOf<uint64_t>(RunOne({.type = "Sort", .inputs = {{"x", x}}})),
             (std::vector<uint64_t>{1, UINT64_MAX - 1, UINT64_MAX}));
 }
 
@@ -115,7 +114,7 @@ TEST(TopK, TakesTheFirstOfTheOrder) {
     const std::vector<double> values = ToDoubles(x);
     for (int64_t k = 0; k <= test.shape[test.axis]; ++k) {
       for (const bool largest : {true, false}) {
-        const Result<std::vector<Tensor>> out = RunOp(IndexOps(), TopK(x, k, test.axis, largest));
+        const Result<std::vector<Tensor>> out = RunOp(TopK(x, k, test.axis, largest));
         ASSERT_TRUE(out.ok()) << out.status().ToString();
         Shape expected = test.shape;
         expected[test.axis] = k;
@@ -153,7 +152,7 @@ TEST(TopK, OfLongRowsIsTheBeginningOfTheOrder) {
       value = drawn == 0 ? std::nan("") : drawn == 1 ? -0.0 : drawn % kinds - kinds / 2;
     }
     const Tensor x = FromDoubles(DataType::kFloat, {1, columns}, row);
-    const Result<std::vector<Tensor>> out = RunOp(IndexOps(), TopK(x, k, -1, largest));
+    const Result<std::vector<Tensor>> out = RunOp(TopK(x, k, -1, largest));
     ASSERT_TRUE(out.ok()) << out.status().ToString();
     const std::vector<size_t> order = Ranked(row, largest);
     EXPECT_EQ(ToDoubles((*out)[1]),
@@ -164,21 +163,21 @@ TEST(TopK, OfLongRowsIsTheBeginningOfTheOrder) {
 TEST(TopK, HasTwoNames) {
   const Tensor x = Pattern(DataType::kFloat, {3, 7});
   OpCall call = TopK(x, 4);
-  const Result<std::vector<Tensor>> out = RunOp(IndexOps(), call);
+  const Result<std::vector<Tensor>> out = RunOp(call);
   call.type = "TopK";
-  const Result<std::vector<Tensor>> same = RunOp(IndexOps(), call);
+  const Result<std::vector<Tensor>> same = RunOp(call);
   ASSERT_TRUE(out.ok() && same.ok()) << same.status().ToString();
   for (size_t port = 0; port < 2; ++port) EXPECT_TRUE(SameBytes((*out)[port], (*same)[port]));
 }
 
 TEST(TopK, RefusesMoreThanThereIs) {
   const Tensor x = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(IndexOps(), TopK(x, 4), Code::kInvalidArgument, {"k is 4", "3 elements"});
-  ExpectFails(IndexOps(), TopK(x, -1), Code::kInvalidArgument, {"k is -1"});
-  ExpectFails(IndexOps(), TopK(x, 1, 2), Code::kInvalidArgument, {"axis 2"});
+  ExpectFails(TopK(x, 4), Code::kInvalidArgument, {"k is 4", "3 elements"});
+  ExpectFails(TopK(x, -1), Code::kInvalidArgument, {"k is -1"});
+  ExpectFails(TopK(x, 1, 2), Code::kInvalidArgument, {"axis 2"});
   OpCall unknown = TopK(x, 1);
   unknown.inputs[1].known = Known::kNo;
-  ExpectFails(IndexOps(), unknown, Code::kUnsupported, {"\"k\""});
+  ExpectFails(unknown, Code::kUnsupported, {"\"k\""});
 }
 
 TEST(ArgMax, FindsTheFirst) {
@@ -190,8 +189,7 @@ TEST(ArgMax, FindsTheFirst) {
       squeezed.mutable_dims().erase(squeezed.mutable_dims().begin() + test.axis);
       for (const std::string type : {"ArgMaxV2", "ArgMin"}) {
         const Tensor y =
-            RunOne(IndexOps(),
-                   {.type = type,
+            RunOne({.type = type,
                     .inputs = {{"x", x},
                                {"dimension", Make<int32_t>(DataType::kInt32, {}, {test.axis})}}});
         EXPECT_EQ(y.type(), (TensorType{DataType::kInt64, squeezed}));
@@ -212,10 +210,10 @@ TEST(ArgMax, FindsTheFirst) {
 TEST(ArgMax, WithValueKeepsTheDimensionWhenAsked) {
   const Tensor x = FromDoubles(DataType::kFloat, {2, 3}, {1, 5, 5, -1, -7, 0});
   const auto run = [&](const std::string& type, bool keep) {
-    Result<std::vector<Tensor>> out = RunOp(
-        IndexOps(), {.type = type,
-                     .inputs = {{"x", x}},
-                     .attrs = {{"dimension", Int(-1)}, {"keep_dims", AttrValue::Bool(keep)}}});
+    Result<std::vector<Tensor>> out =
+        RunOp({.type = type,
+               .inputs = {{"x", x}},
+               .attrs = {{"dimension", Int(-1)}, {"keep_dims", AttrValue::Bool(keep)}}});
     EXPECT_TRUE(out.ok()) << out.status().ToString();
     return *out;
   };
@@ -233,7 +231,6 @@ TEST(ArgMax, ByAttributeAndWithNan) {
   const Tensor x = FromDoubles(DataType::kFloat, {4}, {3, NAN, 7, NAN});
   for (const std::string type : {"ArgMaxD", "ArgMinD"}) {
     const Tensor y = RunOne(
-        IndexOps(),
         {.type = type, .inputs = {{"x", x}}, .attrs = {{"dimension", Int(0)}, {"dtype", Int(3)}}});
     EXPECT_EQ(y.dtype(), DataType::kInt32);
     EXPECT_EQ(ToDoubles(y), (std::vector<double>{1})) << type;
@@ -242,11 +239,10 @@ TEST(ArgMax, ByAttributeAndWithNan) {
 
 TEST(ArgMax, RefusesAnEmptyDimension) {
   const Tensor x = FromDoubles(DataType::kFloat, {2, 0}, {});
-  ExpectFails(IndexOps(), {.type = "ArgMaxV2", .inputs = {{"x", x}, {"dimension", MakeInts({1})}}},
+  ExpectFails({.type = "ArgMaxV2", .inputs = {{"x", x}, {"dimension", MakeInts({1})}}},
               Code::kInvalidArgument, {"no elements along axis 1"});
   EXPECT_EQ(
-      RunOne(IndexOps(), {.type = "ArgMaxV2", .inputs = {{"x", x}, {"dimension", MakeInts({0})}}})
-          .shape(),
+      RunOne({.type = "ArgMaxV2", .inputs = {{"x", x}, {"dimension", MakeInts({0})}}}).shape(),
       Shape({0}));
 }
 

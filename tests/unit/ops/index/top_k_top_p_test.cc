@@ -1,8 +1,8 @@
 // ApplyTopKTopPWithSorted against the definition, with drawn logits.
 #include <numeric>
 
-#include "tests/unit/op_builtin.h"
 #include "tests/unit/op_reference.h"
+#include "tests/unit/op_values.h"
 
 namespace npumesh {
 namespace {
@@ -87,12 +87,12 @@ TEST(ApplyTopKTopP, RefusesWhatDoesNotFit) {
                  .inputs = {{"sorted_value", sorted.values},
                             {"sorted_indices", sorted.places},
                             {"k", FromDoubles(DataType::kInt32, {1}, {4})}}};
-  Fails(call, Code::kInvalidArgument, {"k holds 4 for row 0, expected 1 to 3"});
+  ExpectFails(call, Code::kInvalidArgument, {"k holds 4 for row 0, expected 1 to 3"});
   call.inputs[2] = {"p", FromDoubles(kF32, {2}, {0, 1})};
-  Fails(call, Code::kInvalidArgument, {"p is float32[2]", "expected 1 element"});
+  ExpectFails(call, Code::kInvalidArgument, {"p is float32[2]", "expected 1 element"});
   call.inputs.pop_back();
   call.inputs[1].value = FromDoubles(DataType::kInt32, {1, 3}, {0, 1, 3});
-  Fails(call, Code::kInvalidArgument, {"sorted_indices hold 3 in row 0"});
+  ExpectFails(call, Code::kInvalidArgument, {"sorted_indices hold 3 in row 0"});
 }
 
 }  // namespace

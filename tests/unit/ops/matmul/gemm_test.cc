@@ -1,20 +1,10 @@
 // GEMM against a triple loop in double. Operands are small integers, so results are compared with
 // ==.
-#include "graph/ops/matmul/family.h"
 #include "tests/unit/op_reference.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& GemmRegistry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterGemmOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 struct Gemm {
   int64_t m, n, k;
@@ -72,7 +62,7 @@ TEST(GemmTest, IsAlphaTimesTheProductPlusBetaTimesC) {
     SCOPED_TRACE(
         fmt::format("{} x {} x {} of {} and {}", g.m, g.n, g.k, Name(g.dtype), Name(g.result)));
     const OpCall call = GemmCall(g);
-    const Result<std::vector<Tensor>> y = RunOp(GemmRegistry(), call);
+    const Result<std::vector<Tensor>> y = RunOp(call);
     ASSERT_TRUE(y.ok()) << y.status().ToString();
     EXPECT_TRUE(SameBytes((*y)[0], GemmReference(g, call)));
   }
@@ -85,7 +75,7 @@ TEST(GemmTest, IntegersAreModuloTwoToThe32) {
   call.inputs[1].value = FromDoubles(DataType::kInt8, {1, 1}, {100});
   call.inputs[3].value = FromDoubles(DataType::kInt32, {}, {1 << 20});
   call.inputs[2].value = FromDoubles(DataType::kInt32, {1, 1}, {5});
-  const Result<std::vector<Tensor>> y = RunOp(GemmRegistry(), call);
+  const Result<std::vector<Tensor>> y = RunOp(call);
   ASSERT_TRUE(y.ok()) << y.status().ToString();
   const auto wrapped = static_cast<int32_t>(static_cast<uint32_t>(10000) << 20) + 5;
   EXPECT_EQ((*y)[0].as<int32_t>()[0], wrapped);
@@ -93,7 +83,7 @@ TEST(GemmTest, IntegersAreModuloTwoToThe32) {
 
 TEST(GemmTest, WhatDoesNotFitIsNamed) {
   const auto expect = [](OpCall call, std::string_view text) {
-    const Result<std::vector<Tensor>> y = RunOp(GemmRegistry(), call);
+    const Result<std::vector<Tensor>> y = RunOp(call);
     ASSERT_FALSE(y.ok()) << text;
     EXPECT_THAT(y.status().message(), testing::HasSubstr(std::string(text)));
   };

@@ -1,20 +1,10 @@
 // The matrix multiplication family against a triple loop in double. Operands are small integers:
 // sums stay exact in float32, and small enough in the 16-bit types, so results are compared with
 // ==.
-#include "graph/ops/matmul/family.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterMatmulOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 struct Case {
   std::string type;
@@ -131,7 +121,7 @@ TEST(Matmul, EqualsTripleLoopForEveryDtype) {
         SCOPED_TRACE(c.ToString() + " " + std::string(Name(dtype)) +
                      (known == Known::kYes ? " constant x2" : ""));
         const OpCall call = Call(c, dtype, known);
-        const Tensor y = RunOne(Registry(), call);
+        const Tensor y = RunOne(call);
         const Tensor* bias = c.bias ? &call.inputs[2].value : nullptr;
         const std::vector<double> exact =
             Reference(c, call.inputs[0].value, call.inputs[1].value, bias);
@@ -147,20 +137,20 @@ TEST(Matmul, AccumulatesSixteenBitsInFloatAndRoundsOnce) {
   for (const DataType dtype : {DataType::kBfloat16, DataType::kFloat16}) {
     const int64_t k = 4098;
     const Tensor ones = FromDoubles(dtype, {1, k}, std::vector<double>(k, 1.0));
-    const Tensor y = RunOne(Registry(), {.type = "MatMul",
-                                         .inputs = {{"x1", ones}, {"x2", ones}},
-                                         .attrs = {{"transpose_x2", AttrValue::Bool(true)}}});
+    const Tensor y = RunOne({.type = "MatMul",
+                             .inputs = {{"x1", ones}, {"x2", ones}},
+                             .attrs = {{"transpose_x2", AttrValue::Bool(true)}}});
     EXPECT_EQ(ToDoubles(y), std::vector<double>{Rounded(dtype, static_cast<double>(k))});
   }
 }
 
 TEST(Matmul, TakesFloatBiasWithSixteenBitOperands) {
   for (const DataType dtype : {DataType::kBfloat16, DataType::kFloat16}) {
-    const Tensor y = RunOne(
-        Registry(), {.type = "MatMulV2",
-                     .inputs = {{"x1", FromDoubles(dtype, {1, 2}, {1, 2})},
-                                {"x2", FromDoubles(dtype, {2, 2}, {1, 2, 3, 4})},
-                                {"bias", FromDoubles(DataType::kFloat, {2}, {0.5, -0.25})}}});
+    const Tensor y =
+        RunOne({.type = "MatMulV2",
+                .inputs = {{"x1", FromDoubles(dtype, {1, 2}, {1, 2})},
+                           {"x2", FromDoubles(dtype, {2, 2}, {1, 2, 3, 4})},
+                           {"bias", FromDoubles(DataType::kFloat, {2}, {0.5, -0.25})}}});
     EXPECT_EQ(ToDoubles(y), (std::vector<double>{7.5, 9.75}));
   }
 }
@@ -170,10 +160,9 @@ TEST(Matmul, ManyRowsMatchWithinFloatRounding) {
   std::vector<double> a, b;
   for (int64_t i = 0; i < m * k; ++i) a.push_back(Rounded(DataType::kFloat, std::sin(0.37 * i)));
   for (int64_t i = 0; i < k * n; ++i) b.push_back(Rounded(DataType::kFloat, std::cos(0.61 * i)));
-  const Tensor y =
-      RunOne(Registry(), {.type = "MatMul",
-                          .inputs = {{"x1", FromDoubles(DataType::kFloat, {m, k}, a)},
-                                     {"x2", FromDoubles(DataType::kFloat, {k, n}, b)}}});
+  const Tensor y = RunOne({.type = "MatMul",
+                           .inputs = {{"x1", FromDoubles(DataType::kFloat, {m, k}, a)},
+                                      {"x2", FromDoubles(DataType::kFloat, {k, n}, b)}}});
   const std::vector<double> got = ToDoubles(y);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
@@ -185,21 +174,20 @@ TEST(Matmul, ManyRowsMatchWithinFloatRounding) {
 }
 
 TEST(Matmul, IntegersWrap) {
-  const Tensor y = RunOne(
-      Registry(), {.type = "MatMul",
-                   .inputs = {{"x1", Make<int32_t>(DataType::kInt32, {1, 2}, {INT32_MAX, 2})},
-                              {"x2", Make<int32_t>(DataType::kInt32, {2, 1}, {2, 3})}}});
+  const Tensor y =
+      RunOne({.type = "MatMul",
+              .inputs = {{"x1", Make<int32_t>(DataType::kInt32, {1, 2}, {INT32_MAX, 2})},
+                         {"x2", Make<int32_t>(DataType::kInt32, {2, 1}, {2, 3})}}});
   EXPECT_EQ(ValuesOf<int32_t>(y), std::vector<int32_t>{4});
 }
 
 TEST(Matmul, EightBitOperandsGiveInt32AndSubtractOffset) {
   for (const std::string type : {"MatMulV2", "BatchMatMulV2"}) {
-    const Tensor y =
-        RunOne(Registry(), {.type = type,
-                            .inputs = {{"x1", Make<int8_t>(DataType::kInt8, {1, 2}, {-128, 127})},
-                                       {"x2", Make<int8_t>(DataType::kInt8, {2, 1}, {-128, 127})},
-                                       {"bias", Make<int32_t>(DataType::kInt32, {1}, {5})}},
-                            .attrs = {{"offset_x", AttrValue::Int(2)}}});
+    const Tensor y = RunOne({.type = type,
+                             .inputs = {{"x1", Make<int8_t>(DataType::kInt8, {1, 2}, {-128, 127})},
+                                        {"x2", Make<int8_t>(DataType::kInt8, {2, 1}, {-128, 127})},
+                                        {"bias", Make<int32_t>(DataType::kInt32, {1}, {5})}},
+                             .attrs = {{"offset_x", AttrValue::Int(2)}}});
     EXPECT_EQ(y.dtype(), DataType::kInt32);
     EXPECT_EQ(ValuesOf<int32_t>(y), std::vector<int32_t>{130 * 128 + 125 * 127 + 5});
   }
@@ -208,8 +196,7 @@ TEST(Matmul, EightBitOperandsGiveInt32AndSubtractOffset) {
 TEST(Matmul, PropagatesNotANumber) {
   const Tensor x = FromDoubles(DataType::kFloat, {1, 2}, {NAN, 1});
   const Tensor y =
-      RunOne(Registry(),
-             {.type = "MatMul", .inputs = {{"x1", x}, {"x2", Pattern(DataType::kFloat, {2, 2})}}});
+      RunOne({.type = "MatMul", .inputs = {{"x1", x}, {"x2", Pattern(DataType::kFloat, {2, 2})}}});
   for (const double value : ToDoubles(y)) EXPECT_TRUE(std::isnan(value));
 }
 
@@ -218,29 +205,25 @@ TEST(Matmul, ErrorsNameShapesAndTypes) {
   const auto call = [&](std::string type, Tensor x1, Tensor x2) {
     return OpCall{.type = std::move(type), .inputs = {{"x1", x1}, {"x2", x2}}};
   };
-  ExpectFails(Registry(), call("MatMul", f({2, 3}), f({4, 3})), Code::kInvalidArgument,
-              {"[2,3]", "[4,3]"});
-  ExpectFails(Registry(), call("BatchMatMul", f({2, 2, 3}), f({3, 3, 2})), Code::kInvalidArgument,
+  ExpectFails(call("MatMul", f({2, 3}), f({4, 3})), Code::kInvalidArgument, {"[2,3]", "[4,3]"});
+  ExpectFails(call("BatchMatMul", f({2, 2, 3}), f({3, 3, 2})), Code::kInvalidArgument,
               {"[2,2,3]", "[3,3,2]"});
-  ExpectFails(Registry(), call("MatMul", f({}), f({4, 3})), Code::kInvalidArgument,
-              {"x1", "scalar"});
-  ExpectFails(Registry(), call("MatMul", f({2, 3}), Pattern(DataType::kFloat16, {3, 2})),
+  ExpectFails(call("MatMul", f({}), f({4, 3})), Code::kInvalidArgument, {"x1", "scalar"});
+  ExpectFails(call("MatMul", f({2, 3}), Pattern(DataType::kFloat16, {3, 2})),
               Code::kInvalidArgument, {"float32", "float16"});
-  ExpectFails(Registry(),
-              call("MatMul", Pattern(DataType::kInt8, {1, 1}), Pattern(DataType::kInt8, {1, 1})),
+  ExpectFails(call("MatMul", Pattern(DataType::kInt8, {1, 1}), Pattern(DataType::kInt8, {1, 1})),
               Code::kUnsupported, {"int8"});
   ExpectFails(
-      Registry(),
       call("MatMul", Pattern(DataType::kDouble, {1, 1}), Pattern(DataType::kDouble, {1, 1})),
       Code::kUnsupported, {"float64"});
   for (const Shape& bias : {Shape{3}, Shape{2, 4}, Shape{}, Shape{2, 1, 4}}) {
     OpCall wrong = call("MatMul", f({2, 3}), f({3, 4}));
     wrong.inputs.push_back({"bias", f(bias)});
-    ExpectFails(Registry(), wrong, Code::kInvalidArgument, {"bias", bias.ToString()});
+    ExpectFails(wrong, Code::kInvalidArgument, {"bias", bias.ToString()});
   }
   OpCall wrong = call("MatMul", f({2, 3}), f({3, 4}));
   wrong.inputs.push_back({"bias", Pattern(DataType::kInt32, {4})});
-  ExpectFails(Registry(), wrong, Code::kInvalidArgument, {"bias", "int32"});
+  ExpectFails(wrong, Code::kInvalidArgument, {"bias", "int32"});
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // MoeInitRouting and MoeInitRoutingV2 against the definitions, row by row.
-#include "graph/ops/builtin_ops.h"
-#include "tests/unit/op_builtin.h"
+#include "tests/unit/op_values.h"
 #include "tests/unit/ops/collective/group_types.h"
 #include "tests/unit/ops/moe/moe_values.h"
 
@@ -114,12 +113,11 @@ TEST(MoeInitRoutingV2, TypesWithUnknownDimensions) {
 }
 
 TEST(MoeInitRouting, Refusals) {
-  ExpectFails(BuiltinOps(), Second({{"expert_num", AttrValue::Int(3)}}), Code::kInvalidArgument,
+  ExpectFails(Second({{"expert_num", AttrValue::Int(3)}}), Code::kInvalidArgument,
               {"holds 3 for token 2, expected 0 to 2"});
-  ExpectFails(BuiltinOps(), Second({{"drop_pad_mode", AttrValue::Int(1)}}), Code::kInvalidArgument,
+  ExpectFails(Second({{"drop_pad_mode", AttrValue::Int(1)}}), Code::kInvalidArgument,
               {"drop_pad_mode 1 with expert_capacity 0"});
-  ExpectFails(BuiltinOps(),
-              {.type = "MoeInitRouting",
+  ExpectFails({.type = "MoeInitRouting",
                .inputs = {{"x", X(DataType::kFloat)},
                           {"row_idx", FromDoubles(DataType::kInt32, {kTokens, kChoices},
                                                   {0, 1, 2, 3, 4, 5, 6, 8})},

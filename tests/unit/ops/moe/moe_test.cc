@@ -1,24 +1,14 @@
 // Gating, routing and finalising of experts against plain sorts and sums.
 #include <numeric>
 
-#include "graph/ops/moe/family.h"
 #include "tests/unit/op_values.h"
 #include "tests/unit/ops/moe/moe_values.h"
 
 namespace npumesh {
 namespace {
 
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterMoeFamily(made);
-    return made;
-  }();
-  return registry;
-}
-
 std::vector<Tensor> MustRun(const OpCall& call, size_t outputs) {
-  const Result<std::vector<Tensor>> out = RunOp(Registry(), call);
+  const Result<std::vector<Tensor>> out = RunOp(call);
   EXPECT_TRUE(out.ok()) << out.status().ToString();
   return out.ok() ? *out : std::vector<Tensor>(outputs);
 }
@@ -182,12 +172,12 @@ TEST(MoeGating, RefusesWhatDoesNotFit) {
   OpCall call{.type = "MoeGatingTopK",
               .inputs = {{"x", Pattern(DataType::kFloat, {2, 4})}},
               .attrs = {{"k", AttrValue::Int(5)}}};
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"k 5", "[2,4]"});
+  ExpectFails(call, Code::kInvalidArgument, {"k 5", "[2,4]"});
   call.attrs = {{"k", AttrValue::Int(2)}, {"group_count", AttrValue::Int(3)}};
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"1 of 3 groups", "4 experts"});
+  ExpectFails(call, Code::kInvalidArgument, {"1 of 3 groups", "4 experts"});
   call.attrs = {{"k", AttrValue::Int(2)}};
   call.inputs.push_back({"bias", Pattern(DataType::kFloat, {3})});
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"bias is float32[3]", "4 elements"});
+  ExpectFails(call, Code::kInvalidArgument, {"bias is float32[3]", "4 elements"});
 }
 
 // ---- routing ----
@@ -268,17 +258,16 @@ TEST(MoeInitRoutingV3, Quantises) {
 TEST(MoeInitRoutingV3, RefusesWhatDoesNotFit) {
   OpCall call = Routing({});
   call.inputs[1].value = Ints({4, 2}, {2, 0, 1, 4, 3, 0, 2, 1});
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"holds 4", "token 1"});
+  ExpectFails(call, Code::kInvalidArgument, {"holds 4", "token 1"});
   call.inputs[1].value = Ints({3, 2}, {0, 0, 0, 0, 0, 0});
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"[3,2]"});
-  ExpectFails(Registry(), Routing({{"quant_mode", AttrValue::Int(3)}}), Code::kUnsupported,
-              {"quant_mode 3"});
-  ExpectFails(Registry(), Routing({{"active_expert_range", AttrValue::Ints({3, 2})}}),
-              Code::kInvalidArgument, {"active_expert_range"});
+  ExpectFails(call, Code::kInvalidArgument, {"[3,2]"});
+  ExpectFails(Routing({{"quant_mode", AttrValue::Int(3)}}), Code::kUnsupported, {"quant_mode 3"});
+  ExpectFails(Routing({{"active_expert_range", AttrValue::Ints({3, 2})}}), Code::kInvalidArgument,
+              {"active_expert_range"});
   // Its lists used to end the process.
   call = Routing({});
   call.attrs = {{"expert_num", AttrValue::Int(int64_t{1} << 60)}};
-  ExpectFails(Registry(), call, Code::kOutOfMemory, {"1152921504606846976 entries"});
+  ExpectFails(call, Code::kOutOfMemory, {"1152921504606846976 entries"});
 }
 
 TEST(MoeComputeExpertTokens, CountsUpToEachExpert) {
@@ -305,12 +294,11 @@ TEST(MoeReRouting, OrdersByExpertThenRank) {
   call.attrs = {{"expert_token_num_type", AttrValue::Int(0)}};
   EXPECT_TRUE(SameBytes(MustRun(call, 4)[3], MakeInts({3, 4, 6})));
   call.inputs[1].value = Make<int64_t>(DataType::kInt64, {2, 3}, {1, 0, 2, 2, 3, 0});
-  ExpectFails(Registry(), call, Code::kInvalidArgument,
-              {"3 tokens of rank 1 for expert 1", "2 of 7"});
+  ExpectFails(call, Code::kInvalidArgument, {"3 tokens of rank 1 for expert 1", "2 of 7"});
   // A scalar used to be read past its end.
   for (const Shape& scales : {Shape(), Shape({6})}) {
     call.inputs[2].value = Tensor::Allocate({DataType::kFloat, scales});
-    ExpectFails(Registry(), call, Code::kInvalidArgument, {"per_token_scales", scales.ToString()});
+    ExpectFails(call, Code::kInvalidArgument, {"per_token_scales", scales.ToString()});
   }
 }
 
@@ -366,9 +354,9 @@ TEST(MoeFinalizeRouting, RefusesWhatDoesNotFit) {
               .inputs = {{"expanded_x", Pattern(DataType::kFloat, {4, 2})},
                          {"expanded_row_idx", Ints({4}, {0, 1, 2, 4})},
                          {"scales", Pattern(DataType::kFloat, {2, 2})}}};
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"row 4", "there are 4"});
+  ExpectFails(call, Code::kInvalidArgument, {"row 4", "there are 4"});
   call.inputs.push_back({"bias", Pattern(DataType::kFloat, {2, 2})});
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"do not belong"});
+  ExpectFails(call, Code::kInvalidArgument, {"do not belong"});
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ TEST(QuantBatchMatmulV4, RoundsToInt8WithOffset) {
 
 TEST(QuantBatchMatmulV4, InfersWithUnknownDimensions) {
   const Sizes s = {2, 3, 64};
-  const Operator& op = *QuantRegistry().Find("QuantBatchMatmulV4");
+  const Operator& op = *BuiltinOps().Find("QuantBatchMatmulV4");
   OpCall call = V4(Left(kE4M3, s, false, 1), false, Right(kE4M3, s, false, 2), false, 0);
   call.inputs.push_back({"x1_scale", Powers({s.m, 1, 2}, 3)});
   call.inputs.push_back({"x2_scale", Powers({1, s.n, 2}, 4)});
@@ -215,7 +215,7 @@ TEST(QuantBatchMatmulV4, RefusesByName) {
   const auto fails = [](OpCall call, std::vector<OpInput> more, Code code,
                         const std::vector<std::string>& words) {
     for (OpInput& input : more) call.inputs.push_back(std::move(input));
-    ExpectFails(QuantRegistry(), call, code, words);
+    ExpectFails(call, code, words);
   };
   const OpCall floats = V4(x1, false, x2, false, 0), integers = V4(i1, false, i2, false, 0);
   fails(floats, {}, Code::kInvalidArgument, {"x2_scale is missing"});
@@ -271,7 +271,7 @@ TEST(QuantBatchMatmulInplaceAdd, AddsToTheOutput) {
       added(Scaled(s, plain.inputs[0].value, true, plain.inputs[1].value, false, eighth, One())));
   OpCall wrong = plain;
   wrong.inputs[3].value = Noise(kF32, {s.n, s.m}, 1);
-  ExpectFails(QuantRegistry(), wrong, Code::kInvalidArgument, {"y is float32[4,5]"});
+  ExpectFails(wrong, Code::kInvalidArgument, {"y is float32[4,5]"});
 }
 
 // Groups of 40, 0, 64 and 20 rows; the last 6 are in none.
@@ -317,10 +317,10 @@ TEST(QuantGroupedMatmulInplaceAdd, CutsTheInnerDimension) {
       EXPECT_EQ(ToDoubles(MustRun(call)[0]), want) << mx << counts;
       call.inputs[3].value = MakeInts({40, 40, 104, 131});
       call.attrs = {};
-      ExpectFails(QuantRegistry(), call, Code::kInvalidArgument,
+      ExpectFails(call, Code::kInvalidArgument,
                   {"entry 3 of \"group_list\" is 131", "rows 104 to 131 of 130"});
       call.inputs[2].value = Noise(kF32, {groups, n + 1}, 1);
-      ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"scale2", "[4,5]"});
+      ExpectFails(call, Code::kInvalidArgument, {"scale2", "[4,5]"});
     }
   }
 }

@@ -37,8 +37,7 @@ TEST(TransQuantParam, PacksScaleAndOffset) {
                                 {"offset", Pattern(DataType::kFloat, {1})}}})[0]
                 .shape(),
             Shape({0}));
-  ExpectFails(QuantRegistry(),
-              {.type = "TransQuantParamV2",
+  ExpectFails({.type = "TransQuantParamV2",
                .inputs = {{"scale", Pattern(DataType::kFloat, {2})},
                           {"offset", Pattern(DataType::kFloat, {3})}}},
               Code::kInvalidArgument, {"float32[2]", "3 elements"});
@@ -65,8 +64,7 @@ TEST(AscendDequant, MultipliesByTheScaleOfTheColumn) {
       }
     }
   }
-  ExpectFails(QuantRegistry(),
-              {.type = "AscendDequant",
+  ExpectFails({.type = "AscendDequant",
                .inputs = {{"x", x}, {"deq_scale", Pattern(DataType::kFloat16, {2})}}},
               Code::kInvalidArgument, {"deq_scale is float16[2]"});
 }
@@ -114,8 +112,7 @@ TEST(AscendAntiQuant, AddsTheOffsetFirst) {
     EXPECT_EQ(squared.dtype(), DataType::kFloat16);
     EXPECT_EQ(ToDoubles(squared), (std::vector<double>{8, -4, 16, -12}));
   }
-  ExpectFails(QuantRegistry(),
-              {.type = "AscendAntiQuantV2",
+  ExpectFails({.type = "AscendAntiQuantV2",
                .inputs = {{"x", Pattern(DataType::kInt32, {2})},
                           {"scale", Pattern(DataType::kFloat, {1})}}},
               Code::kInvalidArgument, {"int32[2]"});
@@ -238,12 +235,12 @@ TEST(DequantSwigluQuant, ClippedForms) {
 
 TEST(DequantSwigluQuant, RefusesWhatDoesNotFit) {
   OpCall call{.type = "DequantSwigluQuant", .inputs = {{"x", Pattern(DataType::kFloat16, {2, 3})}}};
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"halved", "[2,3]"});
+  ExpectFails(call, Code::kInvalidArgument, {"halved", "[2,3]"});
   call.inputs[0].value = Pattern(DataType::kInt32, {2, 4});
   call.inputs.push_back({"weight_scale", Pattern(DataType::kFloat, {3})});
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"weight_scale is float32[3]"});
+  ExpectFails(call, Code::kInvalidArgument, {"weight_scale is float32[3]"});
   call.attrs = {{"quant_mode", AttrValue::String("none")}};
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"\"none\""});
+  ExpectFails(call, Code::kInvalidArgument, {"\"none\""});
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // FFN with one expert and with several, uneven ones and one without rows.
 #include <cmath>
 
-#include "graph/ops/builtin_ops.h"
 #include "tests/unit/ops/collective/group_types.h"
 
 namespace npumesh {
@@ -113,7 +112,7 @@ TEST(Ffn, EveryActivationWithAndWithoutExperts) {
       for (const Case& c :
            {Case{name}, Case{name, {4, 0, 2}, true}, Case{name, {4, 0, 2}, true, true},
             Case{name, {0, 1, 5}, true, false, false}}) {
-        const Tensor y = RunOne(BuiltinOps(), Call(c, dtype));
+        const Tensor y = RunOne(Call(c, dtype));
         ASSERT_EQ(y.shape(), (Shape{2, 3, kOut}));
         const std::vector<double> want = Expected(c, dtype);
         if (std::string(name) == "relu" || std::string(name) == "reglu") {
@@ -145,18 +144,18 @@ TEST(Ffn, TypesWithUnknownDimensions) {
 
 TEST(Ffn, Refusals) {
   OpCall call = Call({"relu", {4, 0, 1}, true}, DataType::kFloat16);
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"5 rows together, x has 6"});
+  ExpectFails(call, Code::kInvalidArgument, {"5 rows together, x has 6"});
   call = Call({"relu", {4, 0, 3}, true}, DataType::kFloat16);
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument,
+  ExpectFails(call, Code::kInvalidArgument,
               {"entry 2 of \"expert_tokens\" is 3", "rows 4 to 7 of 6"});
   call = Call({"tanh"}, DataType::kFloat16);
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"activation is \"tanh\""});
+  ExpectFails(call, Code::kInvalidArgument, {"activation is \"tanh\""});
   call = Call({"relu"}, DataType::kFloat16);
   call.inputs.push_back({"deq_scale1", Pattern(DataType::kBfloat16, {kHidden})});
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"\"deq_scale1\" is fed"});
+  ExpectFails(call, Code::kUnsupported, {"\"deq_scale1\" is fed"});
   call = Call({"swiglu"}, DataType::kFloat16);
   call.attrs[0] = {"activation", AttrValue::String("silu")};
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"1 times the rows of weight2"});
+  ExpectFails(call, Code::kInvalidArgument, {"1 times the rows of weight2"});
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 // AddRmsNormDynamicQuant, norms with given scales and SwiGluQuant against double.
 #include <cmath>
 
-#include "tests/unit/op_builtin.h"
 #include "tests/unit/op_reference.h"
 #include "tests/unit/op_types.h"
+#include "tests/unit/op_values.h"
 #include "tests/unit/ops/quant/small_values.h"
 
 namespace npumesh {
@@ -85,17 +85,18 @@ TEST(GeluQuant, RefusesByName) {
   OpCall call = {.type = "GeluQuant",
                  .inputs = {{"x", Noise(kF16, {2, 4}, 1)}},
                  .attrs = {{"quant_mode", AttrValue::String("static")}}};
-  Fails(call, Code::kInvalidArgument, {"static needs input_scale"});
+  ExpectFails(call, Code::kInvalidArgument, {"static needs input_scale"});
   call.attrs[0].second = AttrValue::String("dynamic");
   call.inputs.push_back({"input_offset", Noise(kF16, {1}, 1)});
-  Fails(call, Code::kInvalidArgument, {"takes no input_offset"});
+  ExpectFails(call, Code::kInvalidArgument, {"takes no input_offset"});
   call.inputs[1] = {"input_scale", Noise(kF16, {3}, 1)};
-  Fails(call, Code::kInvalidArgument, {"input_scale is float16[3], expected 1 or 4 elements"});
+  ExpectFails(call, Code::kInvalidArgument,
+              {"input_scale is float16[3], expected 1 or 4 elements"});
   call.inputs.pop_back();
   call.attrs[0].second = AttrValue::String("pertoken");
-  Fails(call, Code::kInvalidArgument, {"quant_mode is \"pertoken\""});
+  ExpectFails(call, Code::kInvalidArgument, {"quant_mode is \"pertoken\""});
   call.attrs = {{"dst_type", AttrValue::Int(3)}};
-  Fails(call, Code::kUnsupported, {"dst_type is int32"});
+  ExpectFails(call, Code::kUnsupported, {"dst_type is int32"});
 }
 
 TEST(GroupQuant, EveryGroupHasItsScales) {
@@ -114,9 +115,9 @@ TEST(GroupQuant, EveryGroupHasItsScales) {
       }
       ExpectRounded(Results(call)[0], want);
       call.inputs[2].value = MakeInts({2, 1, 5});
-      Fails(call, Code::kInvalidArgument, {"entry 1 of \"group_index\" is 1"});
+      ExpectFails(call, Code::kInvalidArgument, {"entry 1 of \"group_index\" is 1"});
       call.inputs[1].value = Noise(kF32, {2, 4}, 2);
-      Fails(call, Code::kInvalidArgument, {"scale is float32[2,4]", "expected [3,4]"});
+      ExpectFails(call, Code::kInvalidArgument, {"scale is float32[2,4]", "expected [3,4]"});
     }
   }
 }
@@ -139,7 +140,7 @@ TEST(QuantMax, ScalesAndFindsTheLargest) {
       EXPECT_EQ(got[1].type(), (TensorType{from, {1}}));
       EXPECT_EQ(ToDoubles(got[1]), std::vector<double>{most});
       call.attrs[0].second = AttrValue::Int(2);
-      Fails(call, Code::kInvalidArgument, {"dst_type is int8", "8-bit float"});
+      ExpectFails(call, Code::kInvalidArgument, {"dst_type is int8", "8-bit float"});
     }
   }
 }
@@ -214,13 +215,13 @@ TEST(GroupedDynamicBlockQuant, TilesRestart) {
   ExpectNear(got[1], scales);
   ExpectQuantised(got[0], y);
   call.attrs.emplace_back("group_list_type", AttrValue::Int(1));
-  Fails(call, Code::kUnsupported, {"group_list_type is 1"});
+  ExpectFails(call, Code::kUnsupported, {"group_list_type is 1"});
   call.attrs.back() = {"min_scale", AttrValue::Float(0.5f)};
-  Fails(call, Code::kUnsupported, {"min_scale 0.5"});
+  ExpectFails(call, Code::kUnsupported, {"min_scale 0.5"});
   call.attrs.back() = {"round_mode", AttrValue::String("hybrid")};
-  Fails(call, Code::kInvalidArgument, {"round_mode \"hybrid\""});
+  ExpectFails(call, Code::kInvalidArgument, {"round_mode \"hybrid\""});
   call.attrs.back() = {"dst_type_max", AttrValue::Float(100)};
-  Fails(call, Code::kUnsupported, {"dst_type_max 100"});
+  ExpectFails(call, Code::kUnsupported, {"dst_type_max 100"});
 }
 
 // The list is required, so one without entries means that there are no groups.
@@ -306,15 +307,15 @@ TEST(AddRmsNormDynamicQuant, RefusesByName) {
   const Tensor x = Noise(kF16, {2, 8}, 1), gamma = Noise(kF16, {8}, 2);
   OpCall call = {.type = "AddRmsNormDynamicQuant",
                  .inputs = {{"x1", x}, {"x2", x}, {"gamma", gamma}, {"smooth_scale2", gamma}}};
-  Fails(call, Code::kInvalidArgument, {"smooth_scale2 is fed without smooth_scale1"});
+  ExpectFails(call, Code::kInvalidArgument, {"smooth_scale2 is fed without smooth_scale1"});
   call.attrs = {{"output_mask", AttrValue::Bools({true, false})}};
-  Fails(call, Code::kInvalidArgument, {"smooth_scale2", "output_mask false"});
+  ExpectFails(call, Code::kInvalidArgument, {"smooth_scale2", "output_mask false"});
   call.attrs = {{"output_mask", AttrValue::Bools({true})}};
-  Fails(call, Code::kInvalidArgument, {"output_mask has 1 entries"});
+  ExpectFails(call, Code::kInvalidArgument, {"output_mask has 1 entries"});
   call.inputs[2].value = Noise(kF16, {7}, 2);
-  Fails(call, Code::kInvalidArgument, {"gamma is float16[7], expected 8 elements"});
+  ExpectFails(call, Code::kInvalidArgument, {"gamma is float16[7], expected 8 elements"});
   call.inputs[1].value = Noise(kBf16, {2, 8}, 2);
-  Fails(call, Code::kInvalidArgument, {"x2 is bfloat16[2,8]"});
+  ExpectFails(call, Code::kInvalidArgument, {"x2 is bfloat16[2,8]"});
 }
 
 // ---- norms with given scales, and the gated activation, drawn ----
@@ -488,22 +489,22 @@ TEST(SwiGluQuant, RefusesWhatDoesNotFit) {
   const std::vector<Tensor> out = Results(call);  // a row of zeros stays zeros
   EXPECT_EQ(ToDoubles(out[0]), (std::vector<double>{0, 0}));
   call.inputs[0].value = Noise(kF32, {2, 5}, 1);
-  Fails(call, Code::kInvalidArgument, {"x float32[2,5] cannot be halved"});
+  ExpectFails(call, Code::kInvalidArgument, {"x float32[2,5] cannot be halved"});
   call.inputs[0].value = Noise(kF32, {2, 6}, 1);
   call.inputs.push_back({"group_index", FromDoubles(DataType::kInt32, {2}, {2, 1})});
-  Fails(call, Code::kInvalidArgument, {"group_index"});
+  ExpectFails(call, Code::kInvalidArgument, {"group_index"});
   call.inputs[1] = {"smooth_scales", Noise(kF32, {2}, 1)};
-  Fails(call, Code::kInvalidArgument, {"smooth_scales is float32[2]"});
+  ExpectFails(call, Code::kInvalidArgument, {"smooth_scales is float32[2]"});
   call.inputs.pop_back();
   call.attrs = {{"quant_mode", AttrValue::String("dynamic_msd")}};
-  Fails(call, Code::kInvalidArgument, {"dynamic_msd"});
+  ExpectFails(call, Code::kInvalidArgument, {"dynamic_msd"});
   const Tensor gamma = Noise(kF16, {6}, 2);
-  Fails({.type = "RmsNormQuantV2",
-         .inputs = {{"x", Noise(kF16, {2, 6}, 1)},
-                    {"gamma", gamma},
-                    {"scales1", gamma},
-                    {"zero_points2", gamma}}},
-        Code::kInvalidArgument, {"zero_points2 are fed without scales2"});
+  ExpectFails({.type = "RmsNormQuantV2",
+               .inputs = {{"x", Noise(kF16, {2, 6}, 1)},
+                          {"gamma", gamma},
+                          {"scales1", gamma},
+                          {"zero_points2", gamma}}},
+              Code::kInvalidArgument, {"zero_points2 are fed without scales2"});
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <functional>
 
-#include "graph/ops/builtin_ops.h"
 #include "graph/ops/toolbox/values/element_io.h"
 #include "tests/unit/ops/collective/group_types.h"
 #include "tests/unit/ops/quant/small_values.h"
@@ -98,7 +97,7 @@ OpCall Swiglu(bool counts, bool transposed) {
 TEST(GroupedMatmulSwigluQuantV2, GatesAndQuantisesRows) {
   for (const bool counts : {false, true}) {
     for (const bool transposed : {false, true}) {
-      const Result<std::vector<Tensor>> out = RunOp(BuiltinOps(), Swiglu(counts, transposed));
+      const Result<std::vector<Tensor>> out = RunOp(Swiglu(counts, transposed));
       ASSERT_TRUE(out.ok()) << out.status().ToString();
       EXPECT_EQ((*out)[0].type(), (TensorType{DataType::kInt8, {kRows, kColumns / 2}}));
       for (int64_t row = 0; row < kRows; ++row) {
@@ -160,7 +159,7 @@ std::vector<double> RoutedRows(const std::function<double(int64_t row, int64_t c
 
 TEST(GroupedMatmulFinalizeRouting, AddsWeightedRows) {
   for (const bool counts : {false, true}) {
-    const Tensor y = RunOne(BuiltinOps(), Finalize(counts));
+    const Tensor y = RunOne(Finalize(counts));
     const std::vector<double> want = RoutedRows(Product);
     EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kFloat, {4, kColumns}, want)));
   }
@@ -290,7 +289,7 @@ TEST(GroupedMatmulFinalizeRouting, ReadsEveryQuantisation) {
     const OpCall call = FinalizeOf(kind);
     const std::vector<double> want =
         RoutedRows([&](int64_t row, int64_t c) { return ProductOf(kind, row, c); });
-    EXPECT_EQ(ToDoubles(RunOne(BuiltinOps(), call)), want);
+    EXPECT_EQ(ToDoubles(RunOne(call)), want);
   }
 }
 
@@ -298,26 +297,25 @@ TEST(GroupedMatmulFinalizeRouting, RefusesScalesOfOtherKinds) {
   OpCall call = FinalizeOf(kKinds[0]);
   call.inputs.push_back(
       {"offset", Stored(DataType::kFloat, {kExperts, 1, kColumns}, Numbers(18, 6))});
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"offset"});
+  ExpectFails(call, Code::kUnsupported, {"offset"});
   call = FinalizeOf(kKinds[4]);
   call.inputs[2].value = WeightScales(kKinds[0]);
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported,
-              {"scale is float32[3,6] for x of float4_e2m1"});
+  ExpectFails(call, Code::kUnsupported, {"scale is float32[3,6] for x of float4_e2m1"});
   call = FinalizeOf(kKinds[2]);
   call.inputs.erase(call.inputs.begin() + 3);
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"pertoken_scale is missing"});
+  ExpectFails(call, Code::kInvalidArgument, {"pertoken_scale is missing"});
   call = FinalizeOf(kKinds[7]);
   call.inputs[2].value = Stored(DataType::kInt64, {kExperts, 3, kColumns}, Numbers(54, 1));
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument,
+  ExpectFails(call, Code::kInvalidArgument,
               {"scale is int64[3,3,6], expected [3,G,6] where 68 is a multiple of G"});
   call = FinalizeOf(kKinds[7]);
   call.attrs.back() = {"transpose_w", AttrValue::Bool(true)};
   call.inputs[1].value =
       Stored(DataType::kInt4, {kExperts, kColumns, kDeep}, Numbers(kExperts * kColumns * kDeep, 2));
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"transpose_w is true"});
+  ExpectFails(call, Code::kUnsupported, {"transpose_w is true"});
   call = FinalizeOf(kKinds[0]);
   call.inputs[0].value = Stored(DataType::kInt8, {kRows, kDeep}, Numbers(kRows * kDeep, 1));
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"x is int8 and w float8_e4m3fn"});
+  ExpectFails(call, Code::kUnsupported, {"x is int8 and w float8_e4m3fn"});
 }
 
 TEST(GroupedFusions, TypesWithUnknownDimensions) {
@@ -341,23 +339,22 @@ TEST(GroupedFusions, TypesWithUnknownDimensions) {
 TEST(GroupedFusions, Refusals) {
   OpCall call = Swiglu(true, false);
   call.inputs[2].value = MakeInts({4, 0, 4});
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument,
-              {"entry 2 of \"group_list\" is 4", "rows 4 to 8 of"});
+  ExpectFails(call, Code::kInvalidArgument, {"entry 2 of \"group_list\" is 4", "rows 4 to 8 of"});
   call = Swiglu(true, false);
   call.attrs.push_back({"dequant_mode", AttrValue::Int(1)});
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"dequant_mode is 1"});
+  ExpectFails(call, Code::kUnsupported, {"dequant_mode is 1"});
   call = Swiglu(true, false);
   call.inputs[0].value = Pattern(DataType::kFloat16, {kRows, kInner});
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"x is float16", "expected int8"});
+  ExpectFails(call, Code::kUnsupported, {"x is float16", "expected int8"});
   call = Finalize(true);
   call.inputs[7].value = MakeInts({3, 0, 4, 1, 2, 0, 1});
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"row_index holds 4 for row 2"});
+  ExpectFails(call, Code::kInvalidArgument, {"row_index holds 4 for row 2"});
   call = Finalize(true);
   call.attrs[2] = {"shared_input_offset", AttrValue::Int(3)};
-  ExpectFails(BuiltinOps(), call, Code::kInvalidArgument, {"shared_input is", "from row 3"});
+  ExpectFails(call, Code::kInvalidArgument, {"shared_input is", "from row 3"});
   call = Finalize(true);
   call.attrs.push_back({"transpose_x", AttrValue::Bool(true)});
-  ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"transpose_x is true"});
+  ExpectFails(call, Code::kUnsupported, {"transpose_x is true"});
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ TEST(GroupedMatmul, NoRows) {
     }
     EXPECT_EQ(MustRun(call)[0].type(), (TensorType{DataType::kFloat16, {0, 4}}));
     call.inputs[0].value = Tensor::Allocate({dtype, {0}});  // a placeholder
-    EXPECT_EQ(FailOf(QuantRegistry(), call).code(), Code::kInvalidArgument);
+    EXPECT_EQ(FailOf(call).code(), Code::kInvalidArgument);
   }
 }
 
@@ -242,22 +242,21 @@ TEST(GroupedMatmul, RefusesWhatDoesNotFit) {
                              {"group_list", MakeInts(list)}},
                   .attrs = {{"split_item", AttrValue::Int(2)}, {"group_type", AttrValue::Int(0)}}};
   };
-  ExpectFails(QuantRegistry(), call({3, 5}), Code::kInvalidArgument,
-              {"entry 1", "group_list", "2"});
-  ExpectFails(QuantRegistry(), call({3, 2}), Code::kInvalidArgument, {"entry 1", "-1"});
-  ExpectFails(QuantRegistry(), call({1, 2, 3}), Code::kInvalidArgument, {"int64[3]", "2 groups"});
+  ExpectFails(call({3, 5}), Code::kInvalidArgument, {"entry 1", "group_list", "2"});
+  ExpectFails(call({3, 2}), Code::kInvalidArgument, {"entry 1", "-1"});
+  ExpectFails(call({1, 2, 3}), Code::kInvalidArgument, {"int64[3]", "2 groups"});
   OpCall split = call({1, 2});
   split.attrs[0] = {"split_item", AttrValue::Int(0)};
-  ExpectFails(QuantRegistry(), split, Code::kUnsupported, {"split_item 0"});
+  ExpectFails(split, Code::kUnsupported, {"split_item 0"});
   OpCall none = call({1, 2});
   none.inputs.pop_back();
-  ExpectFails(QuantRegistry(), none, Code::kUnsupported, {"without group_list"});
+  ExpectFails(none, Code::kUnsupported, {"without group_list"});
   OpCall sizes = call({1, 2});
   sizes.inputs[0].value = Pattern(DataType::kFloat, {4, 2});
-  ExpectFails(QuantRegistry(), sizes, Code::kInvalidArgument, {"group 0", "[4,2]"});
+  ExpectFails(sizes, Code::kInvalidArgument, {"group 0", "[4,2]"});
   OpCall types = call({1, 2});
   types.inputs[0].value = Pattern(DataType::kInt32, {4, 3});
-  ExpectFails(QuantRegistry(), types, Code::kUnsupported, {"int32"});
+  ExpectFails(types, Code::kUnsupported, {"int32"});
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ TEST(QuantGroupedMatmulDequant, NoGroupsGiveZeros) {
 TEST(QuantMatmulDequant, RefusesByName) {
   Online test = Make(1, true);
   const auto fails = [](const OpCall& call, Code code, const std::vector<std::string>& words) {
-    ExpectFails(QuantRegistry(), call, code, words);
+    ExpectFails(call, code, words);
   };
   OpCall call = test.Call("QuantMatmulDequant");
   call.inputs.push_back({"x_offset", Noise(kF32, {1}, 1)});
@@ -194,10 +194,10 @@ TEST(QuantMatmulReduceSum, SumsTheBatch) {
     call.attrs.emplace_back("keep_dims", AttrValue::Bool(true));
     EXPECT_EQ(MustRun(call)[0].shape(), Shape({1, m, n}));
     call.inputs[2].value = MakeInts({1});
-    ExpectFails(QuantRegistry(), call, Code::kUnsupported, {"dims has 1 entries"});
+    ExpectFails(call, Code::kUnsupported, {"dims has 1 entries"});
     call.inputs[2].value = MakeInts({0});
     call.inputs.push_back({"bias", s2});
-    ExpectFails(QuantRegistry(), call, Code::kUnsupported, {"\"bias\" is fed"});
+    ExpectFails(call, Code::kUnsupported, {"\"bias\" is fed"});
   }
 }
 

@@ -1,6 +1,6 @@
 // How the sums of a quantised product are formed, and each reason why its weights are not packed.
 // Where the processor decides, both answers are right.
-#include "tests/unit/op_choice.h"
+#include "tests/unit/op_test.h"
 #include "tests/unit/op_types.h"
 #include "tests/unit/ops/quant/quant_values.h"
 
@@ -18,7 +18,7 @@ OpCall Product(const Tensor& x1, const Tensor& x2, Known known) {
 }
 
 std::string Chosen(const OpCall& call) {
-  return ChoiceOf(QuantRegistry(), call);
+  return ChoiceOf(call);
 }
 
 TEST(QuantMatmulChoice, ConstantWeightsArePacked) {

@@ -158,20 +158,20 @@ TEST(QuantBatchMatmulV3, RefusesWhatDoesNotFit) {
                              {"scale", Pattern(DataType::kFloat, {1})}},
                   .attrs = {{"dtype", AttrValue::Int(dtype)}}};
   };
-  ExpectFails(QuantRegistry(), call({2, 3}, {4, 2}), Code::kInvalidArgument, {"[2,3]", "[4,2]"});
-  ExpectFails(QuantRegistry(), call({3}, {3, 2}), Code::kInvalidArgument, {"x1", "matrix"});
-  ExpectFails(QuantRegistry(), call({2, 3}, {3, 2}, 9), Code::kUnsupported, {"int64"});
+  ExpectFails(call({2, 3}, {4, 2}), Code::kInvalidArgument, {"[2,3]", "[4,2]"});
+  ExpectFails(call({3}, {3, 2}), Code::kInvalidArgument, {"x1", "matrix"});
+  ExpectFails(call({2, 3}, {3, 2}, 9), Code::kUnsupported, {"int64"});
   OpCall scale = call({2, 3}, {3, 2});
   scale.inputs[2].value = Pattern(DataType::kFloat, {3});
-  ExpectFails(QuantRegistry(), scale, Code::kInvalidArgument, {"scale is float32[3]"});
+  ExpectFails(scale, Code::kInvalidArgument, {"scale is float32[3]"});
   scale.inputs[2].value = Pattern(DataType::kFloat16, {1});  // the device takes no halves
-  ExpectFails(QuantRegistry(), scale, Code::kInvalidArgument, {"scale is float16[1]"});
+  ExpectFails(scale, Code::kInvalidArgument, {"scale is float16[1]"});
   OpCall floats = call({2, 3}, {3, 2});
   floats.inputs[0].value = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(QuantRegistry(), floats, Code::kUnsupported, {"float32"});
+  ExpectFails(floats, Code::kUnsupported, {"float32"});
   OpCall group = call({2, 3}, {3, 2});
   group.attrs.push_back({"group_size", AttrValue::Int(32)});
-  ExpectFails(QuantRegistry(), group, Code::kUnsupported, {"group_size is 32"});
+  ExpectFails(group, Code::kUnsupported, {"group_size is 32"});
 }
 
 // ---- WeightQuantBatchMatmulV2 ----
@@ -278,15 +278,15 @@ TEST(WeightQuantBatchMatmulV2, RefusesWhatDoesNotFit) {
               .inputs = {{"x", Pattern(DataType::kFloat16, {2, 4})},
                          {"weight", Pattern(DataType::kInt8, {4, 3})},
                          {"antiquant_scale", Pattern(DataType::kFloat16, {4})}}};
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"4 antiquant scales", "1 x 3"});
+  ExpectFails(call, Code::kInvalidArgument, {"4 antiquant scales", "1 x 3"});
   call.inputs[2].value = Pattern(DataType::kFloat16, {3});
   call.inputs[1].value = Pattern(DataType::kFloat16, {4, 3});
-  ExpectFails(QuantRegistry(), call, Code::kUnsupported, {"float16", "int8 or int4"});
+  ExpectFails(call, Code::kUnsupported, {"float16", "int8 or int4"});
   call.inputs[1].value = Pattern(DataType::kInt8, {5, 3});
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"[2,4]", "[5,3]"});
+  ExpectFails(call, Code::kInvalidArgument, {"[2,4]", "[5,3]"});
   call.inputs[1].value = Pattern(DataType::kInt8, {4, 3});
   call.inputs.push_back({"bias", Pattern(DataType::kInt32, {2})});
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"bias is int32[2]"});
+  ExpectFails(call, Code::kInvalidArgument, {"bias is int32[2]"});
 }
 
 }  // namespace

@@ -6,15 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "graph/ops/quant/family.h"
-#include "tests/unit/op_family.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
-
-inline const OpRegistry& QuantRegistry() {
-  return OpsOf<RegisterQuantFamily>();
-}
 
 // Values in [-width, width] without a period, exact in the dtype.
 inline Tensor Noise(DataType dtype, const Shape& shape, int seed, double width = 1) {
@@ -73,7 +67,7 @@ inline void ExpectNear(const Tensor& got, const std::vector<double>& want, doubl
 }
 
 inline std::vector<Tensor> MustRun(const OpCall& call, size_t outputs = 1) {
-  const Result<std::vector<Tensor>> out = RunOp(QuantRegistry(), call);
+  const Result<std::vector<Tensor>> out = RunOp(call);
   EXPECT_TRUE(out.ok()) << out.status().ToString();
   return out.ok() ? *out : std::vector<Tensor>(outputs);
 }

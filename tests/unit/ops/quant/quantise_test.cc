@@ -137,18 +137,18 @@ TEST(DynamicQuantV2, SmoothsRowsWhereChannelsHaveScales) {
 TEST(DynamicQuant, RefusesWhatDoesNotFit) {
   OpCall call{.type = "DynamicQuant", .inputs = {{"x", Pattern(DataType::kFloat16, {2, 3})}}};
   call.attrs = {{"dst_type", AttrValue::Int(36)}};
-  ExpectFails(QuantRegistry(), call, Code::kUnsupported, {"dst_type"});
+  ExpectFails(call, Code::kUnsupported, {"dst_type"});
   call.attrs = {{"dst_type", AttrValue::Int(29)}};
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"even last dimension"});
+  ExpectFails(call, Code::kInvalidArgument, {"even last dimension"});
   call.attrs.clear();
   call.inputs.push_back({"smooth_scales", Pattern(DataType::kFloat16, {2})});
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"smooth_scales", "1 x 3"});
+  ExpectFails(call, Code::kInvalidArgument, {"smooth_scales", "1 x 3"});
   call.inputs = {{"x", Pattern(DataType::kInt32, {2, 3})}};
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"int32[2,3]"});
+  ExpectFails(call, Code::kInvalidArgument, {"int32[2,3]"});
   call = {.type = "DynamicQuantV2",
           .inputs = {{"x", Pattern(DataType::kFloat16, {3})}},
           .attrs = {{"quant_mode", AttrValue::String("perchannel")}}};
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"perchannel"});
+  ExpectFails(call, Code::kInvalidArgument, {"perchannel"});
 }
 
 // ---- AscendQuantV2, AscendQuant, Quantize ----
@@ -243,13 +243,12 @@ TEST(AscendQuant, RefusesWhatDoesNotFit) {
   OpCall call{.type = "AscendQuantV2",
               .inputs = {{"x", Pattern(DataType::kFloat, {2, 3})},
                          {"scale", Pattern(DataType::kFloat, {2})}}};
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"scale", "float32[2]", "[2,3]"});
+  ExpectFails(call, Code::kInvalidArgument, {"scale", "float32[2]", "[2,3]"});
   call.attrs = {{"axis", AttrValue::Int(2)}};
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"axis 2"});
+  ExpectFails(call, Code::kInvalidArgument, {"axis 2"});
   call.attrs = {{"axis", AttrValue::Int(0)}, {"round_mode", AttrValue::String("away")}};
-  ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {"away"});
-  ExpectFails(QuantRegistry(),
-              {.type = "Quantize",
+  ExpectFails(call, Code::kInvalidArgument, {"away"});
+  ExpectFails({.type = "Quantize",
                .inputs = {{"x", Pattern(DataType::kFloat, {2})},
                           {"scales", Pattern(DataType::kFloat, {1})}},
                .attrs = {{"dtype", AttrValue::String("torch.float")}}},
@@ -380,7 +379,7 @@ TEST(FlatQuant, RefusesAttributesByName) {
            {"clip_ratio", AttrValue::Float(1.5f), Code::kInvalidArgument, "is 1.5, expected more"},
        }) {
     call.attrs = {{c.attribute, c.value}};
-    ExpectFails(QuantRegistry(), call, c.code, {c.attribute, c.words});
+    ExpectFails(call, c.code, {c.attribute, c.words});
   }
 }
 
@@ -389,7 +388,7 @@ TEST(FlatQuant, RefusesInputsByName) {
   const auto fails = [](size_t input, const Tensor& value, const std::string& words) {
     OpCall call = FlatCall(DataType::kFloat16, {2, 3, 4});
     call.inputs[input].value = value;
-    ExpectFails(QuantRegistry(), call, Code::kInvalidArgument, {words});
+    ExpectFails(call, Code::kInvalidArgument, {words});
   };
   fails(0, Pattern(DataType::kFloat, {2, 3, 4}), "x is float32[2,3,4], expected float16 or");
   fails(0, Pattern(half, {3, 4}), "x is float16[3,4], expected 3 dimensions");
@@ -397,12 +396,12 @@ TEST(FlatQuant, RefusesInputsByName) {
   fails(2, Pattern(half, {3, 3}), "kronecker_p2 is float16[3,3], expected float16 of shape [4,4]");
   fails(2, Pattern(DataType::kBfloat16, {4, 4}), "kronecker_p2 is bfloat16[4,4], expected float16");
   OpCall odd = FlatCall(half, {2, 3, 1});
-  ExpectFails(QuantRegistry(), odd, Code::kInvalidArgument, {"int4", "even last dimension"});
+  ExpectFails(odd, Code::kInvalidArgument, {"int4", "even last dimension"});
   odd.attrs = {{"dst_dtype", AttrValue::Int(static_cast<int64_t>(DataType::kFloat4E2M1))}};
-  ExpectFails(QuantRegistry(), odd, Code::kInvalidArgument, {"4-bit", "even last dimension"});
+  ExpectFails(odd, Code::kInvalidArgument, {"4-bit", "even last dimension"});
   OpCall grouped = FlatCall(half, {2, 3, 4});
   grouped.inputs.push_back({"group_list", MakeInts({2})});
-  ExpectFails(QuantRegistry(), grouped, Code::kUnsupported, {"\"group_list\" is fed"});
+  ExpectFails(grouped, Code::kUnsupported, {"\"group_list\" is fed"});
 }
 
 }  // namespace

@@ -68,17 +68,14 @@ TEST(RotateQuant, RefusesWhatDoesNotFit) {
   const auto call = [&](DataType dtype, const Shape& rotation, DataType to = DataType::kInt8) {
     return RotateCall(x, Noise(dtype, rotation, 2), to);
   };
-  ExpectFails(QuantRegistry(), call(DataType::kFloat16, {4, 4}), Code::kInvalidArgument,
-              {"rotation", "[4,4]"});
-  ExpectFails(QuantRegistry(), call(DataType::kFloat16, {3, 2}), Code::kInvalidArgument,
-              {"rotation", "[3,2]"});
-  ExpectFails(QuantRegistry(), call(DataType::kFloat, {3, 3}), Code::kInvalidArgument,
-              {"rotation"});
-  ExpectFails(QuantRegistry(), call(DataType::kFloat16, {3, 3}, DataType::kFloat4E2M1),
-              Code::kUnsupported, {"y_dtype"});
+  ExpectFails(call(DataType::kFloat16, {4, 4}), Code::kInvalidArgument, {"rotation", "[4,4]"});
+  ExpectFails(call(DataType::kFloat16, {3, 2}), Code::kInvalidArgument, {"rotation", "[3,2]"});
+  ExpectFails(call(DataType::kFloat, {3, 3}), Code::kInvalidArgument, {"rotation"});
+  ExpectFails(call(DataType::kFloat16, {3, 3}, DataType::kFloat4E2M1), Code::kUnsupported,
+              {"y_dtype"});
   OpCall bounded = call(DataType::kFloat16, {3, 3});
   bounded.attrs.emplace_back("alpha", AttrValue::Float(0.5f));
-  ExpectFails(QuantRegistry(), bounded, Code::kUnsupported, {"alpha", "0.5"});
+  ExpectFails(bounded, Code::kUnsupported, {"alpha", "0.5"});
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // SwigluMxQuant: DynamicMxQuant of the activation in double.
 #include <cmath>
 
-#include "graph/ops/builtin_ops.h"
-#include "tests/unit/op_builtin.h"
 #include "tests/unit/op_types.h"
+#include "tests/unit/op_values.h"
 #include "tests/unit/ops/quant/small_values.h"
 
 namespace npumesh {
@@ -81,7 +80,7 @@ TEST(SwigluMxQuant, RefusesByName) {
   for (const auto& [name, value] : attrs) {
     OpCall call = SwigluCall(kE4M3, 0, true);
     call.attrs = {{name, value}};
-    ExpectFails(BuiltinOps(), call, Code::kUnsupported, {"node_under_test", name});
+    ExpectFails(call, Code::kUnsupported, {"node_under_test", name});
   }
 }
 

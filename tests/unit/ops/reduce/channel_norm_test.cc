@@ -1,5 +1,4 @@
 // Group and batch normalisation, forwards and backwards.
-#include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_gradient.h"
 #include "tests/unit/op_reference.h"
 
@@ -111,8 +110,7 @@ TEST(GroupNormSwish, ScalesTheSigmoid) {
 TEST(GroupNorm, SiluWithoutParameters) {
   const Tensor x = FromDoubles(kF32, {1, 2, 2}, {1, -1, 3, -3});
   const Tensor y =
-      RunOne(BuiltinOps(),
-             {.type = "GroupNormSilu",
+      RunOne({.type = "GroupNormSilu",
               .inputs = {{"x", x}},
               .attrs = {{"num_groups", AttrValue::Int(2)}, {"eps", AttrValue::Float(0.0f)}}});
   const double up = 1 / (1 + std::exp(-1)), down = -1 / (1 + std::exp(1));
@@ -122,11 +120,11 @@ TEST(GroupNorm, SiluWithoutParameters) {
 // The attribute of a newer interface was taken for a hint, and the activation applied all the same.
 TEST(GroupNorm, SiluCanBeSwitchedOff) {
   const Tensor x = FromDoubles(kF32, {1, 2, 2}, {1, -1, 3, -3});
-  const Tensor y = RunOne(BuiltinOps(), {.type = "GroupNormSilu",
-                                         .inputs = {{"x", x}},
-                                         .attrs = {{"num_groups", AttrValue::Int(2)},
-                                                   {"eps", AttrValue::Float(0.0f)},
-                                                   {"activate_silu", AttrValue::Bool(false)}}});
+  const Tensor y = RunOne({.type = "GroupNormSilu",
+                           .inputs = {{"x", x}},
+                           .attrs = {{"num_groups", AttrValue::Int(2)},
+                                     {"eps", AttrValue::Float(0.0f)},
+                                     {"activate_silu", AttrValue::Bool(false)}}});
   ExpectNear(y, {1, -1, 1, -1}, 1e-6);
 }
 
@@ -158,11 +156,9 @@ TEST(GroupNorm, GradientIsTheSlope) {
 TEST(GroupNorm, RefusesGroupsThatDoNotDivide) {
   const Tensor x = Waves(kF32, {1, 3, 2}), three = Waves(kF32, {3});
   ExpectFails(
-      BuiltinOps(),
       {.type = "GroupNormSilu", .inputs = {{"x", x}}, .attrs = {{"num_groups", AttrValue::Int(2)}}},
       Code::kInvalidArgument, {"do not divide into 2 groups"});
-  ExpectFails(BuiltinOps(),
-              {.type = "GroupNormGrad",
+  ExpectFails({.type = "GroupNormGrad",
                .inputs = {{"dy", x}, {"mean", three}, {"rstd", three}, {"x", x}, {"gamma", three}},
                .attrs = {{"num_groups", AttrValue::Int(1)}}},
               Code::kInvalidArgument, {"mean", "expected 1"});
@@ -304,15 +300,15 @@ TEST(BatchNorm, InTwoSteps) {
   EXPECT_TRUE(SameBytes(parts[0], same[0]));
   ExpectGradient(c.Forward(true), "weight", c.dy, parts[0], 1e-5);
   ExpectGradient(c.Forward(true), "bias", c.dy, parts[1], 1e-5);
-  const Tensor dx = RunOne(BuiltinOps(), {.type = "BNTrainingReduceGrad",
-                                          .inputs = {{"grads", c.dy},
-                                                     {"x", c.x},
-                                                     {"diff_scale", parts[0]},
-                                                     {"diff_offset", parts[1]},
-                                                     {"scale", c.weight},
-                                                     {"batch_mean", pieces[3]},
-                                                     {"batch_variance", pieces[4]}},
-                                          .attrs = {epsilon}});
+  const Tensor dx = RunOne({.type = "BNTrainingReduceGrad",
+                            .inputs = {{"grads", c.dy},
+                                       {"x", c.x},
+                                       {"diff_scale", parts[0]},
+                                       {"diff_offset", parts[1]},
+                                       {"scale", c.weight},
+                                       {"batch_mean", pieces[3]},
+                                       {"batch_variance", pieces[4]}},
+                            .attrs = {epsilon}});
   ExpectGradient(c.Forward(true), "x", c.dy, dx, 1e-5);
 }
 
@@ -337,17 +333,15 @@ TEST(SyncBatchNorm, GathersStatistics) {
 TEST(BatchNorm, RefusesWhatDoesNotFit) {
   Channels c;
   c.weight = Waves(kF64, {3});
-  ExpectFails(BuiltinOps(), c.Forward(true), Code::kInvalidArgument, {"weight", "expected 2"});
+  ExpectFails(c.Forward(true), Code::kInvalidArgument, {"weight", "expected 2"});
   const Tensor x = Waves(kF32, {2, 3}), three = Waves(kF32, {3});
-  ExpectFails(BuiltinOps(), {.type = "BNTrainingReduce", .inputs = {{"x", three}}},
-              Code::kInvalidArgument, {"two dimensions"});
-  ExpectFails(BuiltinOps(),
-              {.type = "BatchNorm",
+  ExpectFails({.type = "BNTrainingReduce", .inputs = {{"x", three}}}, Code::kInvalidArgument,
+              {"two dimensions"});
+  ExpectFails({.type = "BatchNorm",
                .inputs = {{"x", x}, {"scale", three}, {"offset", three}},
                .attrs = {{"is_training", AttrValue::Bool(false)}}},
               Code::kInvalidArgument, {"needs \"mean\""});
-  ExpectFails(BuiltinOps(),
-              {.type = "SyncBatchNormGatherStats",
+  ExpectFails({.type = "SyncBatchNormGatherStats",
                .inputs = {{"total_sum", Waves(kF32, {5})},
                           {"total_square_sum", Waves(kF32, {5})},
                           {"sample_count", three},
@@ -355,7 +349,6 @@ TEST(BatchNorm, RefusesWhatDoesNotFit) {
                           {"variance", three}}},
               Code::kInvalidArgument, {"3 sums for each rank"});
   ExpectFails(
-      BuiltinOps(),
       {.type = "BNTrainingUpdateGrad",
        .inputs = {{"grads", x}, {"x", three}, {"batch_mean", three}, {"batch_variance", three}}},
       Code::kInvalidArgument, {"x", "two dimensions"});

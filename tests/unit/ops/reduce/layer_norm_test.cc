@@ -1,5 +1,4 @@
 // LayerNorm, LayerNormV3, AddLayerNorm, DeepNorm, AddRmsNormCast and the gradients.
-#include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_gradient.h"
 #include "tests/unit/op_reference.h"
 
@@ -58,10 +57,10 @@ TEST(LayerNorm, ParametersMaySpanOtherDimensions) {
   for (const int64_t axis : {0, 1, 2}) {
     const int64_t params = axis == 0 ? 24 : axis == 1 ? 12 : 4;
     const Tensor gamma = Waves(kF32, {params}, 2), beta = Waves(kF32, {params}, 3);
-    const Tensor y = RunOne(BuiltinOps(), {.type = "LayerNormV3",
-                                           .inputs = {{"x", x}, {"gamma", gamma}, {"beta", beta}},
-                                           .attrs = {{"begin_norm_axis", AttrValue::Int(1)},
-                                                     {"begin_params_axis", AttrValue::Int(axis)}}});
+    const Tensor y = RunOne({.type = "LayerNormV3",
+                             .inputs = {{"x", x}, {"gamma", gamma}, {"beta", beta}},
+                             .attrs = {{"begin_norm_axis", AttrValue::Int(1)},
+                                       {"begin_params_axis", AttrValue::Int(axis)}}});
     std::vector<double> expected = LayerNormRows(ToDoubles(x), 12, {1}, {0}, 1e-5).y;
     for (size_t i = 0; i < expected.size(); ++i) {
       const size_t p = i % static_cast<size_t>(params);
@@ -290,25 +289,20 @@ TEST(AddRmsNormCast, AgreesWithAddRmsNorm) {
 TEST(LayerNorm, RefusesWhatDoesNotFit) {
   const Tensor x = Waves(kF32, {2, 3}), three = Waves(kF32, {3}), four = Waves(kF32, {4});
   ExpectFails(
-      BuiltinOps(),
       {.type = "LayerNormV3",
        .inputs = {{"x", x}, {"gamma", four}, {"beta", three}},
        .attrs = {{"begin_norm_axis", AttrValue::Int(1)}, {"begin_params_axis", AttrValue::Int(1)}}},
       Code::kInvalidArgument, {"gamma", "expected 3"});
   ExpectFails(
-      BuiltinOps(),
       {.type = "RmsNormGrad", .inputs = {{"dy", x}, {"x", x}, {"rstd", three}, {"gamma", three}}},
       Code::kInvalidArgument, {"rstd", "expected 2"});
-  ExpectFails(BuiltinOps(),
-              {.type = "LayerNormGradV3",
+  ExpectFails({.type = "LayerNormGradV3",
                .inputs = {{"dy", x}, {"x", x}, {"rstd", x}, {"mean", x}, {"gamma", four}}},
               Code::kInvalidArgument, {"does not end with"});
   ExpectFails(
-      BuiltinOps(),
       {.type = "DeepNorm", .inputs = {{"x", x}, {"gx", three}, {"beta", three}, {"gamma", three}}},
       Code::kInvalidArgument, {"gx", "equal shapes"});
   ExpectFails(
-      BuiltinOps(),
       {.type = "AddRmsNormCast", .inputs = {{"x1", x}, {"x2", x}, {"gamma", MakeInts({1, 2, 3})}}},
       Code::kUnsupported, {"gamma", "float64"});
 }

@@ -1,5 +1,4 @@
 // Losses over classes, PReluGrad, and the gradients of rotary embeddings.
-#include "graph/ops/builtin_ops.h"
 #include "tests/unit/op_gradient.h"
 #include "tests/unit/op_reference.h"
 
@@ -53,13 +52,13 @@ TEST(NllLoss, GradientIsTheSlope) {
           .attrs = {ReductionAttr(reduction), {"ignore_index", AttrValue::Int(2)}}};
       const std::vector<Tensor> y = Outputs(forward);
       const Tensor dy = Waves(kF64, y[0].shape(), 5);
-      const Tensor dx = RunOne(BuiltinOps(), {.type = "NLLLossGrad",
-                                              .inputs = {{"x", x},
-                                                         {"y_grad", dy},
-                                                         {"target", test.target},
-                                                         {"weight", weight},
-                                                         {"total_weight", y[1]}},
-                                              .attrs = forward.attrs});
+      const Tensor dx = RunOne({.type = "NLLLossGrad",
+                                .inputs = {{"x", x},
+                                           {"y_grad", dy},
+                                           {"target", test.target},
+                                           {"weight", weight},
+                                           {"total_weight", y[1]}},
+                                .attrs = forward.attrs});
       ExpectGradient(forward, "x", dy, dx);
     }
   }
@@ -68,12 +67,10 @@ TEST(NllLoss, GradientIsTheSlope) {
 TEST(NllLoss, RefusesTargetsThatAreNoClass) {
   const Tensor x = Waves(kF32, {2, 3});
   for (const int32_t target : {3, -1}) {
-    ExpectFails(BuiltinOps(),
-                {.type = "NLLLoss", .inputs = {{"x", x}, {"target", Targets({2}, {0, target})}}},
+    ExpectFails({.type = "NLLLoss", .inputs = {{"x", x}, {"target", Targets({2}, {0, target})}}},
                 Code::kInvalidArgument, {"of sample 1", "3 classes"});
   }
-  ExpectFails(BuiltinOps(),
-              {.type = "NLLLoss", .inputs = {{"x", x}, {"target", Targets({1}, {0})}}},
+  ExpectFails({.type = "NLLLoss", .inputs = {{"x", x}, {"target", Targets({1}, {0})}}},
               Code::kInvalidArgument, {"target", "expected the shape [2]"});
 }
 
@@ -121,12 +118,10 @@ TEST(CrossEntropy, OfExtremeLogits) {
 
 TEST(CrossEntropy, RefusesWhatDoesNotFit) {
   const Tensor x = Waves(kF32, {2, 3});
-  ExpectFails(BuiltinOps(),
-              {.type = "SparseSoftmaxCrossEntropyWithLogits",
+  ExpectFails({.type = "SparseSoftmaxCrossEntropyWithLogits",
                .inputs = {{"features", x}, {"labels", Targets({2}, {0, 3})}}},
               Code::kInvalidArgument, {"label 3 of row 1"});
-  ExpectFails(BuiltinOps(),
-              {.type = "SoftmaxCrossEntropyWithLogits",
+  ExpectFails({.type = "SoftmaxCrossEntropyWithLogits",
                .inputs = {{"features", x}, {"labels", Waves(kF32, {2, 4})}}},
               Code::kInvalidArgument, {"labels float32[2,4]"});
 }
@@ -142,8 +137,7 @@ TEST(PReluGrad, IsTheSlope) {
     ExpectGradient(forward, "weight", dy, grad[1]);
   }
   const Tensor x = Waves(kF32, {2, 3});
-  ExpectFails(BuiltinOps(),
-              {.type = "PReluGrad",
+  ExpectFails({.type = "PReluGrad",
                .inputs = {{"grads", x}, {"features", x}, {"weights", Waves(kF32, {2})}}},
               Code::kInvalidArgument, {"weights", "expected 3"});
 }
@@ -240,13 +234,11 @@ TEST(RotaryGrad, WithoutXTheTablesHaveNone) {
                .inputs = {{"dy", dy}, {"cos", table}, {"sin", table}}});
   EXPECT_EQ(grad[0].shape(), Shape({2, 4}));
   EXPECT_EQ(ToDoubles(grad[1]), std::vector<double>(4, 0));
-  ExpectFails(BuiltinOps(),
-              {.type = "RotaryPositionEmbeddingGrad",
+  ExpectFails({.type = "RotaryPositionEmbeddingGrad",
                .inputs = {{"dy", dy}, {"cos", table}, {"sin", table}},
                .attrs = {{"mode", AttrValue::Int(4)}}},
               Code::kInvalidArgument, {"mode is 4"});
-  ExpectFails(BuiltinOps(),
-              {.type = "RotaryPositionEmbeddingGrad",
+  ExpectFails({.type = "RotaryPositionEmbeddingGrad",
                .inputs = {{"dy", Waves(kF32, {2, 6})}, {"cos", table}, {"sin", table}}},
               Code::kInvalidArgument, {"broadcasts"});
 }

@@ -1,6 +1,5 @@
 // LayerNormV4, RmsNorm and AddRmsNorm against formulas in double.
 #include "tests/unit/op_values.h"
-#include "tests/unit/ops/reduce/reduce_registry.h"
 
 namespace npumesh {
 namespace {
@@ -72,7 +71,7 @@ TEST(LayerNorm, FollowsTheFormula) {
                     .attrs = {{"epsilon", AttrValue::Float(1e-3f)}}};
         if (c.gamma) call.inputs.push_back({"gamma", gamma});
         if (c.beta) call.inputs.push_back({"beta", beta});
-        const Result<std::vector<Tensor>> out = RunOp(ReduceOps(), call);
+        const Result<std::vector<Tensor>> out = RunOp(call);
         ASSERT_TRUE(out.ok()) << out.status().ToString();
 
         const auto n = static_cast<size_t>(c.normalized.elements());
@@ -108,9 +107,9 @@ TEST(LayerNorm, KeepsAccuracyFarFromZero) {
   std::vector<double> values(n);
   for (int64_t i = 0; i < n; ++i) values[static_cast<size_t>(i)] = 10000 + (i % 2 == 0 ? 1 : -1);
   const Result<std::vector<Tensor>> out =
-      RunOp(ReduceOps(), {.type = "LayerNormV4",
-                          .inputs = {{"x", FromDoubles(DataType::kFloat, {1, n}, values)},
-                                     {"normalized_shape", MakeInts({n})}}});
+      RunOp({.type = "LayerNormV4",
+             .inputs = {{"x", FromDoubles(DataType::kFloat, {1, n}, values)},
+                        {"normalized_shape", MakeInts({n})}}});
   ASSERT_TRUE(out.ok());
   EXPECT_EQ((*out)[1].as<float>()[0], 10000.0f);
   EXPECT_NEAR((*out)[2].as<float>()[0], 1.0f, 1e-5);
@@ -119,7 +118,6 @@ TEST(LayerNorm, KeepsAccuracyFarFromZero) {
 
 TEST(LayerNorm, EmptyRowsAreLegal) {
   const Result<std::vector<Tensor>> out = RunOp(
-      ReduceOps(),
       {.type = "LayerNormV4",
        .inputs = {{"x", Pattern(DataType::kFloat, {0, 4})}, {"normalized_shape", MakeInts({4})}}});
   ASSERT_TRUE(out.ok());
@@ -134,21 +132,20 @@ TEST(LayerNorm, RefusesWhatDoesNotFit) {
                   .inputs = {{"x", std::move(x)}, {"normalized_shape", MakeInts(normalized)}}};
   };
   const Tensor x = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(ReduceOps(), call(x, {2}), Code::kInvalidArgument, {"float32[2,3]", "[2]"});
-  ExpectFails(ReduceOps(), call(x, {1, 2, 3}), Code::kInvalidArgument, {"[1,2,3]"});
-  ExpectFails(ReduceOps(), call(Pattern(DataType::kInt32, {2, 3}), {3}), Code::kUnsupported,
-              {"int32"});
+  ExpectFails(call(x, {2}), Code::kInvalidArgument, {"float32[2,3]", "[2]"});
+  ExpectFails(call(x, {1, 2, 3}), Code::kInvalidArgument, {"[1,2,3]"});
+  ExpectFails(call(Pattern(DataType::kInt32, {2, 3}), {3}), Code::kUnsupported, {"int32"});
   for (const char* port : {"gamma", "beta"}) {
     OpCall wrong = call(x, {3});
     wrong.inputs.push_back({port, Pattern(DataType::kFloat, {2})});
-    ExpectFails(ReduceOps(), wrong, Code::kInvalidArgument, {port, "[2]", "[3]"});
+    ExpectFails(wrong, Code::kInvalidArgument, {port, "[2]", "[3]"});
   }
   OpCall unknown = call(x, {3});
   unknown.inputs[1].known = Known::kNo;
-  ExpectFails(ReduceOps(), unknown, Code::kUnsupported, {"normalized_shape"});
+  ExpectFails(unknown, Code::kUnsupported, {"normalized_shape"});
   OpCall one_output = call(x, {3});
   one_output.outputs = 1;
-  ExpectFails(ReduceOps(), one_output, Code::kCorrupt, {"output 1", "1 output ports"});
+  ExpectFails(one_output, Code::kCorrupt, {"output 1", "1 output ports"});
 }
 }  // namespace layer_norm_v4
 
@@ -162,7 +159,7 @@ TEST(RmsNorm, FollowsTheFormula) {
         const Tensor x = Waves(dtype, shape, 0.5, 2);
         const Tensor gamma = Waves(affine, gamma_shape, 1, 0.5);
         const Result<std::vector<Tensor>> out =
-            RunOp(ReduceOps(), {.type = "RmsNorm", .inputs = {{"x", x}, {"gamma", gamma}}});
+            RunOp({.type = "RmsNorm", .inputs = {{"x", x}, {"gamma", gamma}}});
         ASSERT_TRUE(out.ok()) << out.status().ToString();
         const auto n = static_cast<size_t>(gamma_shape.elements());
         const std::vector<double> values = ToDoubles(x);
@@ -187,13 +184,11 @@ TEST(RmsNorm, RefusesWhatDoesNotFit) {
     return OpCall{.type = "RmsNorm", .inputs = {{"x", x}, {"gamma", gamma}}};
   };
   const Tensor x = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(ReduceOps(), call(x, Pattern(DataType::kFloat, {2})), Code::kInvalidArgument,
+  ExpectFails(call(x, Pattern(DataType::kFloat, {2})), Code::kInvalidArgument,
               {"gamma", "[2]", "float32[2,3]"});
-  ExpectFails(ReduceOps(), call(x, Pattern(DataType::kFloat, {})), Code::kInvalidArgument,
-              {"gamma", "[]"});
-  ExpectFails(ReduceOps(), call(x, Pattern(DataType::kInt8, {3})), Code::kUnsupported,
-              {"gamma", "int8"});
-  ExpectFails(ReduceOps(), call(Pattern(DataType::kDouble, {3}), Pattern(DataType::kFloat, {3})),
+  ExpectFails(call(x, Pattern(DataType::kFloat, {})), Code::kInvalidArgument, {"gamma", "[]"});
+  ExpectFails(call(x, Pattern(DataType::kInt8, {3})), Code::kUnsupported, {"gamma", "int8"});
+  ExpectFails(call(Pattern(DataType::kDouble, {3}), Pattern(DataType::kFloat, {3})),
               Code::kUnsupported, {"\"x\"", "float64"});
 }
 
@@ -206,8 +201,8 @@ TEST(AddRmsNorm, RoundsWhereTheDeviceDoes) {
     const Tensor x1 = Waves(dtype, shape, 0.5, 2);
     const Tensor x2 = Waves(dtype, shape, -0.25, 1.5);
     const Tensor gamma = Waves(dtype, {24}, 1, 0.5);
-    const Result<std::vector<Tensor>> out = RunOp(
-        ReduceOps(), {.type = "AddRmsNorm", .inputs = {{"x1", x1}, {"x2", x2}, {"gamma", gamma}}});
+    const Result<std::vector<Tensor>> out =
+        RunOp({.type = "AddRmsNorm", .inputs = {{"x1", x1}, {"x2", x2}, {"gamma", gamma}}});
     ASSERT_TRUE(out.ok()) << out.status().ToString();
     std::vector<double> sum = ToDoubles(x1);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += ToDoubles(x2)[i];
@@ -226,8 +221,7 @@ TEST(AddRmsNorm, RoundsWhereTheDeviceDoes) {
 }
 
 TEST(AddRmsNorm, NeedsEqualAddends) {
-  ExpectFails(ReduceOps(),
-              {.type = "AddRmsNorm",
+  ExpectFails({.type = "AddRmsNorm",
                .inputs = {{"x1", Pattern(DataType::kFloat, {2, 3})},
                           {"x2", Pattern(DataType::kFloat, {3})},
                           {"gamma", Pattern(DataType::kFloat, {3})}}},

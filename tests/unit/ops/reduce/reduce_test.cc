@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/ops/reduce/family.h"
 #include "tests/unit/op_reference.h"
 
 namespace npumesh {
@@ -13,8 +12,6 @@ using testing::HasSubstr;
 
 class ReduceTest : public testing::Test {
  protected:
-  ReduceTest() { RegisterReduceOps(registry_); }
-
   static OpCall Call(const std::string& type, const Tensor& x, const std::vector<int64_t>& axes,
                      bool keep_dims = false) {
     return {.type = type,
@@ -22,10 +19,8 @@ class ReduceTest : public testing::Test {
             .attrs = {{"keep_dims", AttrValue::Bool(keep_dims)}}};
   }
   Tensor Run(const std::string& type, const Tensor& x, const std::vector<int64_t>& axes) {
-    return RunOne(registry_, Call(type, x, axes));
+    return RunOne(Call(type, x, axes));
   }
-
-  OpRegistry registry_;
 };
 
 struct Reduction {
@@ -98,11 +93,11 @@ TEST_F(ReduceTest, FloatsOverManyAxes) {
       const Tensor x = SmallNumbers(dtype, test.shape);
       for (const Reduction& reduction : kReductions) {
         const Tensor expected = FromDoubles(dtype, test.kept, Expected(reduction, x, test.kept));
-        const Tensor kept = RunOne(registry_, Call(reduction.type, x, test.axes, true));
+        const Tensor kept = RunOne(Call(reduction.type, x, test.axes, true));
         EXPECT_EQ(kept.shape(), test.kept);
         EXPECT_EQ(ToDoubles(kept), ToDoubles(expected))
             << reduction.type << " " << x.type().ToString();
-        const Tensor squeezed = RunOne(registry_, Call(reduction.type, x, test.axes));
+        const Tensor squeezed = RunOne(Call(reduction.type, x, test.axes));
         EXPECT_EQ(squeezed.shape(), test.squeezed);
         EXPECT_EQ(ToDoubles(squeezed), ToDoubles(expected));
       }
@@ -146,9 +141,9 @@ TEST_F(ReduceTest, TheFastSumLosesWhatThePreciseOneKeeps) {
   std::vector<float> values(7, 0x1p-24f);
   values[0] = 1;
   OpCall call = Call("ReduceSum", Make<float>(kF32, {7}, values), {0});
-  EXPECT_EQ(RunOne(registry_, call).as<float>()[0], 1 + 6 * 0x1p-24f);
+  EXPECT_EQ(RunOne(call).as<float>()[0], 1 + 6 * 0x1p-24f);
   call.attrs.emplace_back(kImplMode, AttrValue::String("high_performance"));
-  EXPECT_EQ(RunOne(registry_, call).as<float>()[0], 1);
+  EXPECT_EQ(RunOne(call).as<float>()[0], 1);
 }
 
 TEST_F(ReduceTest, NanWins) {
@@ -215,7 +210,7 @@ TEST_F(ReduceTest, NoAxesMeansNothingUnlessAskedFor) {
   EXPECT_TRUE(SameBytes(Run("ReduceSum", x, {}), x));
   OpCall all = Call("ReduceSum", x, {});
   all.attrs.emplace_back("noop_with_empty_axes", AttrValue::Bool(false));
-  const Tensor total = RunOne(registry_, all);
+  const Tensor total = RunOne(all);
   EXPECT_EQ(total.shape(), Shape());
   EXPECT_EQ(ToDoubles(total), (std::vector<double>{10}));
 }
@@ -224,7 +219,7 @@ TEST_F(ReduceTest, AxesMayBeAScalarOrInt32) {
   const Tensor x = FromDoubles(kF32, {2, 2}, {1, 2, 3, 4});
   for (const Tensor& axes :
        {Make<int32_t>(DataType::kInt32, {}, {-1}), Make<int64_t>(DataType::kInt64, {}, {1})}) {
-    const Tensor y = RunOne(registry_, {.type = "ReduceMax", .inputs = {{"x", x}, {"axes", axes}}});
+    const Tensor y = RunOne({.type = "ReduceMax", .inputs = {{"x", x}, {"axes", axes}}});
     EXPECT_EQ(ToDoubles(y), (std::vector<double>{2, 4}));
   }
 }
@@ -253,21 +248,21 @@ TEST_F(ReduceTest, AnyAndAll) {
 
 TEST_F(ReduceTest, Errors) {
   const Tensor x = FromDoubles(kF32, {2, 2}, {1, 2, 3, 4});
-  const Status outside = FailOf(registry_, Call("ReduceSum", x, {2}));
+  const Status outside = FailOf(Call("ReduceSum", x, {2}));
   EXPECT_EQ(outside.code(), Code::kInvalidArgument);
   EXPECT_THAT(std::string(outside.message()),
               AllOf(HasSubstr("node_under_test"), HasSubstr("axes"), HasSubstr("float32[2,2]"),
                     HasSubstr("axis 2")));
   OpCall unknown = Call("ReduceSum", x, {0});
   unknown.inputs[1].known = Known::kNo;
-  EXPECT_EQ(FailOf(registry_, unknown).code(), Code::kUnsupported);
+  EXPECT_EQ(FailOf(unknown).code(), Code::kUnsupported);
   OpCall wrong = Call("ReduceSum", x, {0});
   wrong.inputs[1].value = FromDoubles(kF32, {1}, {0});
-  EXPECT_EQ(FailOf(registry_, wrong).code(), Code::kInvalidArgument);
+  EXPECT_EQ(FailOf(wrong).code(), Code::kInvalidArgument);
   const Tensor flags = Make<uint8_t>(kBool, {2}, {0, 1});
-  EXPECT_EQ(FailOf(registry_, Call("ReduceSum", flags, {0})).code(), Code::kUnsupported);
+  EXPECT_EQ(FailOf(Call("ReduceSum", flags, {0})).code(), Code::kUnsupported);
   const Tensor complex = Tensor::Allocate({DataType::kComplex64, {2}});
-  EXPECT_EQ(FailOf(registry_, Call("ReduceMax", complex, {0})).code(), Code::kUnsupported);
+  EXPECT_EQ(FailOf(Call("ReduceMax", complex, {0})).code(), Code::kUnsupported);
 }
 
 // Rows that threads share (the harness runs everything on one thread and on three): bits are those

@@ -1,7 +1,7 @@
 // LogSoftmaxV2, the gradients of the softmaxes, L2Normalize.
 #include <functional>
 
-#include "tests/unit/ops/image/layer_registry.h"
+#include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
 namespace {
@@ -84,7 +84,7 @@ TEST(SoftmaxRows, AgreeWithTheFormulaAlongEveryAxis) {
           for (double& v : values) v = (v - 2) / 4;
           call.inputs.push_back({test.ports[p], FromDoubles(dtype, shape, values)});
         }
-        const Tensor y = RunOne(LayerOps(), call);
+        const Tensor y = RunOne(call);
         ASSERT_EQ(y.type(), (TensorType{dtype, shape}));
         for (Ints at : Positions(shape)) {
           const auto d = static_cast<size_t>(axis);
@@ -108,24 +108,22 @@ TEST(SoftmaxRows, AgreeWithTheFormulaAlongEveryAxis) {
 
 TEST(SoftmaxRows, LargeLogitsDoNotOverflow) {
   const Tensor x = FromDoubles(DataType::kFloat, {2}, {1000, 0});
-  EXPECT_EQ(ToDoubles(RunOne(LayerOps(), {.type = "LogSoftmaxV2", .inputs = {{"logits", x}}})),
+  EXPECT_EQ(ToDoubles(RunOne({.type = "LogSoftmaxV2", .inputs = {{"logits", x}}})),
             (std::vector<double>{0, -1000}));
 }
 
 TEST(SoftmaxRows, L2NormalizeDoesNotDivideByZero) {
   const Tensor x = FromDoubles(DataType::kFloat, {2}, {0, 0});
-  EXPECT_EQ(ToDoubles(RunOne(LayerOps(), {.type = "L2Normalize", .inputs = {{"x", x}}})),
+  EXPECT_EQ(ToDoubles(RunOne({.type = "L2Normalize", .inputs = {{"x", x}}})),
             (std::vector<double>{0, 0}));
 }
 
 TEST(SoftmaxRows, Refuse) {
   const Tensor x = Pattern(DataType::kFloat, {2, 2});
-  ExpectFails(LayerOps(),
-              {.type = "SoftmaxGrad",
+  ExpectFails({.type = "SoftmaxGrad",
                .inputs = {{"softmax", x}, {"grad_softmax", Pattern(DataType::kFloat, {2})}}},
               Code::kInvalidArgument, {"grad_softmax is float32[2]"});
-  ExpectFails(LayerOps(),
-              {.type = "LogSoftmaxV2",
+  ExpectFails({.type = "LogSoftmaxV2",
                .inputs = {{"logits", x}},
                .attrs = {{"axes", AttrValue::Ints({2})}}},
               Code::kInvalidArgument, {"axis 2"});

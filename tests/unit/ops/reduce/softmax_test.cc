@@ -1,6 +1,5 @@
 // SoftmaxV2 against the formula in double.
 #include "tests/unit/op_values.h"
-#include "tests/unit/ops/reduce/reduce_registry.h"
 
 namespace npumesh {
 namespace {
@@ -55,7 +54,7 @@ TEST(Softmax, FollowsTheFormulaOverAnyAxes) {
       for (size_t i = 0; i < values.size(); ++i)
         values[i] = 5 * std::sin(2.1 * static_cast<double>(i));
       const Tensor x = FromDoubles(dtype, c.x, values);
-      const Tensor y = RunOne(ReduceOps(), Softmax(x, c.axes));
+      const Tensor y = RunOne(Softmax(x, c.axes));
       ASSERT_EQ(y.type(), x.type());
       const std::vector<double> expected = Reference(x, c.axes);
       const std::vector<double> got = ToDoubles(y);
@@ -77,8 +76,7 @@ TEST(Softmax, ExponentialsAreGoodToTwoUnits) {
     rows.push_back(0);
   }
   const auto count = static_cast<int64_t>(rows.size() / 2);
-  const Tensor y =
-      RunOne(ReduceOps(), Softmax(FromDoubles(DataType::kFloat, {count, 2}, rows), {-1}));
+  const Tensor y = RunOne(Softmax(FromDoubles(DataType::kFloat, {count, 2}, rows), {-1}));
   const std::vector<double> got = ToDoubles(y);
   for (size_t i = 0; i < rows.size(); i += 2) {
     const double expected = std::exp(rows[i]) / (1 + std::exp(rows[i]));
@@ -92,7 +90,7 @@ TEST(Softmax, HalfToFloatKeepsFloatPrecision) {
   for (const int64_t axis : {0, 1}) {
     OpCall call = Softmax(x, {axis});
     call.attrs.push_back({"half_to_float", AttrValue::Bool(true)});
-    const Tensor y = RunOne(ReduceOps(), call);
+    const Tensor y = RunOne(call);
     ASSERT_EQ(y.dtype(), DataType::kFloat);
     const std::vector<double> expected = Reference(x, {axis});
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -106,7 +104,7 @@ TEST(Softmax, InfinitiesAndNotANumber) {
   for (const DataType dtype :
        {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16, DataType::kDouble}) {
     const Tensor x = FromDoubles(dtype, {4, 2}, {-inf, -inf, -inf, 0, NAN, 0, inf, 0});
-    const std::vector<double> y = ToDoubles(RunOne(ReduceOps(), Softmax(x, {-1})));
+    const std::vector<double> y = ToDoubles(RunOne(Softmax(x, {-1})));
     for (const size_t i : {0u, 1u, 4u, 5u}) EXPECT_TRUE(std::isnan(y[i])) << i;
     EXPECT_EQ(y[2], 0);
     EXPECT_EQ(y[3], 1);
@@ -116,18 +114,17 @@ TEST(Softmax, InfinitiesAndNotANumber) {
 
 TEST(Softmax, LargeValuesDoNotOverflow) {
   const Tensor x = FromDoubles(DataType::kFloat, {3}, {3e38, -3e38, 3e38});
-  EXPECT_EQ(ToDoubles(RunOne(ReduceOps(), Softmax(x, {0}))), (std::vector<double>{0.5, 0, 0.5}));
+  EXPECT_EQ(ToDoubles(RunOne(Softmax(x, {0}))), (std::vector<double>{0.5, 0, 0.5}));
 }
 
 TEST(Softmax, ScalarIsOne) {
-  EXPECT_EQ(ToDoubles(RunOne(ReduceOps(), Softmax(FromDoubles(DataType::kFloat, {}, {7}), {-1}))),
+  EXPECT_EQ(ToDoubles(RunOne(Softmax(FromDoubles(DataType::kFloat, {}, {7}), {-1}))),
             std::vector<double>{1});
 }
 
 TEST(Softmax, RefusesOtherTypesAndAxes) {
-  ExpectFails(ReduceOps(), Softmax(Pattern(DataType::kInt32, {2}), {0}), Code::kUnsupported,
-              {"int32"});
-  ExpectFails(ReduceOps(), Softmax(Pattern(DataType::kFloat, {2}), {1}), Code::kInvalidArgument,
+  ExpectFails(Softmax(Pattern(DataType::kInt32, {2}), {0}), Code::kUnsupported, {"int32"});
+  ExpectFails(Softmax(Pattern(DataType::kFloat, {2}), {1}), Code::kInvalidArgument,
               {"axes", "axis 1", "rank 1"});
 }
 

@@ -1,5 +1,5 @@
 // ConcatV2, Pack, Unpack, SplitV, Split.
-#include "tests/unit/ops/shape/shape_registry.h"
+#include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
 namespace {
@@ -32,15 +32,13 @@ TEST(ChunkCat, PutsTheChunksOfAllTensorsSideBySide) {
       }
       const Shape shape = {2, chunks, static_cast<int64_t>(rows[0].size())};
       EXPECT_TRUE(SameBytes(
-          RunOne(LayoutOps(),
-                 {.type = "ChunkCat",
+          RunOne({.type = "ChunkCat",
                   .inputs = inputs,
                   .attrs = {{"dim", AttrValue::Int(1)}, {"num_chunks", AttrValue::Int(chunks)}}}),
           FromDoubles(dtype, shape, expected)));
     }
   }
-  ExpectFails(LayoutOps(),
-              {.type = "ChunkCat",
+  ExpectFails({.type = "ChunkCat",
                .inputs = {{"x0", Pattern(DataType::kFloat, {2, 3})},
                           {"x1", Pattern(DataType::kFloat, {3, 3})}},
                .attrs = {{"dim", AttrValue::Int(1)}, {"num_chunks", AttrValue::Int(2)}}},
@@ -94,8 +92,8 @@ TEST(Concat, JoinsAlongEveryAxisForEveryDtype) {
         pieces.push_back(Pattern(dtype, shape, static_cast<int>(extent)));
       }
       const Tensor expected = Joined(pieces, axis);
-      EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat(pieces, axis)), expected));
-      EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat(pieces, axis - 3)), expected));
+      EXPECT_TRUE(SameBytes(RunOne(Concat(pieces, axis)), expected));
+      EXPECT_TRUE(SameBytes(RunOne(Concat(pieces, axis - 3)), expected));
     }
   }
 }
@@ -103,18 +101,18 @@ TEST(Concat, JoinsAlongEveryAxisForEveryDtype) {
 TEST(Concat, SkipsLegacyEmptyVectors) {
   const Tensor matrix = Pattern(DataType::kFloat, {2, 2});
   const Tensor nothing = Pattern(DataType::kFloat, {0});
-  const Tensor y = RunOne(LayoutOps(), Concat({nothing, matrix, nothing, matrix}, 1));
+  const Tensor y = RunOne(Concat({nothing, matrix, nothing, matrix}, 1));
   EXPECT_TRUE(SameBytes(y, Joined({matrix, matrix}, 1)));
-  EXPECT_EQ(RunOne(LayoutOps(), Concat({nothing, nothing}, 0)).shape(), (Shape{0}));
+  EXPECT_EQ(RunOne(Concat({nothing, nothing}, 0)).shape(), (Shape{0}));
 }
 
 TEST(Concat, JoinsScalarsAsVectorsOfOneElement) {
   const Tensor a = Make<int64_t>(DataType::kInt64, {}, {7});
   const Tensor b = Make<int64_t>(DataType::kInt64, {2}, {8, 9});
-  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat({a, a}, 0)), MakeInts({7, 7})));
-  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat({b, a}, -1)), MakeInts({8, 9, 7})));
-  ExpectFails(LayoutOps(), Concat({a, Pattern(DataType::kInt64, {1, 1})}, 0),
-              Code::kInvalidArgument, {"x1", "[1,1]"});
+  EXPECT_TRUE(SameBytes(RunOne(Concat({a, a}, 0)), MakeInts({7, 7})));
+  EXPECT_TRUE(SameBytes(RunOne(Concat({b, a}, -1)), MakeInts({8, 9, 7})));
+  ExpectFails(Concat({a, Pattern(DataType::kInt64, {1, 1})}, 0), Code::kInvalidArgument,
+              {"x1", "[1,1]"});
 }
 
 // Sizes: int32 from a Shape that says so, int64 from constants.
@@ -122,29 +120,29 @@ TEST(Concat, JoinsIndexesOfBothWidthsAsTheWiderOnes) {
   const Tensor narrow = Make<int32_t>(DataType::kInt32, {2, 1}, {-1, 2});
   const Tensor wide = Make<int64_t>(DataType::kInt64, {2, 2}, {3, INT64_MAX, 5, INT64_MIN});
   const Tensor rows = Make<int64_t>(DataType::kInt64, {2, 3}, {-1, 3, INT64_MAX, 2, 5, INT64_MIN});
-  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat({narrow, wide}, 1)), rows));
+  EXPECT_TRUE(SameBytes(RunOne(Concat({narrow, wide}, 1)), rows));
   const Tensor one = Make<int32_t>(DataType::kInt32, {}, {-4});
   const Tensor two = Make<int64_t>(DataType::kInt64, {}, {6});
-  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat({one, two}, 0)), MakeInts({-4, 6})));
-  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Pack({two, one, two}, 0)), MakeInts({6, -4, 6})));
-  EXPECT_EQ(RunOne(LayoutOps(), Pack({one, one}, 0)).dtype(), DataType::kInt32);
-  ExpectFails(LayoutOps(), Pack({one, Make<int16_t>(DataType::kInt16, {}, {1})}, 0),
-              Code::kInvalidArgument, {"int32", "int16"});
+  EXPECT_TRUE(SameBytes(RunOne(Concat({one, two}, 0)), MakeInts({-4, 6})));
+  EXPECT_TRUE(SameBytes(RunOne(Pack({two, one, two}, 0)), MakeInts({6, -4, 6})));
+  EXPECT_EQ(RunOne(Pack({one, one}, 0)).dtype(), DataType::kInt32);
+  ExpectFails(Pack({one, Make<int16_t>(DataType::kInt16, {}, {1})}, 0), Code::kInvalidArgument,
+              {"int32", "int16"});
 }
 
 TEST(Concat, RefusesWhatDoesNotFit) {
   const Tensor a = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(LayoutOps(), Concat({a, Pattern(DataType::kFloat, {3, 3})}, 1),
-              Code::kInvalidArgument, {"x1", "[3,3]", "[2,3]"});
-  ExpectFails(LayoutOps(), Concat({a, Pattern(DataType::kFloat, {2})}, 1), Code::kInvalidArgument,
+  ExpectFails(Concat({a, Pattern(DataType::kFloat, {3, 3})}, 1), Code::kInvalidArgument,
+              {"x1", "[3,3]", "[2,3]"});
+  ExpectFails(Concat({a, Pattern(DataType::kFloat, {2})}, 1), Code::kInvalidArgument,
               {"x1", "[2]"});
-  ExpectFails(LayoutOps(), Concat({a, Pattern(DataType::kInt32, {2, 3})}, 1),
-              Code::kInvalidArgument, {"float32", "int32"});
-  ExpectFails(LayoutOps(), Concat({a}, 2), Code::kInvalidArgument, {"concat_dim", "axis 2"});
-  ExpectFails(LayoutOps(), Concat({}, 0), Code::kCorrupt, {"x0"});
+  ExpectFails(Concat({a, Pattern(DataType::kInt32, {2, 3})}, 1), Code::kInvalidArgument,
+              {"float32", "int32"});
+  ExpectFails(Concat({a}, 2), Code::kInvalidArgument, {"concat_dim", "axis 2"});
+  ExpectFails(Concat({}, 0), Code::kCorrupt, {"x0"});
   OpCall miscounted = Concat({a, a}, 0);
   miscounted.attrs = {{"N", AttrValue::Int(3)}};
-  ExpectFails(LayoutOps(), miscounted, Code::kCorrupt, {"\"N\" is 3", "2 tensors"});
+  ExpectFails(miscounted, Code::kCorrupt, {"\"N\" is 3", "2 tensors"});
 }
 
 TEST(Pack, StacksAlongEveryAxis) {
@@ -161,22 +159,22 @@ TEST(Pack, StacksAlongEveryAxis) {
         values.push_back(ToDoubles(pieces[p])[Index({2, 3}, at)]);
       }
       const Tensor expected = FromDoubles(dtype, y, values);
-      EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Pack(pieces, axis)), expected));
-      EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Pack(pieces, axis - 3)), expected));
+      EXPECT_TRUE(SameBytes(RunOne(Pack(pieces, axis)), expected));
+      EXPECT_TRUE(SameBytes(RunOne(Pack(pieces, axis - 3)), expected));
     }
   }
   const Tensor scalar = Pattern(DataType::kInt64, {});
-  EXPECT_EQ(RunOne(LayoutOps(), Pack({scalar, scalar}, 0)).shape(), (Shape{2}));
+  EXPECT_EQ(RunOne(Pack({scalar, scalar}, 0)).shape(), (Shape{2}));
 }
 
 TEST(Pack, RefusesWhatDoesNotFit) {
   const Tensor a = Pattern(DataType::kFloat, {2});
-  ExpectFails(LayoutOps(), Pack({a, Pattern(DataType::kFloat, {1})}, 0), Code::kInvalidArgument,
+  ExpectFails(Pack({a, Pattern(DataType::kFloat, {1})}, 0), Code::kInvalidArgument,
               {"x1", "[1]", "[2]"});
-  ExpectFails(LayoutOps(), Pack({a}, 2), Code::kInvalidArgument, {"axis 2", "rank 2"});
+  ExpectFails(Pack({a}, 2), Code::kInvalidArgument, {"axis 2", "rank 2"});
   OpCall miscounted = Pack({a}, 0);
   miscounted.attrs = {{"N", AttrValue::Int(2)}};
-  ExpectFails(LayoutOps(), miscounted, Code::kCorrupt, {"\"N\" is 2"});
+  ExpectFails(miscounted, Code::kCorrupt, {"\"N\" is 2"});
 }
 
 OpCall Unpack(Tensor x, int64_t axis, int64_t num) {
@@ -191,17 +189,17 @@ TEST(Unpack, IsTheInverseOfPack) {
     for (int axis = -3; axis < 3; ++axis) {
       const Tensor x = Pattern(dtype, {2, 3, 4});
       const int64_t num = x.shape()[axis < 0 ? axis + 3 : axis];
-      const Result<std::vector<Tensor>> pieces = RunOp(LayoutOps(), Unpack(x, axis, num));
+      const Result<std::vector<Tensor>> pieces = RunOp(Unpack(x, axis, num));
       ASSERT_TRUE(pieces.ok()) << pieces.status().ToString();
-      EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Pack(*pieces, axis)), x));
+      EXPECT_TRUE(SameBytes(RunOne(Pack(*pieces, axis)), x));
     }
   }
 }
 
 TEST(Unpack, RefusesAnotherNumber) {
-  ExpectFails(LayoutOps(), Unpack(Pattern(DataType::kFloat, {2, 3}), 0, 3), Code::kCorrupt,
+  ExpectFails(Unpack(Pattern(DataType::kFloat, {2, 3}), 0, 3), Code::kCorrupt,
               {"\"num\" is 3", "is 2"});
-  ExpectFails(LayoutOps(), Unpack(Pattern(DataType::kFloat, {}), 0, 1), Code::kInvalidArgument,
+  ExpectFails(Unpack(Pattern(DataType::kFloat, {}), 0, 1), Code::kInvalidArgument,
               {"axis 0", "rank 0"});
 }
 
@@ -222,9 +220,9 @@ TEST(Split, IsTheInverseOfConcat) {
       const Tensor x = Pattern(dtype, {6, 6, 6});
       for (const std::vector<int64_t>& sizes :
            {std::vector<int64_t>{1, 2, 3}, {0, 6}, {2, -1, 1}, {-1}}) {
-        const Result<std::vector<Tensor>> pieces = RunOp(LayoutOps(), SplitV(x, sizes, axis - 3));
+        const Result<std::vector<Tensor>> pieces = RunOp(SplitV(x, sizes, axis - 3));
         ASSERT_TRUE(pieces.ok()) << pieces.status().ToString();
-        EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat(*pieces, axis)), x));
+        EXPECT_TRUE(SameBytes(RunOne(Concat(*pieces, axis)), x));
       }
     }
   }
@@ -236,25 +234,25 @@ TEST(Split, CutsEqually) {
               .inputs = {{"split_dim", Make<int32_t>(DataType::kInt32, {}, {1})}, {"x", x}},
               .attrs = {{"num_split", AttrValue::Int(3)}},
               .outputs = 3};
-  const Result<std::vector<Tensor>> pieces = RunOp(LayoutOps(), call);
+  const Result<std::vector<Tensor>> pieces = RunOp(call);
   ASSERT_TRUE(pieces.ok()) << pieces.status().ToString();
   EXPECT_EQ((*pieces)[1].shape(), (Shape{2, 2}));
-  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Concat(*pieces, 1)), x));
+  EXPECT_TRUE(SameBytes(RunOne(Concat(*pieces, 1)), x));
   call.attrs = {{"num_split", AttrValue::Int(4)}};
   call.outputs = 4;
-  ExpectFails(LayoutOps(), call, Code::kInvalidArgument, {"dimension of 6", "4 pieces"});
+  ExpectFails(call, Code::kInvalidArgument, {"dimension of 6", "4 pieces"});
 }
 
 TEST(Split, RefusesSizesThatDoNotFit) {
   const Tensor x = Pattern(DataType::kFloat, {4});
   for (const std::vector<int64_t>& sizes :
        {std::vector<int64_t>{1, 2}, {5}, {-1, -1}, {-2, 6}, {5, -1}, {INT64_MAX, INT64_MAX}}) {
-    ExpectFails(LayoutOps(), SplitV(x, sizes, 0), Code::kInvalidArgument,
+    ExpectFails(SplitV(x, sizes, 0), Code::kInvalidArgument,
                 {"dimension of 4", Shape(sizes).ToString()});
   }
   OpCall miscounted = SplitV(x, {2, 2}, 0);
   miscounted.outputs = 3;
-  ExpectFails(LayoutOps(), miscounted, Code::kCorrupt, {"\"num_split\" is 2", "3 outputs"});
+  ExpectFails(miscounted, Code::kCorrupt, {"\"num_split\" is 2", "3 outputs"});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Fill, Empty, ZerosLike, OnesLike, Range.
-#include "tests/unit/ops/shape/shape_registry.h"
+#include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
 namespace {
@@ -11,39 +11,35 @@ OpCall Fill(Tensor dims, Tensor value) {
 TEST(Fill, RepeatsTheValue) {
   for (const DataType dtype : AllDtypes()) {
     for (const Shape& shape : {Shape{}, Shape{7}, Shape{2, 3}, Shape{0, 3}, Shape{20011}}) {
-      const Tensor y =
-          RunOne(LayoutOps(), Fill(MakeInts(shape.dims()), FromDoubles(dtype, {}, {1})));
+      const Tensor y = RunOne(Fill(MakeInts(shape.dims()), FromDoubles(dtype, {}, {1})));
       const std::vector<double> ones(static_cast<size_t>(shape.elements()), 1);
       EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, shape, ones)));
     }
   }
-  const Tensor y = RunOne(LayoutOps(), Fill(Make<int32_t>(DataType::kInt32, {1}, {2}),
-                                            FromDoubles(DataType::kFloat, {1}, {-2.5})));
+  const Tensor y = RunOne(
+      Fill(Make<int32_t>(DataType::kInt32, {1}, {2}), FromDoubles(DataType::kFloat, {1}, {-2.5})));
   EXPECT_EQ(ToDoubles(y), (std::vector<double>{-2.5, -2.5}));
 }
 
 TEST(Fill, RefusesWhatIsNoShapeOrNoElement) {
   const Tensor value = FromDoubles(DataType::kFloat, {}, {1});
-  ExpectFails(LayoutOps(), Fill(MakeInts({2, -1}), value), Code::kInvalidArgument,
+  ExpectFails(Fill(MakeInts({2, -1}), value), Code::kInvalidArgument,
               {"\"dims\" holds -1 at position 1, expected 0 or more"});
-  ExpectFails(LayoutOps(), Fill(MakeInts({INT64_MAX, 2}), value), Code::kInvalidArgument,
-              {"63 bits"});
-  ExpectFails(LayoutOps(), Fill(MakeInts({2}), Pattern(DataType::kFloat, {2})),
-              Code::kInvalidArgument, {"value", "float32[2]"});
+  ExpectFails(Fill(MakeInts({INT64_MAX, 2}), value), Code::kInvalidArgument, {"63 bits"});
+  ExpectFails(Fill(MakeInts({2}), Pattern(DataType::kFloat, {2})), Code::kInvalidArgument,
+              {"value", "float32[2]"});
 }
 
 TEST(Empty, IsZero) {
   const Tensor y =
-      RunOne(LayoutOps(),
-             {.type = "Empty",
+      RunOne({.type = "Empty",
               .inputs = {{"shape", MakeInts({2, 2})}},
               .attrs = {{"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kBfloat16))}}});
   EXPECT_EQ(y.type(), (TensorType{DataType::kBfloat16, {2, 2}}));
   EXPECT_EQ(ToDoubles(y), (std::vector<double>(4, 0)));
-  EXPECT_EQ(RunOne(LayoutOps(), {.type = "Empty", .inputs = {{"shape", MakeInts({})}}}).type(),
+  EXPECT_EQ(RunOne({.type = "Empty", .inputs = {{"shape", MakeInts({})}}}).type(),
             (TensorType{DataType::kInt32, {}}));
-  ExpectFails(LayoutOps(),
-              {.type = "Empty",
+  ExpectFails({.type = "Empty",
                .inputs = {{"shape", MakeInts({1})}},
                .attrs = {{"dtype", AttrValue::Int(999)}}},
               Code::kCorrupt, {"dtype", "999"});
@@ -57,15 +53,12 @@ TEST(Like, ZerosAndOnes) {
         return FromDoubles(dtype, shape,
                            std::vector<double>(static_cast<size_t>(shape.elements()), value));
       };
-      EXPECT_TRUE(
-          SameBytes(RunOne(LayoutOps(), {.type = "ZerosLike", .inputs = {{"x", x}}}), filled(0)));
-      EXPECT_TRUE(
-          SameBytes(RunOne(LayoutOps(), {.type = "OnesLike", .inputs = {{"x", x}}}), filled(1)));
+      EXPECT_TRUE(SameBytes(RunOne({.type = "ZerosLike", .inputs = {{"x", x}}}), filled(0)));
+      EXPECT_TRUE(SameBytes(RunOne({.type = "OnesLike", .inputs = {{"x", x}}}), filled(1)));
     }
   }
   const Tensor complex = Tensor::Allocate({DataType::kComplex64, {2}});
-  ExpectFails(LayoutOps(), {.type = "OnesLike", .inputs = {{"x", complex}}}, Code::kUnsupported,
-              {"complex64"});
+  ExpectFails({.type = "OnesLike", .inputs = {{"x", complex}}}, Code::kUnsupported, {"complex64"});
 }
 
 OpCall Range(Tensor start, Tensor limit, Tensor delta, bool closed = false) {
@@ -84,8 +77,8 @@ TEST(Range, CountsInEveryDtype) {
   for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16,
                                DataType::kDouble, DataType::kInt32, DataType::kInt64}) {
     const auto range = [&](double start, double limit, double delta, bool closed) {
-      const Tensor y = RunOne(
-          LayoutOps(), Range(One(dtype, start), One(dtype, limit), One(dtype, delta), closed));
+      const Tensor y =
+          RunOne(Range(One(dtype, start), One(dtype, limit), One(dtype, delta), closed));
       EXPECT_EQ(y.dtype(), dtype);
       return ToDoubles(y);
     };
@@ -104,8 +97,8 @@ TEST(Range, CountsInEveryDtype) {
 }
 
 TEST(Range, ComputesElementsInDouble) {
-  const Tensor y = RunOne(LayoutOps(), Range(One(DataType::kFloat, 0), One(DataType::kFloat, 1),
-                                             One(DataType::kFloat, 0.1f)));
+  const Tensor y = RunOne(
+      Range(One(DataType::kFloat, 0), One(DataType::kFloat, 1), One(DataType::kFloat, 0.1f)));
   ASSERT_EQ(y.shape(), (Shape{10}));
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(y.as<float>()[static_cast<size_t>(i)],
@@ -114,8 +107,8 @@ TEST(Range, ComputesElementsInDouble) {
 }
 
 TEST(Range, MixedDtypesGiveFloat) {
-  const Tensor y = RunOne(LayoutOps(), Range(One(DataType::kInt32, 0), One(DataType::kFloat, 1),
-                                             One(DataType::kFloat, 0.5)));
+  const Tensor y =
+      RunOne(Range(One(DataType::kInt32, 0), One(DataType::kFloat, 1), One(DataType::kFloat, 0.5)));
   EXPECT_EQ(y.dtype(), DataType::kFloat);
   EXPECT_EQ(ToDoubles(y), (std::vector<double>{0, 0.5}));
 }
@@ -125,26 +118,24 @@ TEST(Range, SpansTheWholeOfInt64) {
     const auto one = [](int64_t value) { return Make<int64_t>(DataType::kInt64, {}, {value}); };
     return Range(one(start), one(limit), one(delta));
   };
-  EXPECT_EQ(ValuesOf<int64_t>(RunOne(LayoutOps(), ends(INT64_MIN, INT64_MAX, int64_t{1} << 62))),
+  EXPECT_EQ(ValuesOf<int64_t>(RunOne(ends(INT64_MIN, INT64_MAX, int64_t{1} << 62))),
             (std::vector<int64_t>{INT64_MIN, -(int64_t{1} << 62), 0, int64_t{1} << 62}));
-  EXPECT_EQ(ValuesOf<int64_t>(RunOne(LayoutOps(), ends(INT64_MAX, INT64_MIN, INT64_MIN))),
+  EXPECT_EQ(ValuesOf<int64_t>(RunOne(ends(INT64_MAX, INT64_MIN, INT64_MIN))),
             (std::vector<int64_t>{INT64_MAX, -1}));
-  ExpectFails(LayoutOps(), ends(INT64_MIN, INT64_MAX, 1), Code::kInvalidArgument,
-              {"no countable range"});
+  ExpectFails(ends(INT64_MIN, INT64_MAX, 1), Code::kInvalidArgument, {"no countable range"});
 }
 
 TEST(Range, RefusesEndlessAndUnknown) {
   const auto f = [](double value) { return One(DataType::kFloat, value); };
-  ExpectFails(LayoutOps(), Range(f(0), f(1), f(0)), Code::kInvalidArgument, {"delta", "0"});
-  ExpectFails(LayoutOps(), Range(f(0), f(INFINITY), f(1)), Code::kInvalidArgument, {"inf"});
-  ExpectFails(LayoutOps(), Range(f(NAN), f(1), f(1)), Code::kInvalidArgument, {"nan"});
-  ExpectFails(LayoutOps(), Range(Pattern(DataType::kFloat, {2}), f(1), f(1)),
-              Code::kInvalidArgument, {"start", "float32[2]"});
-  ExpectFails(LayoutOps(), Range(One(DataType::kBool, 0), f(1), f(1)), Code::kUnsupported,
-              {"start", "bool"});
+  ExpectFails(Range(f(0), f(1), f(0)), Code::kInvalidArgument, {"delta", "0"});
+  ExpectFails(Range(f(0), f(INFINITY), f(1)), Code::kInvalidArgument, {"inf"});
+  ExpectFails(Range(f(NAN), f(1), f(1)), Code::kInvalidArgument, {"nan"});
+  ExpectFails(Range(Pattern(DataType::kFloat, {2}), f(1), f(1)), Code::kInvalidArgument,
+              {"start", "float32[2]"});
+  ExpectFails(Range(One(DataType::kBool, 0), f(1), f(1)), Code::kUnsupported, {"start", "bool"});
   OpCall unknown = Range(f(0), f(1), f(1));
   unknown.inputs[1].known = Known::kNo;
-  ExpectFails(LayoutOps(), unknown, Code::kUnsupported, {"limit"});
+  ExpectFails(unknown, Code::kUnsupported, {"limit"});
 }
 
 }  // namespace

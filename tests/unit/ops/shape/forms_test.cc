@@ -1,5 +1,5 @@
 // Forms with attributes in place of inputs, StridedSlice, and the views with other names.
-#include "tests/unit/ops/shape/shape_registry.h"
+#include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
 namespace {
@@ -60,8 +60,8 @@ TEST(AttrForms, GiveTheSame) {
           std::find(test.scalars.begin(), test.scalars.end(), name) != test.scalars.end();
       by_attr.attrs.emplace_back(name, scalar ? AttrValue::Int(values[0]) : List(values));
     }
-    const Result<std::vector<Tensor>> expected = RunOp(LayoutOps(), by_input);
-    const Result<std::vector<Tensor>> actual = RunOp(LayoutOps(), by_attr);
+    const Result<std::vector<Tensor>> expected = RunOp(by_input);
+    const Result<std::vector<Tensor>> actual = RunOp(by_attr);
     ASSERT_TRUE(expected.ok()) << expected.status().ToString();
     ASSERT_TRUE(actual.ok()) << actual.status().ToString();
     ASSERT_EQ(actual->size(), expected->size());
@@ -72,13 +72,11 @@ TEST(AttrForms, GiveTheSame) {
 }
 
 TEST(AttrForms, OfOperatorsThatMakeTensors) {
-  EXPECT_EQ(
-      ToDoubles(RunOne(LayoutOps(), {.type = "FillD",
-                                     .inputs = {{"value", FromDoubles(DataType::kFloat, {}, {7})}},
-                                     .attrs = {{"dims", List({2, 1})}}})),
-      (std::vector<double>{7, 7}));
-  EXPECT_EQ(ToDoubles(RunOne(LayoutOps(),
-                             {.type = "OneHotD",
+  EXPECT_EQ(ToDoubles(RunOne({.type = "FillD",
+                              .inputs = {{"value", FromDoubles(DataType::kFloat, {}, {7})}},
+                              .attrs = {{"dims", List({2, 1})}}})),
+            (std::vector<double>{7, 7}));
+  EXPECT_EQ(ToDoubles(RunOne({.type = "OneHotD",
                               .inputs = {{"x", Make<int32_t>(DataType::kInt32, {}, {1})},
                                          {"on_value", FromDoubles(DataType::kFloat, {}, {1})},
                                          {"off_value", FromDoubles(DataType::kFloat, {}, {0})}},
@@ -87,20 +85,19 @@ TEST(AttrForms, OfOperatorsThatMakeTensors) {
 }
 
 TEST(AttrForms, NeedTheAttribute) {
-  ExpectFails(LayoutOps(),
-              {.type = "TransposeD", .inputs = {{"x", Pattern(DataType::kFloat, {2})}}},
+  ExpectFails({.type = "TransposeD", .inputs = {{"x", Pattern(DataType::kFloat, {2})}}},
               Code::kCorrupt, {"\"perm\" is missing"});
 }
 
 TEST(StridedSlice, FollowsTheMasksOfTensorFlow) {
   const Tensor x = FromDoubles(DataType::kInt32, {2, 3}, {0, 1, 2, 3, 4, 5});
   const auto run = [&](const Ints& begin, const Ints& end, const Ints& strides, Attrs masks) {
-    return RunOne(LayoutOps(), {.type = "StridedSlice",
-                                .inputs = {{"x", x},
-                                           {"begin", MakeInts(begin)},
-                                           {"end", MakeInts(end)},
-                                           {"strides", MakeInts(strides)}},
-                                .attrs = std::move(masks)});
+    return RunOne({.type = "StridedSlice",
+                   .inputs = {{"x", x},
+                              {"begin", MakeInts(begin)},
+                              {"end", MakeInts(end)},
+                              {"strides", MakeInts(strides)}},
+                   .attrs = std::move(masks)});
   };
   EXPECT_EQ(ToDoubles(run({0, 1}, {2, 3}, {1, 1}, {})), (std::vector<double>{1, 2, 4, 5}));
   EXPECT_EQ(ToDoubles(run({1, 0}, {0, 0}, {1, -1},
@@ -143,20 +140,18 @@ TEST(Views, WithOtherNames) {
     const Tensor x = Pattern(DataType::kFloat, test.x);
     OpCall call{.type = test.type, .inputs = {{"x", x}}, .attrs = test.attrs};
     call.inputs.insert(call.inputs.end(), test.inputs.begin(), test.inputs.end());
-    const Tensor y = RunOne(LayoutOps(), call);
+    const Tensor y = RunOne(call);
     EXPECT_EQ(y.shape(), test.y) << test.type;
     EXPECT_EQ(ToDoubles(y), ToDoubles(x)) << test.type;
   }
   const Tensor x = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(LayoutOps(),
-              {.type = "Flatten", .inputs = {{"x", x}}, .attrs = {{"axis", AttrValue::Int(3)}}},
+  ExpectFails({.type = "Flatten", .inputs = {{"x", x}}, .attrs = {{"axis", AttrValue::Int(3)}}},
               Code::kInvalidArgument, {"\"axis\" is 3"});
-  ExpectFails(LayoutOps(),
-              {.type = "FlattenV2",
+  ExpectFails({.type = "FlattenV2",
                .inputs = {{"x", x}},
                .attrs = {{"axis", AttrValue::Int(1)}, {"end_axis", AttrValue::Int(0)}}},
               Code::kInvalidArgument, {"lies behind"});
-  ExpectFails(LayoutOps(), {.type = "SqueezeV3", .inputs = {{"x", x}, {"axes", MakeInts({0})}}},
+  ExpectFails({.type = "SqueezeV3", .inputs = {{"x", x}, {"axes", MakeInts({0})}}},
               Code::kInvalidArgument, {"only a 1"});
 }
 

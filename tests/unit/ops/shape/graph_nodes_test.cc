@@ -1,18 +1,8 @@
 // Copies, reinterpretation and shape queries.
-#include "graph/ops/shape/family.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterShapeFamily(made);
-    return made;
-  }();
-  return registry;
-}
 
 // ---- copies ----
 
@@ -21,39 +11,39 @@ TEST(Structure, CopiesKeepTheBytes) {
     for (const Shape& shape : {Shape{}, Shape{2, 3}, Shape{0, 3}}) {
       const Tensor x = Pattern(dtype, shape);
       for (const char* type : {"Identity", "TensorMove"}) {
-        EXPECT_TRUE(SameBytes(RunOne(Registry(), {.type = type, .inputs = {{"x", x}}}), x));
+        EXPECT_TRUE(SameBytes(RunOne({.type = type, .inputs = {{"x", x}}}), x));
       }
       const Tensor other = Pattern(dtype, shape, 4);
-      EXPECT_TRUE(SameBytes(
-          RunOne(Registry(), {.type = "Assign", .inputs = {{"ref", other}, {"value", x}}}), x));
+      EXPECT_TRUE(
+          SameBytes(RunOne({.type = "Assign", .inputs = {{"ref", other}, {"value", x}}}), x));
     }
   }
-  EXPECT_TRUE(Registry().Find("Identity")->view);
-  EXPECT_FALSE(Registry().Find("TensorMove")->view);
+  EXPECT_TRUE(BuiltinOps().Find("Identity")->view);
+  EXPECT_FALSE(BuiltinOps().Find("TensorMove")->view);
 }
 
 TEST(Structure, IdentityNCopiesEachTensor) {
   const Tensor a = Pattern(DataType::kFloat, {2, 3});
   const Tensor b = Pattern(DataType::kInt8, {4});
   const OpCall call{.type = "IdentityN", .inputs = {{"x0", a}, {"x1", b}}, .outputs = 2};
-  const Result<std::vector<Tensor>> y = RunOp(Registry(), call);
+  const Result<std::vector<Tensor>> y = RunOp(call);
   ASSERT_TRUE(y.ok()) << y.status().ToString();
   EXPECT_TRUE(SameBytes((*y)[0], a));
   EXPECT_TRUE(SameBytes((*y)[1], b));
   OpCall short_of_one = call;
   short_of_one.outputs = 1;
-  ExpectFails(Registry(), short_of_one, Code::kCorrupt, {"2 inputs", "1 outputs"});
+  ExpectFails(short_of_one, Code::kCorrupt, {"2 inputs", "1 outputs"});
 }
 
 TEST(Structure, CopyGivesEachOutputTheTensor) {
   const Tensor x = Pattern(DataType::kInt16, {2, 3});
   OpCall call{
       .type = "Copy", .inputs = {{"x", x}}, .attrs = {{"N", AttrValue::Int(3)}}, .outputs = 3};
-  const Result<std::vector<Tensor>> y = RunOp(Registry(), call);
+  const Result<std::vector<Tensor>> y = RunOp(call);
   ASSERT_TRUE(y.ok()) << y.status().ToString();
   for (const Tensor& copy : *y) EXPECT_TRUE(SameBytes(copy, x));
   call.outputs = 2;
-  ExpectFails(Registry(), call, Code::kInvalidArgument, {"N is 3", "2 outputs"});
+  ExpectFails(call, Code::kInvalidArgument, {"N is 3", "2 outputs"});
 }
 
 TEST(Structure, AssignNeedsEqualTypes) {
@@ -61,12 +51,10 @@ TEST(Structure, AssignNeedsEqualTypes) {
     return OpCall{.type = "Assign", .inputs = {{"ref", ref}, {"value", value}}};
   };
   const Tensor ref = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(Registry(), call(ref, Pattern(DataType::kFloat, {3})), Code::kInvalidArgument,
+  ExpectFails(call(ref, Pattern(DataType::kFloat, {3})), Code::kInvalidArgument,
               {"float32[3]", "float32[2,3]"});
-  ExpectFails(Registry(), call(ref, Pattern(DataType::kInt32, {2, 3})), Code::kInvalidArgument,
-              {"int32[2,3]"});
-  EXPECT_EQ(RunOne(Registry(), call(Pattern(DataType::kFloat, {1}), Pattern(DataType::kFloat, {})))
-                .shape(),
+  ExpectFails(call(ref, Pattern(DataType::kInt32, {2, 3})), Code::kInvalidArgument, {"int32[2,3]"});
+  EXPECT_EQ(RunOne(call(Pattern(DataType::kFloat, {1}), Pattern(DataType::kFloat, {}))).shape(),
             (Shape{1}));
 }
 
@@ -92,10 +80,10 @@ TEST(Bitcast, ComputesTheShape) {
       {{DataType::kInt16, {0, 2}}, {DataType::kInt32, {0}}},
   };
   for (const BitcastCase& c : cases) {
-    const auto types = InferOp(Registry(), {.type = "Bitcast",
-                                            .inputs = {{"x", Tensor::Allocate(c.from)}},
-                                            .attrs = {{"type", AttrValue::Type(c.to.dtype)},
-                                                      {"keep_dim", AttrValue::Bool(c.keep_dim)}}});
+    const auto types = InferOp({.type = "Bitcast",
+                                .inputs = {{"x", Tensor::Allocate(c.from)}},
+                                .attrs = {{"type", AttrValue::Type(c.to.dtype)},
+                                          {"keep_dim", AttrValue::Bool(c.keep_dim)}}});
     ASSERT_TRUE(types.ok()) << types.status().ToString();
     EXPECT_EQ((*types)[0], c.to) << (*types)[0].ToString();
     EXPECT_EQ((*types)[0].bytes(), c.from.bytes());
@@ -108,16 +96,14 @@ TEST(Bitcast, RefusesWhatDoesNotDivide) {
                   .inputs = {{"x", Tensor::Allocate(std::move(from))}},
                   .attrs = {{"type", AttrValue::Type(to)}, {"keep_dim", AttrValue::Bool(keep)}}};
   };
-  ExpectFails(Registry(), call({DataType::kInt8, {3, 5}}, DataType::kInt32, false),
-              Code::kInvalidArgument, {"[3,5]", "4"});
-  ExpectFails(Registry(), call({DataType::kInt8, {3, 5}}, DataType::kInt32, true),
-              Code::kInvalidArgument, {"[3,5]", "a multiple of 4"});
-  ExpectFails(Registry(), call({DataType::kInt8, {}}, DataType::kInt32, false),
-              Code::kInvalidArgument, {"[]"});
-  ExpectFails(Registry(), call({DataType::kInt32, {}}, DataType::kInt8, true),
-              Code::kInvalidArgument, {"[]"});
-  ExpectFails(Registry(), call({DataType::kInt8, {2}}, DataType::kString, false),
-              Code::kUnsupported, {"int8", "string"});
+  ExpectFails(call({DataType::kInt8, {3, 5}}, DataType::kInt32, false), Code::kInvalidArgument,
+              {"[3,5]", "4"});
+  ExpectFails(call({DataType::kInt8, {3, 5}}, DataType::kInt32, true), Code::kInvalidArgument,
+              {"[3,5]", "a multiple of 4"});
+  ExpectFails(call({DataType::kInt8, {}}, DataType::kInt32, false), Code::kInvalidArgument, {"[]"});
+  ExpectFails(call({DataType::kInt32, {}}, DataType::kInt8, true), Code::kInvalidArgument, {"[]"});
+  ExpectFails(call({DataType::kInt8, {2}}, DataType::kString, false), Code::kUnsupported,
+              {"int8", "string"});
 }
 
 // ---- Shape, ShapeN, Size, Rank ----
@@ -125,19 +111,18 @@ TEST(Bitcast, RefusesWhatDoesNotDivide) {
 TEST(ShapeQuery, AnswersInTheAskedType) {
   const Tensor x = Pattern(DataType::kBool, {2, 0, 3});
   const auto ask = [&](std::string type, DataType dtype) {
-    return RunOne(Registry(), {.type = std::move(type),
-                               .inputs = {{"x", x}},
-                               .attrs = {{"dtype", AttrValue::Int(static_cast<int64_t>(dtype))}}});
+    return RunOne({.type = std::move(type),
+                   .inputs = {{"x", x}},
+                   .attrs = {{"dtype", AttrValue::Int(static_cast<int64_t>(dtype))}}});
   };
   for (const DataType dtype : {DataType::kInt32, DataType::kInt64}) {
     EXPECT_TRUE(SameBytes(ask("Shape", dtype), FromDoubles(dtype, {3}, {2, 0, 3})));
     EXPECT_TRUE(SameBytes(ask("Size", dtype), FromDoubles(dtype, {}, {0})));
   }
-  EXPECT_TRUE(SameBytes(RunOne(Registry(), {.type = "Rank", .inputs = {{"x", x}}}),
+  EXPECT_TRUE(SameBytes(RunOne({.type = "Rank", .inputs = {{"x", x}}}),
                         FromDoubles(DataType::kInt32, {}, {3})));
-  EXPECT_EQ(
-      RunOne(Registry(), {.type = "Shape", .inputs = {{"x", Pattern(DataType::kInt8, {})}}}).type(),
-      (TensorType{DataType::kInt32, {0}}));
+  EXPECT_EQ(RunOne({.type = "Shape", .inputs = {{"x", Pattern(DataType::kInt8, {})}}}).type(),
+            (TensorType{DataType::kInt32, {0}}));
 }
 
 TEST(ShapeQuery, ShapeNAnswersForEach) {
@@ -145,28 +130,27 @@ TEST(ShapeQuery, ShapeNAnswersForEach) {
       .type = "ShapeN",
       .inputs = {{"x0", Pattern(DataType::kFloat, {2, 3})}, {"x1", Pattern(DataType::kInt8, {5})}},
       .outputs = 2};
-  const Result<std::vector<Tensor>> y = RunOp(Registry(), call);
+  const Result<std::vector<Tensor>> y = RunOp(call);
   ASSERT_TRUE(y.ok()) << y.status().ToString();
   EXPECT_TRUE(SameBytes((*y)[0], FromDoubles(DataType::kInt32, {2}, {2, 3})));
   EXPECT_TRUE(SameBytes((*y)[1], FromDoubles(DataType::kInt32, {1}, {5})));
   OpCall short_of_one = call;
   short_of_one.outputs = 1;
-  ExpectFails(Registry(), short_of_one, Code::kCorrupt, {"2 inputs"});
+  ExpectFails(short_of_one, Code::kCorrupt, {"2 inputs"});
 }
 
 TEST(ShapeQuery, RefusesOtherTypesAndCountsThatDoNotFit) {
-  ExpectFails(Registry(),
-              {.type = "Shape",
+  ExpectFails({.type = "Shape",
                .inputs = {{"x", Pattern(DataType::kFloat, {2})}},
                .attrs = {{"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kFloat))}}},
               Code::kInvalidArgument, {"dtype", "float32"});
   const Tensor wide = Tensor::Allocate({DataType::kInt8, {0, int64_t{1} << 40}});
-  ExpectFails(Registry(), {.type = "Shape", .inputs = {{"x", wide}}}, Code::kInvalidArgument,
+  ExpectFails({.type = "Shape", .inputs = {{"x", wide}}}, Code::kInvalidArgument,
               {"1099511627776", "int32"});
 }
 
 TEST(Structure, MissingOutputPortIsCorrupt) {
-  const Operator* op = Registry().Find("TensorMove");
+  const Operator* op = BuiltinOps().Find("TensorMove");
   const OpCall call{.type = "TensorMove", .inputs = {{"x", Pattern(DataType::kFloat, {2})}}};
   Node node = op_test::MakeNode(*op, call);
   node.output_descs.clear();

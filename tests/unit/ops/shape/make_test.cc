@@ -1,5 +1,5 @@
 // OneHot, Eye, LinSpace.
-#include "tests/unit/ops/shape/shape_registry.h"
+#include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
 namespace {
@@ -28,7 +28,7 @@ TEST(OneHot, PutsANewDimensionAnywhere) {
         at.erase(at.begin() + static_cast<int64_t>(place));
         expected.push_back(hot[Index(shape, at)] == position ? 1 : 0);
       }
-      const Tensor y = RunOne(LayoutOps(), OneHot(x, 4, axis, DataType::kBfloat16));
+      const Tensor y = RunOne(OneHot(x, 4, axis, DataType::kBfloat16));
       EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kBfloat16, Shape(dims), expected))) << axis;
     }
   }
@@ -36,16 +36,16 @@ TEST(OneHot, PutsANewDimensionAnywhere) {
 
 TEST(OneHot, Refuses) {
   const Tensor x = Make<int32_t>(DataType::kInt32, {1}, {0});
-  ExpectFails(LayoutOps(), OneHot(x, -1, -1), Code::kInvalidArgument, {"\"depth\" is -1"});
-  ExpectFails(LayoutOps(), OneHot(x, 2, 2), Code::kInvalidArgument, {"axis 2"});
-  ExpectFails(LayoutOps(), OneHot(FromDoubles(DataType::kFloat, {1}, {0}), 2, 0),
-              Code::kUnsupported, {"float32[1]"});
-  EXPECT_EQ(RunOne(LayoutOps(), OneHot(x, 0, -1)).shape(), Shape({1, 0}));
+  ExpectFails(OneHot(x, -1, -1), Code::kInvalidArgument, {"\"depth\" is -1"});
+  ExpectFails(OneHot(x, 2, 2), Code::kInvalidArgument, {"axis 2"});
+  ExpectFails(OneHot(FromDoubles(DataType::kFloat, {1}, {0}), 2, 0), Code::kUnsupported,
+              {"float32[1]"});
+  EXPECT_EQ(RunOne(OneHot(x, 0, -1)).shape(), Shape({1, 0}));
 }
 
 TEST(Eye, IsTiled) {
   const auto run = [](std::vector<std::pair<std::string, AttrValue>> attrs) {
-    return RunOne(LayoutOps(), {.type = "Eye", .inputs = {}, .attrs = std::move(attrs)});
+    return RunOne({.type = "Eye", .inputs = {}, .attrs = std::move(attrs)});
   };
   const Tensor square = run({{"num_rows", AttrValue::Int(2)}});
   EXPECT_TRUE(SameBytes(square, FromDoubles(DataType::kFloat, {2, 2}, {1, 0, 0, 1})));
@@ -55,16 +55,14 @@ TEST(Eye, IsTiled) {
                            {"dtype", AttrValue::Int(1)}});
   EXPECT_TRUE(SameBytes(
       wide, FromDoubles(DataType::kFloat16, {2, 2, 3}, {1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0})));
-  EXPECT_EQ(FailOf(LayoutOps(),
-                   {.type = "Eye", .inputs = {}, .attrs = {{"num_rows", AttrValue::Int(-2)}}})
-                .code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(
+      FailOf({.type = "Eye", .inputs = {}, .attrs = {{"num_rows", AttrValue::Int(-2)}}}).code(),
+      Code::kInvalidArgument);
 }
 
 TEST(LinSpace, HitsBothEnds) {
   const auto run = [](double start, double stop, int64_t num) {
-    return ToDoubles(
-        RunOne(LayoutOps(), {.type = "LinSpace",
+    return ToDoubles(RunOne({.type = "LinSpace",
                              .inputs = {{"start", FromDoubles(DataType::kFloat, {}, {start})},
                                         {"stop", FromDoubles(DataType::kFloat, {}, {stop})},
                                         {"num", MakeInts({num})}}}));
@@ -74,15 +72,13 @@ TEST(LinSpace, HitsBothEnds) {
   EXPECT_EQ(run(2, 9, 1), (std::vector<double>{2}));
   EXPECT_EQ(run(2, 9, 0), (std::vector<double>{}));
   EXPECT_EQ(run(0.1f, 0.7f, 100).back(), static_cast<double>(0.7f));
-  ExpectFails(LayoutOps(),
-              {.type = "LinSpace",
+  ExpectFails({.type = "LinSpace",
                .inputs = {{"start", FromDoubles(DataType::kFloat, {2}, {0, 1})},
                           {"stop", FromDoubles(DataType::kFloat, {}, {1})},
                           {"num", MakeInts({2})}}},
               Code::kInvalidArgument, {"float32[2]"});
   // A compiled torch.linspace(-1, 1, 5) gives int64, of which no result between -1 and 1 is left.
   ExpectFails(
-      LayoutOps(),
       {.type = "LinSpace",
        .inputs = {{"start", MakeInts({-1})}, {"stop", MakeInts({1})}, {"num", MakeInts({5})}}},
       Code::kUnsupported, {"start is int64[1]", "give floats"});

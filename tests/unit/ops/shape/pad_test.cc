@@ -1,5 +1,5 @@
 // Pad, PadV3, MirrorPad.
-#include "tests/unit/ops/shape/shape_registry.h"
+#include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
 namespace {
@@ -44,14 +44,12 @@ TEST(Pad, FillsByMode) {
       }
       const Tensor want =
           FromDoubles(dtype, Shape({static_cast<int64_t>(expected.size())}), expected);
-      EXPECT_TRUE(
-          SameBytes(RunOne(LayoutOps(), Padded("PadV3", x, test.paddings, test.mode)), want))
+      EXPECT_TRUE(SameBytes(RunOne(Padded("PadV3", x, test.paddings, test.mode)), want))
           << test.mode;
       if (test.mirror[0] != '\0') {
-        EXPECT_TRUE(SameBytes(
-            RunOne(LayoutOps(), Padded("MirrorPad", x, test.paddings, test.mirror)), want));
+        EXPECT_TRUE(SameBytes(RunOne(Padded("MirrorPad", x, test.paddings, test.mirror)), want));
       } else if (std::string(test.mode) == "constant") {
-        EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Padded("Pad", x, test.paddings)), want));
+        EXPECT_TRUE(SameBytes(RunOne(Padded("Pad", x, test.paddings)), want));
       }
     }
   }
@@ -62,9 +60,9 @@ TEST(Pad, OtherModesIgnoreTheConstant) {
   const Tensor x = Pattern(DataType::kFloat, {4}, 4);
   for (const char* const mode : {"edge", "reflect", "symmetric"}) {
     OpCall call = Padded("PadV3", x, {1, 2}, mode);
-    const Tensor without = RunOne(LayoutOps(), call);
+    const Tensor without = RunOne(call);
     call.inputs.push_back({"constant_values", MakeInts({0})});
-    EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), call), without)) << mode;
+    EXPECT_TRUE(SameBytes(RunOne(call), without)) << mode;
   }
 }
 
@@ -72,28 +70,28 @@ TEST(Pad, EveryDimensionAndAConstant) {
   const Tensor x = FromDoubles(DataType::kFloat, {1, 2, 2}, {1, 2, 3, 4});
   OpCall call = Padded("PadV3", x, {0, 1, 1, 0, -1, 1});
   call.inputs.push_back({"constant_values", FromDoubles(DataType::kFloat, {}, {9})});
-  const Tensor y = RunOne(LayoutOps(), call);
+  const Tensor y = RunOne(call);
   EXPECT_EQ(y.shape(), Shape({2, 3, 2}));
   EXPECT_EQ(ToDoubles(y), (std::vector<double>{9, 9, 2, 9, 4, 9, 9, 9, 9, 9, 9, 9}));
   // all that comes before, then all that comes behind
   OpCall split = Padded("PadV3", x, {0, 1, -1, 1, 0, 1});
   split.inputs.push_back(call.inputs[2]);
   split.attrs.emplace_back("paddings_contiguous", AttrValue::Bool(false));
-  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), split), y));
+  EXPECT_TRUE(SameBytes(RunOne(split), y));
 }
 
 TEST(Pad, ScalarsAndEmptyTensors) {
   const Tensor one = FromDoubles(DataType::kFloat, {}, {5});
-  EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Padded("PadV3", one, {})), one));
+  EXPECT_TRUE(SameBytes(RunOne(Padded("PadV3", one, {})), one));
   const Tensor none = FromDoubles(DataType::kFloat, {0, 1}, {});
-  EXPECT_EQ(ToDoubles(RunOne(LayoutOps(), Padded("PadV3", none, {1, 1, 0, 1}))),
+  EXPECT_EQ(ToDoubles(RunOne(Padded("PadV3", none, {1, 1, 0, 1}))),
             (std::vector<double>{0, 0, 0, 0}));
 }
 
 TEST(Pad, RefusesWhatCannotBe) {
   const Tensor x = Pattern(DataType::kFloat, {2, 3});
   const auto fails = [&](const OpCall& call, const std::string& word) {
-    ExpectFails(LayoutOps(), call, Code::kInvalidArgument, {word});
+    ExpectFails(call, Code::kInvalidArgument, {word});
   };
   fails(Padded("PadV3", x, {1, 1}), "2 entries");
   fails(Padded("PadV3", x, {2, 0, 0, 0}, "reflect"), "dimension 0");

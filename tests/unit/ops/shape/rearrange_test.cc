@@ -1,5 +1,5 @@
 // ReverseV2, Roll, RepeatInterleave, DepthToSpace, SpaceToDepth.
-#include "tests/unit/ops/shape/shape_registry.h"
+#include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
 namespace {
@@ -22,13 +22,11 @@ TEST(Reverse, TurnsTheListedAxes) {
         }
         return at;
       });
-      EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), {.type = "ReverseV2",
-                                                 .inputs = {{"x", x}, {"axis", MakeInts(axes)}}}),
-                            expected));
+      EXPECT_TRUE(SameBytes(
+          RunOne({.type = "ReverseV2", .inputs = {{"x", x}, {"axis", MakeInts(axes)}}}), expected));
     }
   }
-  ExpectFails(LayoutOps(),
-              {.type = "ReverseV2",
+  ExpectFails({.type = "ReverseV2",
                .inputs = {{"x", Pattern(DataType::kFloat, shape)}, {"axis", MakeInts({1, -2})}}},
               Code::kInvalidArgument, {"axis 1 twice"});
 }
@@ -41,19 +39,17 @@ TEST(Roll, MovesAroundTheEnd) {
       for (size_t d = 0; d < 2; ++d) at[d] = Wrapped(at[d] - shifts[d], shape.dims()[d]);
       return at;
     });
-    EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), {.type = "Roll",
-                                               .inputs = {{"x", x}},
-                                               .attrs = {{"shifts", AttrValue::Ints(shifts)},
-                                                         {"dims", AttrValue::Ints({0, -1})}}}),
+    EXPECT_TRUE(SameBytes(RunOne({.type = "Roll",
+                                  .inputs = {{"x", x}},
+                                  .attrs = {{"shifts", AttrValue::Ints(shifts)},
+                                            {"dims", AttrValue::Ints({0, -1})}}}),
                           expected));
   }
   const Tensor flat =
-      RunOne(LayoutOps(),
-             {.type = "Roll", .inputs = {{"x", x}}, .attrs = {{"shifts", AttrValue::Ints({5})}}});
+      RunOne({.type = "Roll", .inputs = {{"x", x}}, .attrs = {{"shifts", AttrValue::Ints({5})}}});
   EXPECT_EQ(flat.shape(), shape);
   for (size_t i = 0; i < 12; ++i) EXPECT_EQ(ToDoubles(flat)[(i + 5) % 12], ToDoubles(x)[i]);
-  ExpectFails(LayoutOps(),
-              {.type = "Roll",
+  ExpectFails({.type = "Roll",
                .inputs = {{"x", x}},
                .attrs = {{"shifts", AttrValue::Ints({1, 2})}, {"dims", AttrValue::Ints({0})}}},
               Code::kInvalidArgument, {"2 \"shifts\" for 1 \"dims\""});
@@ -68,15 +64,15 @@ OpCall Repeat(const Tensor& x, const Ints& repeats, int64_t axis) {
 TEST(RepeatInterleave, RepeatsEachEntry) {
   const Tensor x = FromDoubles(DataType::kFloat16, {2, 2}, {1, 2, 3, 4});
   const auto run = [&](const Ints& repeats, int64_t axis) {
-    return ToDoubles(RunOne(LayoutOps(), Repeat(x, repeats, axis)));
+    return ToDoubles(RunOne(Repeat(x, repeats, axis)));
   };
   EXPECT_EQ(run({2}, 0), (std::vector<double>{1, 2, 1, 2, 3, 4, 3, 4}));
   EXPECT_EQ(run({2}, -1), (std::vector<double>{1, 1, 2, 2, 3, 3, 4, 4}));
   EXPECT_EQ(run({0, 3}, 1), (std::vector<double>{2, 2, 2, 4, 4, 4}));
   EXPECT_EQ(run({1, 0, 2, 1}, 1000), (std::vector<double>{1, 3, 3, 4}));
-  ExpectFails(LayoutOps(), Repeat(x, {1, 2, 3}, 0), Code::kInvalidArgument, {"[1,2,3]"});
-  ExpectFails(LayoutOps(), Repeat(x, {-1}, 0), Code::kInvalidArgument, {"none negative"});
-  ExpectFails(LayoutOps(), Repeat(x, {INT64_MAX}, 0), Code::kInvalidArgument, {"too many"});
+  ExpectFails(Repeat(x, {1, 2, 3}, 0), Code::kInvalidArgument, {"[1,2,3]"});
+  ExpectFails(Repeat(x, {-1}, 0), Code::kInvalidArgument, {"none negative"});
+  ExpectFails(Repeat(x, {INT64_MAX}, 0), Code::kInvalidArgument, {"too many"});
 }
 
 OpCall Blocks(const std::string& type, const Tensor& x, int64_t block, const std::string& format,
@@ -103,31 +99,26 @@ TEST(DepthToSpace, SpreadsTheDepth) {
       return std::vector<int64_t>{at[0], depth(at[2] % block, at[3] % block, at[1]), at[2] / block,
                                   at[3] / block};
     });
-    EXPECT_TRUE(
-        SameBytes(RunOne(LayoutOps(), Blocks("DepthToSpace", x, block, "NCHW", mode)), first))
-        << mode;
+    EXPECT_TRUE(SameBytes(RunOne(Blocks("DepthToSpace", x, block, "NCHW", mode)), first)) << mode;
     const Tensor behind =
         Rearranged(last, {2, 4, 6, channels}, [&](const std::vector<int64_t>& at) {
           return std::vector<int64_t>{at[0], at[1] / block, at[2] / block,
                                       depth(at[1] % block, at[2] % block, at[3])};
         });
-    EXPECT_TRUE(
-        SameBytes(RunOne(LayoutOps(), Blocks("DepthToSpace", last, block, "NHWC", mode)), behind))
+    EXPECT_TRUE(SameBytes(RunOne(Blocks("DepthToSpace", last, block, "NHWC", mode)), behind))
         << mode;
     if (mode == "DCR") {
-      EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), Blocks("SpaceToDepth", first, block, "NCHW")), x));
-      EXPECT_TRUE(
-          SameBytes(RunOne(LayoutOps(), Blocks("SpaceToDepth", behind, block, "NHWC")), last));
+      EXPECT_TRUE(SameBytes(RunOne(Blocks("SpaceToDepth", first, block, "NCHW")), x));
+      EXPECT_TRUE(SameBytes(RunOne(Blocks("SpaceToDepth", behind, block, "NHWC")), last));
     }
   }
-  ExpectFails(LayoutOps(), Blocks("DepthToSpace", x, 5, "NCHW"), Code::kInvalidArgument,
-              {"block_size 5"});
-  ExpectFails(LayoutOps(), Blocks("SpaceToDepth", x, 2, "ND"), Code::kInvalidArgument, {"ND"});
+  ExpectFails(Blocks("DepthToSpace", x, 5, "NCHW"), Code::kInvalidArgument, {"block_size 5"});
+  ExpectFails(Blocks("SpaceToDepth", x, 2, "ND"), Code::kInvalidArgument, {"ND"});
   const Tensor high = Tensor::Allocate({DataType::kInt8, {1, int64_t{1} << 58, 1, 0}});
-  ExpectFails(LayoutOps(), Blocks("DepthToSpace", high, 1 << 10, "NHWC"), Code::kInvalidArgument,
+  ExpectFails(Blocks("DepthToSpace", high, 1 << 10, "NHWC"), Code::kInvalidArgument,
               {"cannot be cut"});
   const Tensor deep = Tensor::Allocate({DataType::kInt8, {1, 0, 1 << 10, int64_t{1} << 48}});
-  ExpectFails(LayoutOps(), Blocks("SpaceToDepth", deep, 1 << 10, "NHWC"), Code::kInvalidArgument,
+  ExpectFails(Blocks("SpaceToDepth", deep, 1 << 10, "NHWC"), Code::kInvalidArgument,
               {"cannot be cut"});
 }
 

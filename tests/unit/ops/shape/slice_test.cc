@@ -1,5 +1,5 @@
 // StridedSliceV2 and Slice.
-#include "tests/unit/ops/shape/shape_registry.h"
+#include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
 namespace {
@@ -91,7 +91,7 @@ TEST(StridedSlice, TakesTheRightPositionsOfEveryDtype) {
   for (const SliceCase& c : Cases()) {
     for (const DataType dtype : AllDtypes()) {
       const Tensor x = Iota(dtype, c.x);
-      const Tensor y = RunOne(LayoutOps(), StridedSlice(x, c));
+      const Tensor y = RunOne(StridedSlice(x, c));
       EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, c.y, c.expected)))
           << c.x.ToString() << " begin " << Shape(c.begin).ToString() << " gives "
           << y.type().ToString() << " expected " << c.y.ToString();
@@ -101,8 +101,7 @@ TEST(StridedSlice, TakesTheRightPositionsOfEveryDtype) {
 
 TEST(StridedSlice, TakesScalarsAndInt32) {
   const Tensor one = Make<int32_t>(DataType::kInt32, {}, {1});
-  const Tensor y =
-      RunOne(LayoutOps(), {.type = "StridedSliceV2",
+  const Tensor y = RunOne({.type = "StridedSliceV2",
                            .inputs = {{"x", Iota(DataType::kFloat, {3, 2})},
                                       {"begin", one},
                                       {"end", Make<int32_t>(DataType::kInt32, {}, {3})},
@@ -113,8 +112,7 @@ TEST(StridedSlice, TakesScalarsAndInt32) {
 
 TEST(StridedSlice, RefusesWhatDoesNotFit) {
   const auto fails = [](const SliceCase& c, const std::vector<std::string>& words) {
-    ExpectFails(LayoutOps(), StridedSlice(Iota(DataType::kFloat, c.x), c), Code::kInvalidArgument,
-                words);
+    ExpectFails(StridedSlice(Iota(DataType::kFloat, c.x), c), Code::kInvalidArgument, words);
   };
   fails({{4}, {1, 2}, {3}, {}, {}, {}, {}}, {"2, 1, 2 and 2 entries"});
   fails({{4}, {1}, {3}, {}, Ints{0}, {}, {}}, {"strides", "0"});
@@ -134,18 +132,16 @@ TEST(Slice, TakesABox) {
                              {"offsets", MakeInts(offsets)},
                              {"size", MakeInts(size)}}};
   };
-  EXPECT_EQ(ToDoubles(RunOne(LayoutOps(), sliced({1, 1}, {2, 2}))),
-            (std::vector<double>{5, 6, 9, 10}));
-  EXPECT_EQ(ToDoubles(RunOne(LayoutOps(), sliced({2, 1}, {-1, -1}))),
-            (std::vector<double>{9, 10, 11}));
-  EXPECT_EQ(RunOne(LayoutOps(), sliced({3, 0}, {0, 4})).shape(), (Shape{0, 4}));
+  EXPECT_EQ(ToDoubles(RunOne(sliced({1, 1}, {2, 2}))), (std::vector<double>{5, 6, 9, 10}));
+  EXPECT_EQ(ToDoubles(RunOne(sliced({2, 1}, {-1, -1}))), (std::vector<double>{9, 10, 11}));
+  EXPECT_EQ(RunOne(sliced({3, 0}, {0, 4})).shape(), (Shape{0, 4}));
   for (const auto& [offsets, size] : std::vector<std::pair<Ints, Ints>>{{{0}, {1}},
                                                                         {{0, 0}, {4, 1}},
                                                                         {{-1, 0}, {1, 1}},
                                                                         {{0, 3}, {1, 2}},
                                                                         {{4, 0}, {0, 0}},
                                                                         {{0, 0}, {-2, 1}}}) {
-    ExpectFails(LayoutOps(), sliced(offsets, size), Code::kInvalidArgument,
+    ExpectFails(sliced(offsets, size), Code::kInvalidArgument,
                 {Shape(offsets).ToString(), Shape(size).ToString(), "[3,4]"});
   }
 }

@@ -1,5 +1,5 @@
 // AsStrided and ViewCopy.
-#include "tests/unit/ops/shape/shape_registry.h"
+#include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
 namespace {
@@ -47,7 +47,7 @@ OpCall AsStrided(const Tensor& x, const ViewCase& view) {
 TEST(AsStrided, ReadsTheBuffer) {
   for (const ViewCase& view : kViews) {
     for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kInt64}) {
-      const Tensor y = RunOne(LayoutOps(), AsStrided(Iota(dtype, 12), view));
+      const Tensor y = RunOne(AsStrided(Iota(dtype, 12), view));
       EXPECT_EQ(y.shape(), Shape(view.size));
       std::vector<double> expected;
       for (const int64_t element : Named(view))
@@ -63,7 +63,7 @@ TEST(AsStrided, StaysInsideTheBuffer) {
        {ViewCase{{13}, {1}, 0}, ViewCase{{2}, {1}, 11}, ViewCase{{2}, {-1}, 0},
         ViewCase{{2}, {INT64_MAX}, 1}, ViewCase{{1}, {1}, -1}, ViewCase{{2, 2}, {1}, 0},
         ViewCase{{-1}, {1}, 0}}) {
-    ExpectFails(LayoutOps(), AsStrided(x, view), Code::kInvalidArgument,
+    ExpectFails(AsStrided(x, view), Code::kInvalidArgument,
                 {"does not lie inside \"x\"", "float32[12]"});
   }
 }
@@ -79,15 +79,15 @@ TEST(ViewCopy, WritesThroughAView) {
     for (size_t i = 0; i < places.size(); ++i) {
       expected[static_cast<size_t>(places[i])] = static_cast<double>(sources[i] + 1);
     }
-    const Tensor y = RunOne(LayoutOps(), {.type = "ViewCopy",
-                                          .inputs = {{"dst", dst},
-                                                     {"dst_size", MakeInts(to.size)},
-                                                     {"dst_stride", MakeInts(to.stride)},
-                                                     {"dst_storage_offset", MakeInts({to.offset})},
-                                                     {"src", src},
-                                                     {"src_size", MakeInts(from.size)},
-                                                     {"src_stride", MakeInts(from.stride)},
-                                                     {"src_storage_offset", MakeInts({2})}}});
+    const Tensor y = RunOne({.type = "ViewCopy",
+                             .inputs = {{"dst", dst},
+                                        {"dst_size", MakeInts(to.size)},
+                                        {"dst_stride", MakeInts(to.stride)},
+                                        {"dst_storage_offset", MakeInts({to.offset})},
+                                        {"src", src},
+                                        {"src_size", MakeInts(from.size)},
+                                        {"src_stride", MakeInts(from.stride)},
+                                        {"src_storage_offset", MakeInts({2})}}});
     EXPECT_EQ(y.shape(), Shape({3, 4}));
     EXPECT_EQ(ToDoubles(y), expected);
   }
@@ -95,8 +95,7 @@ TEST(ViewCopy, WritesThroughAView) {
 
 TEST(ViewCopy, RefusesDifferentSizes) {
   const Tensor x = Iota(DataType::kFloat, 4);
-  ExpectFails(LayoutOps(),
-              {.type = "ViewCopy",
+  ExpectFails({.type = "ViewCopy",
                .inputs = {{"dst", x},
                           {"dst_size", MakeInts({2})},
                           {"dst_stride", MakeInts({1})},

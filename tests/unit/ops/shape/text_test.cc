@@ -1,20 +1,10 @@
 // StringFormat and PrintV2.
 #include <numeric>
 
-#include "graph/ops/shape/family.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterShapeFamily(made);
-    return made;
-  }();
-  return registry;
-}
 
 OpCall Format(const std::string& text, const std::vector<Tensor>& tensors, int64_t ends = 3) {
   OpCall call{.type = "StringFormat"};
@@ -28,7 +18,7 @@ OpCall Format(const std::string& text, const std::vector<Tensor>& tensors, int64
 }
 
 std::string TextOf(const OpCall& call) {
-  const Tensor y = RunOne(Registry(), call);
+  const Tensor y = RunOne(call);
   return reinterpret_cast<const char*>(y.data());
 }
 
@@ -69,10 +59,10 @@ TEST(StringFormat, WritesEveryTypeOfNumber) {
 }
 
 TEST(StringFormat, RefusesWhatItCannotWrite) {
-  ExpectFails(Registry(), Format("{} {}", {Counting({1})}), Code::kInvalidArgument,
+  ExpectFails(Format("{} {}", {Counting({1})}), Code::kInvalidArgument,
               {"2 placeholders \"{}\"", "1 tensors"});
   const Tensor complex = Tensor::Allocate({DataType::kComplex64, {1}});
-  ExpectFails(Registry(), Format("{}", {complex}), Code::kUnsupported, {"complex64"});
+  ExpectFails(Format("{}", {complex}), Code::kUnsupported, {"complex64"});
 }
 
 std::string Printed(const std::string& text, const char* stream = "stderr") {
@@ -83,7 +73,7 @@ std::string Printed(const std::string& text, const char* stream = "stderr") {
                     .inputs = {{"x", Make<uint8_t>(DataType::kUint8, {count}, bytes)}},
                     .attrs = {{"output_stream", AttrValue::String(stream)}}};
   testing::internal::CaptureStderr();
-  const Result<std::vector<Tensor>> nothing = RunOp(Registry(), call);
+  const Result<std::vector<Tensor>> nothing = RunOp(call);
   EXPECT_TRUE(nothing.ok()) << nothing.status().ToString();
   return testing::internal::GetCapturedStderr();
 }
@@ -91,15 +81,14 @@ std::string Printed(const std::string& text, const char* stream = "stderr") {
 TEST(PrintV2, WritesTheTextAsALineWithoutControlCharacters) {
   EXPECT_THAT(Printed("two\nlines"), testing::StartsWith("two\nlines\n"));
   EXPECT_THAT(Printed("red \x1b[31m"), testing::StartsWith("red \\x1b[31m\n"));
-  EXPECT_TRUE(Registry().Find("PrintV2")->side_effect) << "nobody reads what it gives";
+  EXPECT_TRUE(BuiltinOps().Find("PrintV2")->side_effect) << "nobody reads what it gives";
 }
 
 TEST(PrintV2, RefusesWhatIsNoTextOrNoStream) {
-  ExpectFails(Registry(), {.type = "PrintV2", .inputs = {{"x", Counting({2})}}}, Code::kUnsupported,
+  ExpectFails({.type = "PrintV2", .inputs = {{"x", Counting({2})}}}, Code::kUnsupported,
               {"int64[2]", "StringFormat"});
   const Tensor text = Make<uint8_t>(DataType::kUint8, {1}, {0});
-  ExpectFails(Registry(),
-              {.type = "PrintV2",
+  ExpectFails({.type = "PrintV2",
                .inputs = {{"x", text}},
                .attrs = {{"output_stream", AttrValue::String("log(info)")}}},
               Code::kUnsupported, {"log(info)", "stderr or stdout"});

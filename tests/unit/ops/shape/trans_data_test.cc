@@ -1,10 +1,9 @@
 // TransData and its layouts, against the index formulas of docs/private_formats.md.
 #include <numeric>
 
-#include "graph/ops/shape/family.h"
 #include "graph/ops/toolbox/copy/blocked_layout.h"
 #include "tests/unit/op_test.h"
-#include "tests/unit/ops/shape/shape_registry.h"
+#include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
 namespace {
@@ -60,13 +59,11 @@ Tensor Counted(DataType dtype, Shape shape) {
 
 Result<std::vector<Tensor>> TransData(const Tensor& src, const std::string& from,
                                       const std::string& to, int64_t groups = 1) {
-  OpRegistry registry;
-  RegisterShapeFamily(registry);
-  return RunOp(registry, {.type = "TransData",
-                          .inputs = {{"src", src}},
-                          .attrs = {{"src_format", AttrValue::String(from)},
-                                    {"dst_format", AttrValue::String(to)},
-                                    {"groups", AttrValue::Int(groups)}}});
+  return RunOp({.type = "TransData",
+                .inputs = {{"src", src}},
+                .attrs = {{"src_format", AttrValue::String(from)},
+                          {"dst_format", AttrValue::String(to)},
+                          {"groups", AttrValue::Int(groups)}}});
 }
 
 // The storage that `place`, called with (n, c, h, w), describes.

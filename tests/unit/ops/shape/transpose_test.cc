@@ -1,5 +1,5 @@
 // Transpose, Permute, BroadcastTo, Expand, Tile, Triu, Tril.
-#include "tests/unit/ops/shape/shape_registry.h"
+#include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
 namespace {
@@ -37,12 +37,12 @@ TEST(Transpose, MovesEveryElementOfEveryDtype) {
         return from;
       });
       SCOPED_TRACE(c.x.ToString() + " " + std::string(Name(dtype)));
-      EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), {.type = "Transpose",
-                                                 .inputs = {{"x", x}, {"perm", MakeInts(c.perm)}}}),
-                            expected));
-      EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), {.type = "Permute",
-                                                 .inputs = {{"x", x}},
-                                                 .attrs = {{"order", AttrValue::Ints(c.perm)}}}),
+      EXPECT_TRUE(
+          SameBytes(RunOne({.type = "Transpose", .inputs = {{"x", x}, {"perm", MakeInts(c.perm)}}}),
+                    expected));
+      EXPECT_TRUE(SameBytes(RunOne({.type = "Permute",
+                                    .inputs = {{"x", x}},
+                                    .attrs = {{"order", AttrValue::Ints(c.perm)}}}),
                             expected));
     }
   }
@@ -53,17 +53,16 @@ TEST(Transpose, RefusesWhatIsNoPermutation) {
     return OpCall{.type = "Transpose",
                   .inputs = {{"x", Pattern(DataType::kFloat, {2, 3})}, {"perm", MakeInts(perm)}}};
   };
-  ExpectFails(LayoutOps(), call({0}), Code::kInvalidArgument,
-              {"perm", "1 entries", "float32[2,3]"});
-  ExpectFails(LayoutOps(), call({0, 0}), Code::kInvalidArgument, {"perm", "axis 0 twice"});
-  ExpectFails(LayoutOps(), call({0, 2}), Code::kInvalidArgument, {"perm", "axis 2", "rank 2"});
+  ExpectFails(call({0}), Code::kInvalidArgument, {"perm", "1 entries", "float32[2,3]"});
+  ExpectFails(call({0, 0}), Code::kInvalidArgument, {"perm", "axis 0 twice"});
+  ExpectFails(call({0, 2}), Code::kInvalidArgument, {"perm", "axis 2", "rank 2"});
   OpCall unknown = call({1, 0});
   unknown.inputs[1].known = Known::kNo;
-  ExpectFails(LayoutOps(), unknown, Code::kUnsupported, {"perm"});
+  ExpectFails(unknown, Code::kUnsupported, {"perm"});
   OpCall packed{.type = "Permute",
                 .inputs = {{"x", Tensor::Allocate({DataType::kInt4, {2, 2}})}},
                 .attrs = {{"order", AttrValue::Ints({1, 0})}}};
-  ExpectFails(LayoutOps(), packed, Code::kUnsupported, {"int4"});
+  ExpectFails(packed, Code::kUnsupported, {"int4"});
 }
 
 // ---- BroadcastTo, Expand ----
@@ -100,8 +99,7 @@ TEST(Broadcast, RepeatsElements) {
         return at;
       });
       EXPECT_TRUE(SameBytes(
-          RunOne(LayoutOps(), {.type = c.type, .inputs = {{"x", x}, {"shape", MakeInts(c.shape)}}}),
-          expected));
+          RunOne({.type = c.type, .inputs = {{"x", x}, {"shape", MakeInts(c.shape)}}}), expected));
     }
   }
 }
@@ -112,12 +110,12 @@ TEST(Broadcast, RefusesWhatDoesNotFit) {
         .type = std::move(type),
         .inputs = {{"x", Pattern(DataType::kFloat, std::move(x))}, {"shape", MakeInts(shape)}}};
   };
-  ExpectFails(LayoutOps(), call("BroadcastTo", {2, 3}, {2, 1}), Code::kInvalidArgument,
+  ExpectFails(call("BroadcastTo", {2, 3}, {2, 1}), Code::kInvalidArgument,
               {"float32[2,3]", "[2,1]"});
-  ExpectFails(LayoutOps(), call("BroadcastTo", {2, 3}, {3}), Code::kInvalidArgument, {"[2,3]"});
-  ExpectFails(LayoutOps(), call("Expand", {2, 3}, {4, 3}), Code::kInvalidArgument, {"[4,3]"});
-  ExpectFails(LayoutOps(), call("BroadcastTo", {1}, {-3}), Code::kInvalidArgument, {"[-3]"});
-  ExpectFails(LayoutOps(), call("BroadcastTo", {1}, {INT64_MAX, INT64_MAX}), Code::kInvalidArgument,
+  ExpectFails(call("BroadcastTo", {2, 3}, {3}), Code::kInvalidArgument, {"[2,3]"});
+  ExpectFails(call("Expand", {2, 3}, {4, 3}), Code::kInvalidArgument, {"[4,3]"});
+  ExpectFails(call("BroadcastTo", {1}, {-3}), Code::kInvalidArgument, {"[-3]"});
+  ExpectFails(call("BroadcastTo", {1}, {INT64_MAX, INT64_MAX}), Code::kInvalidArgument,
               {"63 bits"});
 }
 
@@ -146,7 +144,7 @@ TEST(Tile, RepeatsDimensions) {
         return at;
       });
       const OpCall call{.type = "Tile", .inputs = {{"x", x}, {"multiples", MakeInts(c.multiples)}}};
-      EXPECT_TRUE(SameBytes(RunOne(LayoutOps(), call), expected));
+      EXPECT_TRUE(SameBytes(RunOne(call), expected));
     }
   }
 }
@@ -157,9 +155,9 @@ TEST(Tile, RefusesNegativeAndHuge) {
         .type = "Tile",
         .inputs = {{"x", Pattern(DataType::kFloat, {2, 3})}, {"multiples", MakeInts(multiples)}}};
   };
-  ExpectFails(LayoutOps(), call({1, -1}), Code::kInvalidArgument, {"[1,-1]", "[2,3]"});
-  ExpectFails(LayoutOps(), call({INT64_MAX, 1}), Code::kInvalidArgument, {"[2,3]"});
-  ExpectFails(LayoutOps(), call({INT64_MAX / 4, 4}), Code::kInvalidArgument, {"63 bits"});
+  ExpectFails(call({1, -1}), Code::kInvalidArgument, {"[1,-1]", "[2,3]"});
+  ExpectFails(call({INT64_MAX, 1}), Code::kInvalidArgument, {"[2,3]"});
+  ExpectFails(call({INT64_MAX / 4, 4}), Code::kInvalidArgument, {"63 bits"});
 }
 
 // ---- Triu, Tril ----
@@ -178,9 +176,9 @@ TEST(Triangle, KeepsOneSide) {
             if (upper ? distance < diagonal : distance > diagonal) values[i] = 0;
             ++i;
           }
-          const Tensor y = RunOne(LayoutOps(), {.type = upper ? "Triu" : "Tril",
-                                                .inputs = {{"x", x}},
-                                                .attrs = {{"diagonal", AttrValue::Int(diagonal)}}});
+          const Tensor y = RunOne({.type = upper ? "Triu" : "Tril",
+                                   .inputs = {{"x", x}},
+                                   .attrs = {{"diagonal", AttrValue::Int(diagonal)}}});
           EXPECT_TRUE(SameBytes(y, FromDoubles(dtype, shape, values)))
               << shape.ToString() << " " << upper << " " << diagonal;
         }
@@ -190,7 +188,7 @@ TEST(Triangle, KeepsOneSide) {
 }
 
 TEST(Triangle, NeedsAMatrix) {
-  ExpectFails(LayoutOps(), {.type = "Triu", .inputs = {{"x", Pattern(DataType::kFloat, {3})}}},
+  ExpectFails({.type = "Triu", .inputs = {{"x", Pattern(DataType::kFloat, {3})}}},
               Code::kInvalidArgument, {"float32[3]", "rank 2"});
 }
 

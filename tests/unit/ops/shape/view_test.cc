@@ -1,5 +1,5 @@
 // Reshape, Squeeze, Unsqueeze, ExpandDims: shapes only, the bytes stay.
-#include "tests/unit/ops/shape/shape_registry.h"
+#include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
 namespace {
@@ -30,7 +30,7 @@ TEST(Reshape, ComputesTheTarget) {
       {Reshape({2, 3, 4}, {0, -1}, 1, 2), {2, 3, 4}},
   };
   for (const auto& [call, y] : cases) {
-    const Tensor result = RunOne(LayoutOps(), call);
+    const Tensor result = RunOne(call);
     EXPECT_EQ(result.shape(), y) << result.shape().ToString();
     EXPECT_EQ(ToDoubles(result), ToDoubles(call.inputs[0].value));
   }
@@ -42,43 +42,43 @@ TEST(Reshape, AllowzeroSaysWhatAZeroIs) {
     call.attrs.push_back({"allowzero", AttrValue::Int(allow)});
     return call;
   };
-  EXPECT_EQ(RunOne(LayoutOps(), reshaped({3, 0}, {0, 0}, 0)).shape(), (Shape{3, 0}));
-  EXPECT_EQ(RunOne(LayoutOps(), reshaped({3, 0}, {0, 0}, 1)).shape(), (Shape{0, 0}));
-  EXPECT_EQ(RunOne(LayoutOps(), reshaped({3, 0}, {0, 0}, -1)).shape(), (Shape{0, 0}));
-  EXPECT_EQ(RunOne(LayoutOps(), reshaped({2, 3}, {0, -1}, 0)).shape(), (Shape{2, 3}));
-  ExpectFails(LayoutOps(), reshaped({2, 3}, {0, 6}, 1), Code::kInvalidArgument, {"[0,6]"});
-  ExpectFails(LayoutOps(), reshaped({2, 3}, {6}, 2), Code::kInvalidArgument, {"allowzero is 2"});
+  EXPECT_EQ(RunOne(reshaped({3, 0}, {0, 0}, 0)).shape(), (Shape{3, 0}));
+  EXPECT_EQ(RunOne(reshaped({3, 0}, {0, 0}, 1)).shape(), (Shape{0, 0}));
+  EXPECT_EQ(RunOne(reshaped({3, 0}, {0, 0}, -1)).shape(), (Shape{0, 0}));
+  EXPECT_EQ(RunOne(reshaped({2, 3}, {0, -1}, 0)).shape(), (Shape{2, 3}));
+  ExpectFails(reshaped({2, 3}, {0, 6}, 1), Code::kInvalidArgument, {"[0,6]"});
+  ExpectFails(reshaped({2, 3}, {6}, 2), Code::kInvalidArgument, {"allowzero is 2"});
 }
 
 TEST(Reshape, KeepsAnyDtype) {
   for (const DataType dtype : AllDtypes()) {
-    const Tensor y = RunOne(
-        LayoutOps(), {.type = "Reshape",
-                      .inputs = {{"x", Pattern(dtype, {2, 3})}, {"shape", MakeInts({3, 2})}}});
+    const Tensor y =
+        RunOne({.type = "Reshape",
+                .inputs = {{"x", Pattern(dtype, {2, 3})}, {"shape", MakeInts({3, 2})}}});
     EXPECT_EQ(y.type(), (TensorType{dtype, {3, 2}}));
   }
 }
 
 TEST(Reshape, RefusesWhatDoesNotFit) {
-  ExpectFails(LayoutOps(), Reshape({2, 3}, {4}), Code::kInvalidArgument, {"[2,3]", "6", "[4]"});
-  ExpectFails(LayoutOps(), Reshape({2, 3}, {4, -1}), Code::kInvalidArgument, {"[4,-1]"});
-  ExpectFails(LayoutOps(), Reshape({2, 3}, {-1, -1}), Code::kInvalidArgument, {"more than one -1"});
-  ExpectFails(LayoutOps(), Reshape({2, 3}, {2, 3, 0}), Code::kInvalidArgument, {"position 2"});
-  ExpectFails(LayoutOps(), Reshape({0, 3}, {0, -1}), Code::kInvalidArgument, {"[0,-1]"});
-  ExpectFails(LayoutOps(), Reshape({2, 3}, {-2, 3}), Code::kInvalidArgument, {"-2"});
-  ExpectFails(LayoutOps(), Reshape({2, 3}, {INT64_MAX, 4}), Code::kInvalidArgument, {"63 bits"});
-  ExpectFails(LayoutOps(), Reshape({2, 3}, {6}, 3), Code::kInvalidArgument, {"axis 3"});
-  ExpectFails(LayoutOps(), Reshape({2, 3}, {6}, 1, 2), Code::kInvalidArgument, {"num_axes 2"});
+  ExpectFails(Reshape({2, 3}, {4}), Code::kInvalidArgument, {"[2,3]", "6", "[4]"});
+  ExpectFails(Reshape({2, 3}, {4, -1}), Code::kInvalidArgument, {"[4,-1]"});
+  ExpectFails(Reshape({2, 3}, {-1, -1}), Code::kInvalidArgument, {"more than one -1"});
+  ExpectFails(Reshape({2, 3}, {2, 3, 0}), Code::kInvalidArgument, {"position 2"});
+  ExpectFails(Reshape({0, 3}, {0, -1}), Code::kInvalidArgument, {"[0,-1]"});
+  ExpectFails(Reshape({2, 3}, {-2, 3}), Code::kInvalidArgument, {"-2"});
+  ExpectFails(Reshape({2, 3}, {INT64_MAX, 4}), Code::kInvalidArgument, {"63 bits"});
+  ExpectFails(Reshape({2, 3}, {6}, 3), Code::kInvalidArgument, {"axis 3"});
+  ExpectFails(Reshape({2, 3}, {6}, 1, 2), Code::kInvalidArgument, {"num_axes 2"});
   OpCall floats = Reshape({2}, {2});
   floats.inputs[1].value = Pattern(DataType::kFloat, {1});
-  ExpectFails(LayoutOps(), floats, Code::kInvalidArgument, {"shape", "float32"});
+  ExpectFails(floats, Code::kInvalidArgument, {"shape", "float32"});
 }
 
 TEST(Squeeze, DropsOnes) {
   const auto squeezed = [](Shape x, std::vector<int64_t> axes) {
-    return RunOne(LayoutOps(), {.type = "Squeeze",
-                                .inputs = {{"x", Pattern(DataType::kInt8, std::move(x))}},
-                                .attrs = {{"axis", AttrValue::Ints(std::move(axes))}}})
+    return RunOne({.type = "Squeeze",
+                   .inputs = {{"x", Pattern(DataType::kInt8, std::move(x))}},
+                   .attrs = {{"axis", AttrValue::Ints(std::move(axes))}}})
         .shape();
   };
   EXPECT_EQ(squeezed({1, 2, 1}, {}), (Shape{2}));
@@ -92,17 +92,17 @@ TEST(Squeeze, RefusesOtherDimensions) {
   const OpCall call{.type = "Squeeze",
                     .inputs = {{"x", Pattern(DataType::kInt8, {1, 2})}},
                     .attrs = {{"axis", AttrValue::Ints({1})}}};
-  ExpectFails(LayoutOps(), call, Code::kInvalidArgument, {"dimension 1", "[1,2]"});
+  ExpectFails(call, Code::kInvalidArgument, {"dimension 1", "[1,2]"});
   OpCall outside = call;
   outside.attrs = {{"axis", AttrValue::Ints({2})}};
-  ExpectFails(LayoutOps(), outside, Code::kInvalidArgument, {"axis 2", "rank 2"});
+  ExpectFails(outside, Code::kInvalidArgument, {"axis 2", "rank 2"});
 }
 
 TEST(Unsqueeze, InsertsOnes) {
   const auto unsqueezed = [](Shape x, std::vector<int64_t> axes) {
-    return RunOne(LayoutOps(), {.type = "Unsqueeze",
-                                .inputs = {{"x", Pattern(DataType::kInt8, std::move(x))}},
-                                .attrs = {{"axes", AttrValue::Ints(std::move(axes))}}})
+    return RunOne({.type = "Unsqueeze",
+                   .inputs = {{"x", Pattern(DataType::kInt8, std::move(x))}},
+                   .attrs = {{"axes", AttrValue::Ints(std::move(axes))}}})
         .shape();
   };
   EXPECT_EQ(unsqueezed({2, 3}, {0}), (Shape{1, 2, 3}));
@@ -116,21 +116,20 @@ TEST(Unsqueeze, RefusesRepeatedAndDistantAxes) {
   OpCall call{.type = "Unsqueeze",
               .inputs = {{"x", Pattern(DataType::kInt8, {2})}},
               .attrs = {{"axes", AttrValue::Ints({0, -3})}}};
-  ExpectFails(LayoutOps(), call, Code::kInvalidArgument, {"axis 0 twice"});
+  ExpectFails(call, Code::kInvalidArgument, {"axis 0 twice"});
   call.attrs = {{"axes", AttrValue::Ints({3})}};
-  ExpectFails(LayoutOps(), call, Code::kInvalidArgument, {"axis 3", "rank 2"});
+  ExpectFails(call, Code::kInvalidArgument, {"axis 3", "rank 2"});
 }
 
 TEST(ExpandDims, InsertsOneOne) {
   for (const Shape& axis_shape : {Shape{}, Shape{1}}) {
-    const Tensor y = RunOne(
-        LayoutOps(), {.type = "ExpandDims",
-                      .inputs = {{"x", Pattern(DataType::kInt8, {2, 3})},
-                                 {"axis", Make<int32_t>(DataType::kInt32, axis_shape, {-1})}}});
+    const Tensor y =
+        RunOne({.type = "ExpandDims",
+                .inputs = {{"x", Pattern(DataType::kInt8, {2, 3})},
+                           {"axis", Make<int32_t>(DataType::kInt32, axis_shape, {-1})}}});
     EXPECT_EQ(y.shape(), (Shape{2, 3, 1}));
   }
-  ExpectFails(LayoutOps(),
-              {.type = "ExpandDims",
+  ExpectFails({.type = "ExpandDims",
                .inputs = {{"x", Pattern(DataType::kInt8, {2, 3})}, {"axis", MakeInts({0, 1})}}},
               Code::kInvalidArgument, {"axis", "2 elements"});
 }

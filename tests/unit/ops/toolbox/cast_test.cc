@@ -1,6 +1,5 @@
 // Cast: all pairs of types, and the rules of cast.h one by one.
 #include "graph/ops/toolbox/values/cast.h"
-#include "graph/ops/elementwise/family.h"
 
 #include "tests/unit/op_reference.h"
 
@@ -9,15 +8,11 @@ namespace {
 
 class CastTest : public testing::Test {
  protected:
-  CastTest() { RegisterElementwiseOps(registry_); }
-
   Tensor Cast(const Tensor& x, DataType to) {
-    return RunOne(registry_, {.type = "Cast",
-                              .inputs = {{"x", x}},
-                              .attrs = {{"dst_type", AttrValue::Int(static_cast<int64_t>(to))}}});
+    return RunOne({.type = "Cast",
+                   .inputs = {{"x", x}},
+                   .attrs = {{"dst_type", AttrValue::Int(static_cast<int64_t>(to))}}});
   }
-
-  OpRegistry registry_;
 };
 
 std::vector<DataType> AllTypes() {
@@ -158,7 +153,6 @@ TEST_F(CastTest, RefusesTypesItDoesNotKnow) {
   const Tensor x = FromDoubles(kF32, {1}, {1});
   const auto cast = [&](int64_t to) {
     return FailOf(
-        registry_,
         {.type = "Cast", .inputs = {{"x", x}}, .attrs = {{"dst_type", AttrValue::Int(to)}}});
   };
   EXPECT_EQ(cast(13).code(), Code::kUnsupported);
@@ -166,7 +160,7 @@ TEST_F(CastTest, RefusesTypesItDoesNotKnow) {
               testing::AllOf(testing::HasSubstr("node_under_test"), testing::HasSubstr("float32"),
                              testing::HasSubstr("string")));
   EXPECT_EQ(cast(99).code(), Code::kCorrupt);
-  EXPECT_EQ(FailOf(registry_, {.type = "Cast", .inputs = {{"x", x}}}).code(), Code::kCorrupt);
+  EXPECT_EQ(FailOf({.type = "Cast", .inputs = {{"x", x}}}).code(), Code::kCorrupt);
 }
 
 TEST(FindConvertTest, IsNullForOtherTypes) {

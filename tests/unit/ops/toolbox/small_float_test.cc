@@ -1,6 +1,5 @@
 // The 8-bit floats against decoders written from their definitions, bit by bit.
 #include "graph/ops/toolbox/values/small_float.h"
-#include "graph/ops/builtin_ops.h"
 
 #include <cmath>
 #include <limits>
@@ -76,11 +75,8 @@ const Format kFormats[] = {{DataType::kFloat8E5M2, DecodeE5m2, 65536, 0x7c, 0x7f
                            {DataType::kHifloat8, DecodeHif8, 49152, 0x6f, 0x80}};
 
 Tensor Cast(const Tensor& x, DataType to) {
-  OpRegistry registry;
-  RegisterCastOp(registry);
   const auto out =
-      RunOp(registry,
-            {.type = "Cast", .inputs = {{"x", x}}, .attrs = {{"dst_type", AttrValue::Type(to)}}});
+      RunOp({.type = "Cast", .inputs = {{"x", x}}, .attrs = {{"dst_type", AttrValue::Type(to)}}});
   EXPECT_TRUE(out.ok()) << out.status().ToString();
   return out.ok() ? (*out)[0] : Tensor::Allocate({to, x.shape()});
 }
@@ -199,7 +195,7 @@ TEST(SmallFloat, OperatorsThatMoveBytesTakeThem) {
                                                         {1, 2, 3, 4, 5, 0x80},
                                                         {1, 2, 3, 4, 5, 0x80}};
     for (size_t i = 0; i < std::size(calls); ++i) {
-      const auto out = RunOp(BuiltinOps(), calls[i]);
+      const auto out = RunOp(calls[i]);
       ASSERT_TRUE(out.ok()) << calls[i].type << out.status().ToString();
       EXPECT_EQ((*out)[0].dtype(), format.dtype);
       EXPECT_THAT((*out)[0].as<uint8_t>(), testing::ElementsAreArray(expected[i])) << calls[i].type;

@@ -1,6 +1,5 @@
 // Every instruction set of this machine gives the same bits, wherever an element lies in a block.
 #include "hwy/targets.h"
-#include "graph/ops/elementwise/family.h"
 #include "tests/unit/op_reference.h"
 
 namespace npumesh {
@@ -8,10 +7,6 @@ namespace {
 
 class TargetsTest : public testing::Test {
  protected:
-  TargetsTest() {
-    RegisterElementwiseOps(registry_);
-    RegisterActivationOps(registry_);
-  }
   ~TargetsTest() override { Use(0); }
 
   // Lets Highway believe that the machine has only `targets`; 0: what it really has.
@@ -19,8 +14,6 @@ class TargetsTest : public testing::Test {
     hwy::SetSupportedTargetsForTest(targets);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   }
-
-  OpRegistry registry_;
 };
 
 const char* const kUnary[] = {"Neg",     "Abs",   "Square", "Sign",     "Sqrt",  "Rsqrt",
@@ -60,12 +53,12 @@ TEST_F(TargetsTest, AllTargetsGiveTheSameBits) {
   for (OpCall& call : Calls<Float16>(kF16)) calls.push_back(std::move(call));
   for (OpCall& call : Calls<Bfloat16>(kBf16)) calls.push_back(std::move(call));
   std::vector<Tensor> best;
-  for (const OpCall& call : calls) best.push_back(RunOne(registry_, call));
+  for (const OpCall& call : calls) best.push_back(RunOne(call));
   for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
     const int64_t target = targets & -targets;
     Use(target);
     for (size_t i = 0; i < calls.size(); ++i) {
-      EXPECT_TRUE(SameNumbers(RunOne(registry_, calls[i]), best[i]))
+      EXPECT_TRUE(SameNumbers(RunOne(calls[i]), best[i]))
           << calls[i].type << " " << Name(best[i].dtype()) << " on " << hwy::TargetName(target);
     }
     Use(0);
@@ -76,11 +69,10 @@ TEST_F(TargetsTest, AnElementDoesNotDependOnItsPlace) {
   for (const char* type : kUnary) {
     if (std::string_view(type) == "SwiGlu") continue;
     std::vector<float> x = AnyBits<float>(67, 33);
-    const Tensor whole =
-        RunOne(registry_, {.type = type, .inputs = {{"x", Make<float>(kF32, {67}, x)}}});
+    const Tensor whole = RunOne({.type = type, .inputs = {{"x", Make<float>(kF32, {67}, x)}}});
     for (size_t i = 0; i < x.size(); ++i) {
       const Tensor single =
-          RunOne(registry_, {.type = type, .inputs = {{"x", Make<float>(kF32, {1}, {x[i]})}}});
+          RunOne({.type = type, .inputs = {{"x", Make<float>(kF32, {1}, {x[i]})}}});
       EXPECT_TRUE(Same(single.as<float>()[0], whole.as<float>()[i])) << type << "(" << x[i] << ")";
     }
   }

@@ -1,16 +1,10 @@
-// The layout operators alone.
-#ifndef NPUMESH_TESTS_UNIT_OPS_SHAPE_SHAPE_REGISTRY_H_
-#define NPUMESH_TESTS_UNIT_OPS_SHAPE_SHAPE_REGISTRY_H_
+// Elements moved one by one.
+#ifndef NPUMESH_TESTS_UNIT_OPS_SHAPE_SHAPE_VALUES_H_
+#define NPUMESH_TESTS_UNIT_OPS_SHAPE_SHAPE_VALUES_H_
 
-#include "graph/ops/shape/family.h"
-#include "tests/unit/op_family.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
-
-inline const OpRegistry& LayoutOps() {
-  return OpsOf<RegisterShapeFamily>();
-}
 
 // The element of x for each position of y, copied with the width of the dtype.
 template <typename From>
@@ -26,4 +20,4 @@ Tensor Rearranged(const Tensor& x, Shape y_shape, From from) {
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_TESTS_UNIT_OPS_SHAPE_SHAPE_REGISTRY_H_
+#endif  // NPUMESH_TESTS_UNIT_OPS_SHAPE_SHAPE_VALUES_H_
