@@ -19,7 +19,7 @@ def main():
         sys.exit(__doc__)
     least = int(sys.argv[2]) if len(sys.argv) == 3 else 380
     calls = collections.Counter()
-    for program in sorted(pathlib.Path(sys.argv[1], "tests/unit/ops").rglob("ops_*_test")):
+    for program in sorted(pathlib.Path(sys.argv[1], "tests").rglob("ops_*_test")):
         if not (program.is_file() and os.access(program, os.X_OK)):
             continue
         run = subprocess.run([program], env=dict(os.environ, NPUMESH_TEST_FLOAT64="report"), text=True, check=False,

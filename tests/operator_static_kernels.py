@@ -30,7 +30,7 @@ def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     pattern = sys.argv[2] if len(sys.argv) == 3 else "ops_*_test"
-    programs = [path for path in pathlib.Path(sys.argv[1], "tests/unit/ops").rglob(pattern)
+    programs = [path for path in pathlib.Path(sys.argv[1], "tests").rglob(pattern)
                 if path.is_file() and os.access(path, os.X_OK)]
     counts = {program: calls_of(program) for program in sorted(programs)}
     for program, count in counts.items():
