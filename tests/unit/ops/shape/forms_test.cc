@@ -71,44 +71,6 @@ TEST(AttrForms, GiveTheSame) {
   }
 }
 
-TEST(AttrForms, OfOperatorsThatMakeTensors) {
-  EXPECT_EQ(ToDoubles(RunOne({.type = "FillD",
-                              .inputs = {{"value", FromDoubles(DataType::kFloat, {}, {7})}},
-                              .attrs = {{"dims", List({2, 1})}}})),
-            (std::vector<double>{7, 7}));
-  EXPECT_EQ(ToDoubles(RunOne({.type = "OneHotD",
-                              .inputs = {{"x", Make<int32_t>(DataType::kInt32, {}, {1})},
-                                         {"on_value", FromDoubles(DataType::kFloat, {}, {1})},
-                                         {"off_value", FromDoubles(DataType::kFloat, {}, {0})}},
-                              .attrs = {{"depth", AttrValue::Int(3)}}})),
-            (std::vector<double>{0, 1, 0}));
-}
-
-TEST(AttrForms, NeedTheAttribute) {
-  ExpectFails({.type = "TransposeD", .inputs = {{"x", Pattern(DataType::kFloat, {2})}}},
-              Code::kCorrupt, {"\"perm\" is missing"});
-}
-
-TEST(StridedSlice, FollowsTheMasksOfTensorFlow) {
-  const Tensor x = FromDoubles(DataType::kInt32, {2, 3}, {0, 1, 2, 3, 4, 5});
-  const auto run = [&](const Ints& begin, const Ints& end, const Ints& strides, Attrs masks) {
-    return RunOne({.type = "StridedSlice",
-                   .inputs = {{"x", x},
-                              {"begin", MakeInts(begin)},
-                              {"end", MakeInts(end)},
-                              {"strides", MakeInts(strides)}},
-                   .attrs = std::move(masks)});
-  };
-  EXPECT_EQ(ToDoubles(run({0, 1}, {2, 3}, {1, 1}, {})), (std::vector<double>{1, 2, 4, 5}));
-  EXPECT_EQ(ToDoubles(run({1, 0}, {0, 0}, {1, -1},
-                          {{"shrink_axis_mask", AttrValue::Int(1)},
-                           {"begin_mask", AttrValue::Int(2)},
-                           {"end_mask", AttrValue::Int(2)}})),
-            (std::vector<double>{5, 4, 3}));
-  const Tensor added = run({0, 0}, {0, 1}, {1, 1}, {{"new_axis_mask", AttrValue::Int(1)}});
-  EXPECT_EQ(added.shape(), Shape({1, 1, 3}));
-}
-
 struct ViewNameCase {
   std::string type;
   Shape x;
@@ -144,15 +106,6 @@ TEST(Views, WithOtherNames) {
     EXPECT_EQ(y.shape(), test.y) << test.type;
     EXPECT_EQ(ToDoubles(y), ToDoubles(x)) << test.type;
   }
-  const Tensor x = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails({.type = "Flatten", .inputs = {{"x", x}}, .attrs = {{"axis", AttrValue::Int(3)}}},
-              Code::kInvalidArgument, {"\"axis\" is 3"});
-  ExpectFails({.type = "FlattenV2",
-               .inputs = {{"x", x}},
-               .attrs = {{"axis", AttrValue::Int(1)}, {"end_axis", AttrValue::Int(0)}}},
-              Code::kInvalidArgument, {"lies behind"});
-  ExpectFails({.type = "SqueezeV3", .inputs = {{"x", x}, {"axes", MakeInts({0})}}},
-              Code::kInvalidArgument, {"only a 1"});
 }
 
 }  // namespace

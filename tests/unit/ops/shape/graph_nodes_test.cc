@@ -1,4 +1,7 @@
 // Copies, reinterpretation and shape queries.
+// StringFormat and PrintV2.
+#include <numeric>
+
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
@@ -20,42 +23,6 @@ TEST(Structure, CopiesKeepTheBytes) {
   }
   EXPECT_TRUE(BuiltinOps().Find("Identity")->view);
   EXPECT_FALSE(BuiltinOps().Find("TensorMove")->view);
-}
-
-TEST(Structure, IdentityNCopiesEachTensor) {
-  const Tensor a = Pattern(DataType::kFloat, {2, 3});
-  const Tensor b = Pattern(DataType::kInt8, {4});
-  const OpCall call{.type = "IdentityN", .inputs = {{"x0", a}, {"x1", b}}, .outputs = 2};
-  const Result<std::vector<Tensor>> y = RunOp(call);
-  ASSERT_TRUE(y.ok()) << y.status().ToString();
-  EXPECT_TRUE(SameBytes((*y)[0], a));
-  EXPECT_TRUE(SameBytes((*y)[1], b));
-  OpCall short_of_one = call;
-  short_of_one.outputs = 1;
-  ExpectFails(short_of_one, Code::kCorrupt, {"2 inputs", "1 outputs"});
-}
-
-TEST(Structure, CopyGivesEachOutputTheTensor) {
-  const Tensor x = Pattern(DataType::kInt16, {2, 3});
-  OpCall call{
-      .type = "Copy", .inputs = {{"x", x}}, .attrs = {{"N", AttrValue::Int(3)}}, .outputs = 3};
-  const Result<std::vector<Tensor>> y = RunOp(call);
-  ASSERT_TRUE(y.ok()) << y.status().ToString();
-  for (const Tensor& copy : *y) EXPECT_TRUE(SameBytes(copy, x));
-  call.outputs = 2;
-  ExpectFails(call, Code::kInvalidArgument, {"N is 3", "2 outputs"});
-}
-
-TEST(Structure, AssignNeedsEqualTypes) {
-  const auto call = [](Tensor ref, Tensor value) {
-    return OpCall{.type = "Assign", .inputs = {{"ref", ref}, {"value", value}}};
-  };
-  const Tensor ref = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(call(ref, Pattern(DataType::kFloat, {3})), Code::kInvalidArgument,
-              {"float32[3]", "float32[2,3]"});
-  ExpectFails(call(ref, Pattern(DataType::kInt32, {2, 3})), Code::kInvalidArgument, {"int32[2,3]"});
-  EXPECT_EQ(RunOne(call(Pattern(DataType::kFloat, {1}), Pattern(DataType::kFloat, {}))).shape(),
-            (Shape{1}));
 }
 
 // ---- Bitcast ----
@@ -90,64 +57,7 @@ TEST(Bitcast, ComputesTheShape) {
   }
 }
 
-TEST(Bitcast, RefusesWhatDoesNotDivide) {
-  const auto call = [](TensorType from, DataType to, bool keep) {
-    return OpCall{.type = "Bitcast",
-                  .inputs = {{"x", Tensor::Allocate(std::move(from))}},
-                  .attrs = {{"type", AttrValue::Type(to)}, {"keep_dim", AttrValue::Bool(keep)}}};
-  };
-  ExpectFails(call({DataType::kInt8, {3, 5}}, DataType::kInt32, false), Code::kInvalidArgument,
-              {"[3,5]", "4"});
-  ExpectFails(call({DataType::kInt8, {3, 5}}, DataType::kInt32, true), Code::kInvalidArgument,
-              {"[3,5]", "a multiple of 4"});
-  ExpectFails(call({DataType::kInt8, {}}, DataType::kInt32, false), Code::kInvalidArgument, {"[]"});
-  ExpectFails(call({DataType::kInt32, {}}, DataType::kInt8, true), Code::kInvalidArgument, {"[]"});
-  ExpectFails(call({DataType::kInt8, {2}}, DataType::kString, false), Code::kUnsupported,
-              {"int8", "string"});
-}
-
 // ---- Shape, ShapeN, Size, Rank ----
-
-TEST(ShapeQuery, AnswersInTheAskedType) {
-  const Tensor x = Pattern(DataType::kBool, {2, 0, 3});
-  const auto ask = [&](std::string type, DataType dtype) {
-    return RunOne({.type = std::move(type),
-                   .inputs = {{"x", x}},
-                   .attrs = {{"dtype", AttrValue::Int(static_cast<int64_t>(dtype))}}});
-  };
-  for (const DataType dtype : {DataType::kInt32, DataType::kInt64}) {
-    EXPECT_TRUE(SameBytes(ask("Shape", dtype), FromDoubles(dtype, {3}, {2, 0, 3})));
-    EXPECT_TRUE(SameBytes(ask("Size", dtype), FromDoubles(dtype, {}, {0})));
-  }
-  EXPECT_TRUE(SameBytes(RunOne({.type = "Rank", .inputs = {{"x", x}}}),
-                        FromDoubles(DataType::kInt32, {}, {3})));
-  EXPECT_EQ(RunOne({.type = "Shape", .inputs = {{"x", Pattern(DataType::kInt8, {})}}}).type(),
-            (TensorType{DataType::kInt32, {0}}));
-}
-
-TEST(ShapeQuery, ShapeNAnswersForEach) {
-  const OpCall call{
-      .type = "ShapeN",
-      .inputs = {{"x0", Pattern(DataType::kFloat, {2, 3})}, {"x1", Pattern(DataType::kInt8, {5})}},
-      .outputs = 2};
-  const Result<std::vector<Tensor>> y = RunOp(call);
-  ASSERT_TRUE(y.ok()) << y.status().ToString();
-  EXPECT_TRUE(SameBytes((*y)[0], FromDoubles(DataType::kInt32, {2}, {2, 3})));
-  EXPECT_TRUE(SameBytes((*y)[1], FromDoubles(DataType::kInt32, {1}, {5})));
-  OpCall short_of_one = call;
-  short_of_one.outputs = 1;
-  ExpectFails(short_of_one, Code::kCorrupt, {"2 inputs"});
-}
-
-TEST(ShapeQuery, RefusesOtherTypesAndCountsThatDoNotFit) {
-  ExpectFails({.type = "Shape",
-               .inputs = {{"x", Pattern(DataType::kFloat, {2})}},
-               .attrs = {{"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kFloat))}}},
-              Code::kInvalidArgument, {"dtype", "float32"});
-  const Tensor wide = Tensor::Allocate({DataType::kInt8, {0, int64_t{1} << 40}});
-  ExpectFails({.type = "Shape", .inputs = {{"x", wide}}}, Code::kInvalidArgument,
-              {"1099511627776", "int32"});
-}
 
 TEST(Structure, MissingOutputPortIsCorrupt) {
   const Operator* op = BuiltinOps().Find("TensorMove");
@@ -158,6 +68,77 @@ TEST(Structure, MissingOutputPortIsCorrupt) {
   ASSERT_TRUE(context.ok());
   context->set_in(0, call.inputs[0].value.type());
   EXPECT_EQ(op->infer(*context).code(), Code::kCorrupt);
+}
+
+OpCall Format(const std::string& text, const std::vector<Tensor>& tensors, int64_t ends = 3) {
+  OpCall call{.type = "StringFormat"};
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    call.inputs.push_back({"x" + std::to_string(i), tensors[i]});
+  }
+  call.attrs = {{"template", AttrValue::String(text)},
+                {"placeholder", AttrValue::String("{}")},
+                {"summarize", AttrValue::Int(ends)}};
+  return call;
+}
+
+std::string TextOf(const OpCall& call) {
+  const Tensor y = RunOne(call);
+  return reinterpret_cast<const char*>(y.data());
+}
+
+Tensor Counting(Shape shape) {
+  std::vector<int64_t> values(static_cast<size_t>(shape.elements()));
+  std::iota(values.begin(), values.end(), 0);
+  return Make<int64_t>(DataType::kInt64, std::move(shape), values);
+}
+
+TEST(StringFormat, PutsTensorsInThePlaceOfThePlaceholders) {
+  EXPECT_EQ(TextOf(Format("hello, tensor: {}", {Counting({10})})),
+            "hello, tensor: [0 1 2 ... 7 8 9]");
+  EXPECT_EQ(TextOf(Format("tensor({}, shape=[2]) and {}.", {Counting({2}), Counting({1})})),
+            "tensor([0 1], shape=[2]) and [0].");
+  EXPECT_EQ(TextOf(Format("nothing", {})), "nothing");
+}
+
+TEST(StringFormat, ShowsBothEndsOfEachDimension) {
+  EXPECT_EQ(TextOf(Format("{}", {Counting({6})})), "[0 1 2 3 4 5]");
+  EXPECT_EQ(TextOf(Format("{}", {Counting({7})}, -1)), "[0 1 2 3 4 5 6]");
+  EXPECT_EQ(TextOf(Format("{}", {Counting({7})}, 1)), "[0 ... 6]");
+  EXPECT_EQ(TextOf(Format("{}", {Counting({4, 2})}, 1)), "[[0 1]\n ……\n [6 7]]");
+  EXPECT_EQ(TextOf(Format("{}", {Counting({2, 1, 2})})), "[[[0 1]]\n\n [[2 3]]]");
+  EXPECT_EQ(TextOf(Format("{}", {Counting({})})), "0");
+  EXPECT_EQ(TextOf(Format("{}", {Counting({0})})), "[]");
+  EXPECT_EQ(TextOf(Format("{}", {Counting({3})}, 0)), "[...]");
+}
+
+TEST(StringFormat, WritesEveryTypeOfNumber) {
+  for (const DataType dtype : AllDtypes()) {
+    const std::string expected = dtype == DataType::kBool ? "[False True]" : "[0 1]";
+    EXPECT_EQ(TextOf(Format("{}", {FromDoubles(dtype, {2}, {0, 1})})), expected) << Name(dtype);
+  }
+  EXPECT_EQ(TextOf(Format("{}", {FromDoubles(DataType::kFloat, {3}, {0.1, -1e30, 1.0 / 3})})),
+            "[0.1 -1e+30 0.33333334]");
+  EXPECT_EQ(TextOf(Format("{}", {FromDoubles(DataType::kDouble, {1}, {-2.2250738585072014e-308})})),
+            "[-2.2250738585072014e-308]");
+}
+
+std::string Printed(const std::string& text, const char* stream = "stderr") {
+  std::vector<uint8_t> bytes(text.begin(), text.end());
+  bytes.resize(bytes.size() + 3);
+  const auto count = static_cast<int64_t>(bytes.size());
+  const OpCall call{.type = "PrintV2",
+                    .inputs = {{"x", Make<uint8_t>(DataType::kUint8, {count}, bytes)}},
+                    .attrs = {{"output_stream", AttrValue::String(stream)}}};
+  testing::internal::CaptureStderr();
+  const Result<std::vector<Tensor>> nothing = RunOp(call);
+  EXPECT_TRUE(nothing.ok()) << nothing.status().ToString();
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(PrintV2, WritesTheTextAsALineWithoutControlCharacters) {
+  EXPECT_THAT(Printed("two\nlines"), testing::StartsWith("two\nlines\n"));
+  EXPECT_THAT(Printed("red \x1b[31m"), testing::StartsWith("red \\x1b[31m\n"));
+  EXPECT_TRUE(BuiltinOps().Find("PrintV2")->side_effect) << "nobody reads what it gives";
 }
 
 }  // namespace

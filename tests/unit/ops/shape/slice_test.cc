@@ -1,4 +1,5 @@
 // StridedSliceV2 and Slice.
+// AsStrided and ViewCopy.
 #include "tests/unit/ops/shape/shape_values.h"
 
 namespace npumesh {
@@ -99,50 +100,55 @@ TEST(StridedSlice, TakesTheRightPositionsOfEveryDtype) {
   }
 }
 
-TEST(StridedSlice, TakesScalarsAndInt32) {
-  const Tensor one = Make<int32_t>(DataType::kInt32, {}, {1});
-  const Tensor y = RunOne({.type = "StridedSliceV2",
-                           .inputs = {{"x", Iota(DataType::kFloat, {3, 2})},
-                                      {"begin", one},
-                                      {"end", Make<int32_t>(DataType::kInt32, {}, {3})},
-                                      {"axes", Make<int32_t>(DataType::kInt32, {}, {0})},
-                                      {"strides", one}}});
-  EXPECT_EQ(ToDoubles(y), (std::vector<double>{2, 3, 4, 5}));
+struct ViewCase {
+  Ints size;
+  Ints stride;
+  int64_t offset;
+};
+
+const ViewCase kViews[] = {
+    {{4}, {1}, 3},         {{3, 2}, {2, 1}, 0},   {{2, 3}, {1, 4}, 1},
+    {{3}, {0}, 5},         {{3, 2}, {1, 1}, 2},   {{4}, {-2}, 9},
+    {{}, {}, 7},           {{0, 3}, {100, 1}, 0}, {{2, 2, 2}, {6, 3, 1}, 0},
+    {{1}, {INT64_MAX}, 4},
+};
+
+// 1, 2, 3 ...
+Tensor CountTo(DataType dtype, int64_t count) {
+  std::vector<double> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i + 1);
+  return FromDoubles(dtype, Shape({count}), values);
 }
 
-TEST(StridedSlice, RefusesWhatDoesNotFit) {
-  const auto fails = [](const SliceCase& c, const std::vector<std::string>& words) {
-    ExpectFails(StridedSlice(Iota(DataType::kFloat, c.x), c), Code::kInvalidArgument, words);
-  };
-  fails({{4}, {1, 2}, {3}, {}, {}, {}, {}}, {"2, 1, 2 and 2 entries"});
-  fails({{4}, {1}, {3}, {}, Ints{0}, {}, {}}, {"strides", "0"});
-  fails({{4}, {1, 1}, {3, 3}, {}, {}, {}, {}}, {"2 entries", "[4]"});
-  fails({{4}, {1}, {3}, Ints{1}, {}, {}, {}}, {"axes", "axis 1", "rank 1"});
-  fails({{4, 4}, {1, 1}, {3, 3}, Ints{1, -1}, {}, {}, {}}, {"axes", "axis 1 twice"});
-  fails({{4}, {4}, {5}, {}, {}, {}, {}, {{"shrink_axis_mask", 1}}}, {"index 4", "of 4"});
-  fails({{4}, {-5}, {5}, {}, {}, {}, {}, {{"shrink_axis_mask", 1}}}, {"index -5"});
-  fails({{4, 4}, {0, 0}, {1, 1}, {}, {}, {}, {}, {{"ellipsis_mask", 3}}}, {"2 ellipses"});
-  fails({{4}, {0}, {1}, Ints{0}, {}, {}, {}, {{"new_axis_mask", 1}}}, {"axes"});
+// Elements of the buffer that the view names, in C order.
+Ints Named(const ViewCase& view) {
+  Ints named;
+  for (const std::vector<int64_t>& at : Positions(Shape(view.size))) {
+    int64_t element = view.offset;
+    for (size_t d = 0; d < at.size(); ++d) element += at[d] * view.stride[d];
+    named.push_back(element);
+  }
+  return named;
 }
 
-TEST(Slice, TakesABox) {
-  const auto sliced = [](Ints offsets, Ints size) {
-    return OpCall{.type = "Slice",
-                  .inputs = {{"x", Iota(DataType::kInt8, {3, 4})},
-                             {"offsets", MakeInts(offsets)},
-                             {"size", MakeInts(size)}}};
-  };
-  EXPECT_EQ(ToDoubles(RunOne(sliced({1, 1}, {2, 2}))), (std::vector<double>{5, 6, 9, 10}));
-  EXPECT_EQ(ToDoubles(RunOne(sliced({2, 1}, {-1, -1}))), (std::vector<double>{9, 10, 11}));
-  EXPECT_EQ(RunOne(sliced({3, 0}, {0, 4})).shape(), (Shape{0, 4}));
-  for (const auto& [offsets, size] : std::vector<std::pair<Ints, Ints>>{{{0}, {1}},
-                                                                        {{0, 0}, {4, 1}},
-                                                                        {{-1, 0}, {1, 1}},
-                                                                        {{0, 3}, {1, 2}},
-                                                                        {{4, 0}, {0, 0}},
-                                                                        {{0, 0}, {-2, 1}}}) {
-    ExpectFails(sliced(offsets, size), Code::kInvalidArgument,
-                {Shape(offsets).ToString(), Shape(size).ToString(), "[3,4]"});
+OpCall AsStrided(const Tensor& x, const ViewCase& view) {
+  return {.type = "AsStrided",
+          .inputs = {{"x", x},
+                     {"size", MakeInts(view.size)},
+                     {"stride", MakeInts(view.stride)},
+                     {"storage_offset", MakeInts({view.offset})}}};
+}
+
+TEST(AsStrided, ReadsTheBuffer) {
+  for (const ViewCase& view : kViews) {
+    for (const DataType dtype : {DataType::kFloat, DataType::kFloat16, DataType::kInt64}) {
+      const Tensor y = RunOne(AsStrided(CountTo(dtype, 12), view));
+      EXPECT_EQ(y.shape(), Shape(view.size));
+      std::vector<double> expected;
+      for (const int64_t element : Named(view))
+        expected.push_back(static_cast<double>(element + 1));
+      EXPECT_EQ(ToDoubles(y), expected);
+    }
   }
 }
 
