@@ -1,8 +1,13 @@
 // Gather, GatherV2, GatherElements.
+// GatherNd, IndexByTensor, Index, IndexPutV2.
+#include <functional>
+
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
 namespace {
+
+using Ints = std::vector<int64_t>;
 
 struct GatherCase {
   Shape x;
@@ -74,55 +79,6 @@ TEST(Gather, TakesRowsOfEveryDtype) {
   }
 }
 
-OpCall GatherV2(Tensor x, Tensor indices, int64_t axis, bool negative = false) {
-  return {.type = "GatherV2",
-          .inputs = {{"x", std::move(x)},
-                     {"indices", std::move(indices)},
-                     {"axis", Make<int32_t>(DataType::kInt32, {}, {static_cast<int32_t>(axis)})}},
-          .attrs = {{"negative_index_support", AttrValue::Bool(negative)}}};
-}
-
-TEST(Gather, CountsNegativeIndicesFromTheEndWhereAllowed) {
-  const Tensor x = FromDoubles(DataType::kFloat, {3}, {5, 6, 7});
-  EXPECT_EQ(ToDoubles(RunOne(GatherV2(x, MakeInts({-1, -3}), 0, true))),
-            (std::vector<double>{7, 5}));
-  EXPECT_EQ(ToDoubles(RunOne(GatherV2(x, FromDoubles(DataType::kInt64, {}, {-1}), 0))),
-            std::vector<double>{7});
-  EXPECT_EQ(ToDoubles(RunOne({.type = "Gather",
-                              .inputs = {{"x", x}, {"indices", MakeInts({-2})}},
-                              .attrs = {{"negative_index_support", AttrValue::Bool(true)}}})),
-            std::vector<double>{6});
-}
-
-TEST(Gather, OutOfRangeIndexIsAnErrorThatNamesIt) {
-  const Tensor x = Pattern(DataType::kFloat, {3, 2});
-  ExpectFails(GatherV2(x, MakeInts({0, 3}), 0), Code::kInvalidArgument,
-              {"\"indices\" holds 3 at element 1", "index < 3"});
-  ExpectFails(GatherV2(x, MakeInts({0, -1}), 0), Code::kInvalidArgument,
-              {"holds -1 at element 1", "0 <= index < 3"});
-  ExpectFails(GatherV2(x, MakeInts({-4}), 0, true), Code::kInvalidArgument,
-              {"holds -4 at element 0", "-3 <= index < 3"});
-  ExpectFails(GatherV2(Pattern(DataType::kFloat, {0, 2}), MakeInts({0}), 0), Code::kInvalidArgument,
-              {"index < 0"});
-  ExpectFails(GatherV2(Pattern(DataType::kFloat, {2, 0}), MakeInts({2}), 0), Code::kInvalidArgument,
-              {"index < 2"});
-}
-
-TEST(Gather, RefusesWhatDoesNotFit) {
-  const Tensor x = Pattern(DataType::kFloat, {3, 2});
-  ExpectFails(GatherV2(x, MakeInts({0}), 2), Code::kInvalidArgument, {"axis 2", "rank 2"});
-  ExpectFails(GatherV2(Pattern(DataType::kFloat, {}), MakeInts({0}), 0), Code::kInvalidArgument,
-              {"axis 0", "rank 0"});
-  ExpectFails(GatherV2(x, Pattern(DataType::kFloat, {1}), 0), Code::kInvalidArgument,
-              {"indices", "float32"});
-  OpCall batched = GatherV2(x, MakeInts({0, 1}), 1);
-  batched.attrs.push_back({"batch_dims", AttrValue::Int(1)});
-  ExpectFails(batched, Code::kInvalidArgument, {"batch_dims 1", "[3,2]", "[2]"});
-  OpCall unknown = GatherV2(x, MakeInts({0}), 0);
-  unknown.inputs[2].known = Known::kNo;
-  ExpectFails(unknown, Code::kUnsupported, {"axis"});
-}
-
 OpCall GatherElements(Tensor x, Tensor index, int64_t dim) {
   return {.type = "GatherElements",
           .inputs = {{"x", std::move(x)}, {"index", std::move(index)}},
@@ -155,24 +111,138 @@ TEST(GatherElements, ReplacesOneCoordinate) {
   }
 }
 
-TEST(GatherElements, EmptyIndexGivesNothing) {
-  const Tensor y = RunOne(
-      GatherElements(Pattern(DataType::kFloat, {3, 2}), Pattern(DataType::kInt64, {0, 2}), 0));
-  EXPECT_EQ(y.shape(), (Shape{0, 2}));
+Tensor Indices(Shape shape, const Ints& values) {
+  return Make<int64_t>(DataType::kInt64, std::move(shape), values);
 }
 
-TEST(GatherElements, RefusesWhatDoesNotFit) {
-  const Tensor x = Pattern(DataType::kFloat, {3, 2});
-  const auto index = [](Shape shape, double value) {
-    const auto count = static_cast<size_t>(shape.elements());
-    return FromDoubles(DataType::kInt64, std::move(shape), std::vector<double>(count, value));
+// ---- indexing with tensors ----
+
+struct IndexCase {
+  Ints mask;
+  std::vector<Tensor> indices;
+  Shape result;
+  // Position in x of a position of the result.
+  std::function<Ints(const Ints& at)> source;
+};
+
+const Shape kX = {3, 4, 2, 5};
+
+std::vector<IndexCase> IndexCases() {
+  const Tensor a = Indices({2, 3}, {0, -1, 2, 1, 1, -3});
+  const Tensor b = Indices({3}, {1, 0, -1});
+  const auto a_at = [](int64_t i, int64_t j) { return Ints{0, 2, 2, 1, 1, 0}[i * 3 + j]; };
+  const auto b_at = [](int64_t j, int64_t extent) { return j == 0 ? 1 : j == 1 ? 0 : extent - 1; };
+  return {
+      {{1},
+       {b},
+       {3, 4, 2, 5},
+       [=](const Ints& at) {
+         return Ints{b_at(at[0], 3), at[1], at[2], at[3]};
+       }},
+      {{0, 1},
+       {b},
+       {3, 3, 2, 5},
+       [=](const Ints& at) {
+         return Ints{at[0], b_at(at[1], 4), at[2], at[3]};
+       }},
+      {{0, 0, 0, 1},
+       {b},
+       {3, 4, 2, 3},
+       [=](const Ints& at) {
+         return Ints{at[0], at[1], at[2], b_at(at[3], 5)};
+       }},
+      {{1, 1},
+       {a, b},
+       {2, 3, 2, 5},
+       [=](const Ints& at) {
+         return Ints{a_at(at[0], at[1]), b_at(at[1], 4), at[2], at[3]};
+       }},
+      {{0, 1, 1},
+       {b, Indices({}, {1})},
+       {3, 3, 5},
+       [=](const Ints& at) {
+         return Ints{at[0], b_at(at[1], 4), 1, at[2]};
+       }},
+      {{1, 0, 1},
+       {a, b},
+       {2, 3, 4, 5},
+       [=](const Ints& at) {
+         return Ints{a_at(at[0], at[1]), at[2], b_at(at[1], 2), at[3]};
+       }},
+      {{1, 0, 0, 1},
+       {a, b},
+       {2, 3, 4, 2},
+       [=](const Ints& at) {
+         return Ints{a_at(at[0], at[1]), at[2], at[3], b_at(at[1], 5)};
+       }},
+      {{1, 1, 1, 1},
+       {b, b, b, b},
+       {3},
+       [=](const Ints& at) {
+         return Ints{b_at(at[0], 3), b_at(at[0], 4), b_at(at[0], 2), b_at(at[0], 5)};
+       }},
+      {{0, 1}, {Indices({0}, {})}, {3, 0, 2, 5}, [](const Ints& at) { return at; }},
   };
-  ExpectFails(GatherElements(x, index({1, 2}, 3), 0), Code::kInvalidArgument,
-              {"\"index\" holds 3 at element 0", "index < 3"});
-  ExpectFails(GatherElements(x, index({1, 2}, -1), 0), Code::kInvalidArgument, {"holds -1"});
-  ExpectFails(GatherElements(x, index({1, 3}, 0), 0), Code::kInvalidArgument, {"[1,3]", "[3,2]"});
-  ExpectFails(GatherElements(x, index({2}, 0), 0), Code::kInvalidArgument, {"[2]"});
-  ExpectFails(GatherElements(x, index({1, 1}, 0), 2), Code::kInvalidArgument, {"axis 2"});
+}
+
+OpCall WithIndices(OpCall call, const std::vector<Tensor>& indices) {
+  for (size_t i = 0; i < indices.size(); ++i) {
+    call.inputs.push_back({"indices" + std::to_string(i), indices[i]});
+  }
+  return call;
+}
+
+TEST(IndexByTensor, FollowsPyTorch) {
+  for (const IndexCase& test : IndexCases()) {
+    for (const DataType dtype : {DataType::kFloat, DataType::kInt8, DataType::kBool}) {
+      const Tensor x = Pattern(dtype, kX);
+      std::vector<double> expected;
+      for (const Ints& at : Positions(test.result)) {
+        expected.push_back(ToDoubles(x)[Index(kX, test.source(at))]);
+      }
+      const Tensor want = FromDoubles(dtype, test.result, expected);
+      const Tensor y = RunOne(WithIndices({.type = "IndexByTensor",
+                                           .inputs = {{"x", x}},
+                                           .attrs = {{"indices_mask", AttrValue::Ints(test.mask)}}},
+                                          test.indices));
+      EXPECT_TRUE(SameBytes(y, want)) << Shape(test.mask).ToString() << y.type().ToString();
+      const Tensor same = RunOne(WithIndices({.type = "Index",
+                                              .inputs = {{"x", x},
+                                                         {"indexed_sizes", MakeInts(test.mask)},
+                                                         {"indexed_strides", MakeInts({})}}},
+                                             test.indices));
+      EXPECT_TRUE(SameBytes(same, want)) << Shape(test.mask).ToString();
+    }
+  }
+}
+
+TEST(IndexPut, SetsAndAdds) {
+  for (const IndexCase& test : IndexCases()) {
+    for (const bool accumulate : {false, true}) {
+      for (const bool one_value : {false, true}) {
+        const Tensor x = Pattern(DataType::kFloat16, kX);
+        const Tensor value = one_value ? FromDoubles(DataType::kFloat16, {}, {9})
+                                       : Pattern(DataType::kFloat16, test.result, 2);
+        std::vector<double> expected = ToDoubles(x);
+        size_t i = 0;
+        for (const Ints& at : Positions(test.result)) {
+          double& element = expected[Index(kX, test.source(at))];
+          const double given = ToDoubles(value)[one_value ? 0 : i++];
+          element = accumulate ? element + given : given;
+        }
+        const Tensor y =
+            RunOne(WithIndices({.type = "IndexPutV2",
+                                .inputs = {{"x", x},
+                                           {"value", value},
+                                           {"indexed_sizes", MakeInts(test.mask)},
+                                           {"indexed_strides", MakeInts({})}},
+                                .attrs = {{"accumulate", AttrValue::Bool(accumulate)}}},
+                               test.indices));
+        EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kFloat16, kX, expected)))
+            << Shape(test.mask).ToString();
+      }
+    }
+  }
 }
 
 }  // namespace

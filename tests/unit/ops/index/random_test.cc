@@ -1,8 +1,13 @@
 // Philox and what is made of it.
-#include "runtime/base/philox.h"
-
+// Indices drawn by weight.
+// ApplyTopKTopPWithSorted against the definition, with drawn logits.
 #include <bit>
+#include <numeric>
 
+#include "runtime/base/philox.h"
+#include "tests/unit/op_gradient.h"
+#include "tests/unit/op_reference.h"
+#include "tests/unit/op_values.h"
 #include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
@@ -33,26 +38,6 @@ OpCall Numbers(const std::string& type, const Ints& shape, uint64_t seed, uint64
                      {"counter", Make<uint64_t>(DataType::kUint64, {2}, {0, offset})},
                      {"alg", Make<int32_t>(DataType::kInt32, {}, {1})}},
           .attrs = {{"dtype", AttrValue::Int(dtype)}}};
-}
-
-TEST(RandomUniform, TakesTheLowBitsOfEachWord) {
-  struct Case {
-    DataType dtype;
-    int64_t number;
-    int bits;
-  };
-  for (const Case& test : {Case{DataType::kFloat, 0, 23}, Case{DataType::kFloat16, 1, 10},
-                           Case{DataType::kBfloat16, 27, 7}}) {
-    const Tensor y =
-        RunOne(Numbers("StatelessRandomUniformV2", {2, 3}, 0x123456789abcdef, 5, test.number));
-    ASSERT_EQ(y.type(), (TensorType{test.dtype, {2, 3}}));
-    std::vector<double> expected;
-    for (uint32_t i = 0; i < 6; ++i) {
-      const uint32_t word = PhiloxBlock({i / 4, 0, 5, 0}, {0x89abcdef, 0x1234567})[i % 4];
-      expected.push_back(std::ldexp(word & ((1u << test.bits) - 1), -test.bits));
-    }
-    EXPECT_EQ(ToDoubles(y), expected);
-  }
 }
 
 TEST(RandomUniform, IsUniform) {
@@ -88,19 +73,6 @@ TEST(Random, RepeatsItselfAndMovesWithTheOffset) {
   EXPECT_FALSE(SameBytes(first, RunOne(Numbers("StatelessRandomNormalV2", {100}, 4, 0))));
 }
 
-TEST(Random, Refuses) {
-  OpCall call = Numbers("StatelessRandomUniformV2", {2}, 1, 1);
-  call.inputs[3].value = Make<int32_t>(DataType::kInt32, {}, {2});
-  ExpectFails(call, Code::kUnsupported, {"\"alg\" is 2"});
-  call = Numbers("StatelessRandomUniformV2", {2}, 1, 1, 3);
-  ExpectFails(call, Code::kUnsupported, {"int32"});
-  call = Numbers("StatelessRandomUniformV2", {2}, 1, 1);
-  call.inputs[2].value = Make<uint64_t>(DataType::kUint64, {1}, {1});
-  ExpectFails(call, Code::kInvalidArgument, {"\"counter\" is uint64[1]"});
-  call = Numbers("StatelessRandomUniformV2", {-1}, 1, 1);
-  ExpectFails(call, Code::kInvalidArgument, {"[-1]"});
-}
-
 TEST(Bernoulli, IsOneBelowTheProbability) {
   const auto run = [](const Tensor& prob, int64_t count) {
     return RunOne({.type = "StatelessBernoulli",
@@ -117,62 +89,6 @@ TEST(Bernoulli, IsOneBelowTheProbability) {
   EXPECT_NEAR(ones / 20000, 0.25, 5 * std::sqrt(0.25 * 0.75 / 20000));
   EXPECT_EQ(ToDoubles(run(FromDoubles(DataType::kFloat, {3}, {0, 1, 0}), 3)),
             (std::vector<double>{0, 1, 0}));
-}
-
-TEST(Randperm, HoldsEveryNumberOnce) {
-  const auto run = [](int64_t seed) {
-    return ValuesOf<int64_t>(RunOne(
-        {.type = "StatelessRandperm",
-         .inputs = {
-             {"n", MakeInts({50})}, {"seed", MakeInts({seed})}, {"offset", MakeInts({0})}}}));
-  };
-  std::vector<int64_t> y = run(1);
-  EXPECT_NE(y, run(2));
-  EXPECT_FALSE(std::is_sorted(y.begin(), y.end()));
-  std::sort(y.begin(), y.end());
-  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], static_cast<int64_t>(i));
-}
-
-Tensor GenMask(const Ints& shape, double keep) {
-  return RunOne({.type = "StatelessDropOutGenMask",
-                 .inputs = {{"shape", MakeInts(shape)},
-                            {"prob", FromDoubles(DataType::kFloat, {}, {keep})},
-                            {"seed", MakeInts({5})},
-                            {"seed1", MakeInts({0})},
-                            {"offset", MakeInts({6, 7})}}});
-}
-
-TEST(Dropout, MaskHasABitForEachElement) {
-  const Tensor mask = GenMask({13, 10}, 0.5);
-  EXPECT_EQ(mask.type(), (TensorType{DataType::kUint8, {32}}));
-  const std::vector<uint8_t> bytes = ValuesOf<uint8_t>(mask);
-  for (uint32_t i = 0; i < 256; ++i) {
-    const uint32_t word = PhiloxBlock({6 + i / 4, 0, 7, 0}, {5, 0})[i % 4];
-    const bool expected = i < 130 && word * 0x1p-32 + 0x1p-33 < 0.5;
-    EXPECT_EQ((bytes[i / 8] >> (i % 8) & 1) != 0, expected) << i;
-  }
-}
-
-TEST(Dropout, DropsAndScales) {
-  for (const DataType dtype : {DataType::kFloat, DataType::kFloat16}) {
-    const Tensor x = Pattern(dtype, {3, 4}, 2);
-    const Tensor mask = Make<uint8_t>(DataType::kUint8, {16},
-                                      {0xa5, 0x0f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
-    std::vector<double> expected;
-    for (size_t i = 0; i < 12; ++i) {
-      const bool kept = ((i < 8 ? 0xa5 >> i : 0x0f >> (i - 8)) & 1) != 0;
-      expected.push_back(kept ? ToDoubles(x)[i] / 0.5 : 0);
-    }
-    const OpCall call{
-        .type = "DropOutDoMask",
-        .inputs = {{"x", x}, {"mask", mask}, {"keep_prob", FromDoubles(dtype, {1}, {0.5})}}};
-    EXPECT_TRUE(SameBytes(RunOne(call), FromDoubles(dtype, {3, 4}, expected)));
-  }
-  ExpectFails({.type = "DropOutDoMask",
-               .inputs = {{"x", Pattern(DataType::kFloat, {9})},
-                          {"mask", Make<uint8_t>(DataType::kUint8, {1}, {1})},
-                          {"keep_prob", FromDoubles(DataType::kFloat, {1}, {0.5})}}},
-              Code::kInvalidArgument, {"expected 9 bits"});
 }
 
 // Every run of the stateful form goes on where the last one stopped; a new kernel starts anew.
@@ -202,6 +118,118 @@ TEST(Dropout, StatefulMasksDifferFromRunToRun) {
   for (const uint8_t byte : first) set += std::popcount(byte);
   EXPECT_NEAR(set, 75, 30);
   EXPECT_EQ(std::vector<uint8_t>(first.begin() + 19, first.end()), std::vector<uint8_t>(13, 0));
+}
+
+OpCall Draw(const Tensor& x, int64_t samples, bool replacement, int64_t offset = 0) {
+  return {.type = "MultinomialWithReplacement",
+          .inputs = {{"x", x}, {"seed", MakeInts({42})}, {"offset", MakeInts({offset})}},
+          .attrs = {{"numsamples", AttrValue::Int(samples)},
+                    {"replacement", AttrValue::Bool(replacement)}}};
+}
+
+TEST(Multinomial, DrawsByWeight) {
+  const Tensor x = FromDoubles(DataType::kFloat, {2, 4}, {1, 0, 2, 5, 0, 0, 7, 0});
+  const Tensor y = RunOne(Draw(x, 4000, true));
+  ASSERT_EQ(y.type(), (TensorType{DataType::kInt64, {2, 4000}}));
+  std::vector<int> counts(8, 0);
+  for (size_t i = 0; i < 8000; ++i) {
+    const auto drawn = static_cast<size_t>(y.as<int64_t>()[i]);
+    ASSERT_LT(drawn, 4u);
+    ++counts[i / 4000 * 4 + drawn];
+  }
+  // 4000 draws with p = 1/8: a deviation of 21; five of them are never seen.
+  EXPECT_NEAR(counts[0], 500, 105);
+  EXPECT_NEAR(counts[2], 1000, 140);
+  EXPECT_NEAR(counts[3], 2500, 155);
+  EXPECT_EQ(counts[1], 0);
+  EXPECT_EQ(counts[6], 4000);
+}
+
+TEST(Multinomial, WithoutReplacementEveryIndexComesOnce) {
+  const Tensor x = FromDoubles(DataType::kFloat, {5}, {1, 2, 0, 4, 8});
+  std::vector<int64_t> first_drawn(5, 0);
+  for (int64_t offset = 0; offset < 600; ++offset) {
+    std::vector<int64_t> drawn = ValuesOf<int64_t>(RunOne(Draw(x, 4, false, offset)));
+    ++first_drawn[static_cast<size_t>(drawn[0])];
+    std::sort(drawn.begin(), drawn.end());
+    ASSERT_EQ(drawn, (std::vector<int64_t>{0, 1, 3, 4}));
+  }
+  // 600 * 8 / 15 with a deviation of 12.2.
+  EXPECT_NEAR(static_cast<double>(first_drawn[4]), 320, 61);
+  EXPECT_NEAR(static_cast<double>(first_drawn[0]), 40, 31);
+}
+
+struct SortedRows {
+  Tensor values, places;
+};
+
+SortedRows SortRows(const Tensor& logits) {
+  const std::vector<double> all = ToDoubles(logits);
+  const auto width = static_cast<size_t>(logits.shape()[1]);
+  std::vector<double> values, places;
+  for (size_t r = 0; r < all.size(); r += width) {
+    std::vector<size_t> order(width);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return all[r + a] < all[r + b]; });
+    for (const size_t at : order) {
+      values.push_back(all[r + at]);
+      places.push_back(static_cast<double>(at));
+    }
+  }
+  return {FromDoubles(logits.dtype(), logits.shape(), values),
+          FromDoubles(DataType::kInt32, logits.shape(), places)};
+}
+
+// Equal logits are drawn too. A sum of probabilities that a rounding could move over its limit is
+// not drawn by these seeds, which the test checks.
+TEST(ApplyTopKTopP, RandomLogits) {
+  Random random(20261207);
+  for (int turn = 0; turn < 120; ++turn) {
+    const DataType types[] = {kF32, kF16, kBf16};
+    const DataType dtype = types[turn % 3];
+    const auto rows = static_cast<int64_t>(1 + random.Bits() % 3),
+               width = static_cast<int64_t>(1 + random.Bits() % 9);
+    std::vector<double> drawn, ks, ps;
+    for (int64_t i = 0; i < rows * width; ++i) {
+      drawn.push_back(static_cast<double>(random.Bits() % 9) - 4);
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      ks.push_back(static_cast<double>(1 + random.Bits() % static_cast<uint64_t>(width)));
+      ps.push_back(random.Unit());
+    }
+    const Tensor logits = FromDoubles(dtype, {rows, width}, drawn);
+    const SortedRows sorted = SortRows(logits);
+    OpCall call = {.type = "ApplyTopKTopPWithSorted",
+                   .inputs = {{"sorted_value", sorted.values}, {"sorted_indices", sorted.places}}};
+    const bool by_k = turn % 4 != 0, by_p = turn % 4 != 1;
+    const Tensor p = FromDoubles(kF32, {rows}, ps);
+    if (by_p) call.inputs.push_back({"p", p});
+    if (by_k) call.inputs.push_back({"k", FromDoubles(DataType::kInt32, {rows}, ks)});
+    std::vector<double> want = drawn;
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto first = static_cast<size_t>(r * width), n = static_cast<size_t>(width);
+      const std::vector<double> places = ToDoubles(sorted.places),
+                                values = ToDoubles(sorted.values);
+      const double least =
+          by_k ? values[first + n - static_cast<size_t>(ks[static_cast<size_t>(r)])] : -100;
+      double total = 0, sum = 0;
+      for (size_t i = 0; i < n; ++i)
+        total += values[first + i] < least ? 0 : std::exp(values[first + i]);
+      for (size_t i = 0; i < n; ++i) {
+        const double v = values[first + i];
+        sum += v < least ? 0 : std::exp(v) / total;
+        const double limit = 1 - ToDoubles(p)[static_cast<size_t>(r)];
+        const bool unlikely = by_p && i + 1 < n && sum <= limit;
+        ASSERT_GT(std::abs(sum - limit), 1e-9) << "the draw lies at a limit";
+        if (v < least || unlikely) {
+          want[first + static_cast<size_t>(places[first + i])] =
+              -std::numeric_limits<double>::infinity();
+        }
+      }
+    }
+    EXPECT_EQ(ToDoubles(Results(call)[0]), want) << "turn " << turn;
+  }
 }
 
 }  // namespace

@@ -35,23 +35,6 @@ TEST(MaskedSoftmax, AddsMaskOfTheWindowAndBiasOfTheHead) {
     ExpectNear(run({2, 2, 3, 2, 2}, masked), expected, 1e-6);
     ExpectNear(run({4, 3, 2, 2}, masked), expected, 1e-6);
   }
-  ExpectFails({.type = "MaskedSoftmaxWithRelPosBias",
-               .inputs = {{"x", Waves(kF32, {3, 3, 2, 2})},
-                          {"atten_mask", mask},
-                          {"relative_pos_bias", bias}}},
-              Code::kInvalidArgument, {"atten_mask"});
-}
-
-TEST(MaskedCausalConv, SeesThePastAlone) {
-  const Tensor x = FromDoubles(kF32, {4, 1, 2}, {1, 10, 2, 20, 3, 30, 4, 40});
-  const Tensor weight = FromDoubles(kF32, {3, 2}, {100, 1, 10, 1, 1, 1});
-  OpCall call = {.type = "MaskedCausalConv1d", .inputs = {{"input", x}, {"weight", weight}}};
-  // The last tap meets the row itself, the one before it the row before.
-  EXPECT_EQ(ToDoubles(Outputs(call)[0]), (std::vector<double>{1, 10, 12, 30, 123, 60, 234, 90}));
-  call.inputs.push_back({"mask", Make<uint8_t>(DataType::kBool, {1, 4}, {1, 0, 1, 0})});
-  EXPECT_EQ(ToDoubles(Outputs(call)[0]), (std::vector<double>{1, 10, 0, 0, 123, 60, 0, 0}));
-  call.inputs.back().value = Make<uint8_t>(DataType::kBool, {4, 1}, {1, 0, 1, 0});
-  ExpectFails(call, Code::kInvalidArgument, {"[B,S]"});
 }
 
 TEST(ClippedSwiglu, ClampsBothParts) {
@@ -72,44 +55,6 @@ TEST(ClippedSwiglu, ClampsBothParts) {
   call.inputs[0].value = halves;
   call.attrs = {{"interleaved", AttrValue::Bool(false)}};
   ExpectNear(Outputs(call)[0], expected, 1e-6);
-  call.attrs = {{"dim", AttrValue::Int(2)}};
-  ExpectFails(call, Code::kInvalidArgument, {"dim"});
-}
-
-TEST(MoeUpdateExpert, PicksACopyByRankOrToken) {
-  const auto ids = [](Shape shape, const std::vector<int32_t>& values) {
-    return Make<int32_t>(DataType::kInt32, std::move(shape), values);
-  };
-  const Tensor table = ids({3, 4}, {1, 7, 0, 0, 2, 3, 4, 0, 3, 5, 6, 8});
-  OpCall call = {.type = "MoeUpdateExpert",
-                 .inputs = {{"expert_ids", ids({2, 3}, {0, 1, 2, 2, 2, 1})}, {"eplb_table", table}},
-                 .attrs = {{"balance_mode", AttrValue::Int(1)}}};
-  EXPECT_EQ(ToDoubles(Outputs(call)[0]), (std::vector<double>{7, 3, 5, 6, 6, 4}));
-  EXPECT_EQ(ToDoubles(Outputs(call)[1]), std::vector<double>(6, 1));
-  // Rank 3 of 4: the second of two copies, and of three, each for two ranks, the second too.
-  call.attrs = {{"local_rank_id", AttrValue::Int(3)}, {"world_size", AttrValue::Int(4)}};
-  EXPECT_EQ(ToDoubles(Outputs(call)[0]), (std::vector<double>{7, 4, 6, 6, 6, 4}));
-  call.inputs.push_back({"expert_scales", FromDoubles(kF32, {2, 3}, {4, 2, 2, 1, 1, 2})});
-  call.inputs.push_back({"pruning_threshold", FromDoubles(kF32, {3}, {0, 0.25, 0.5})});
-  EXPECT_EQ(ToDoubles(Outputs(call)[1]), (std::vector<double>{1, 1, 0, 1, 1, 1}));
-  call.inputs.push_back({"active_mask", Make<uint8_t>(DataType::kBool, {2}, {0, 1})});
-  EXPECT_EQ(ToDoubles(Outputs(call)[1]), (std::vector<double>{0, 0, 0, 1, 1, 1}));
-  call.inputs[0].value = ids({2, 3}, {0, 1, 2, 2, 3, 1});
-  ExpectFails(call, Code::kInvalidArgument, {"token 1 chose expert 3"});
-  call.attrs = {};
-  ExpectFails(call, Code::kInvalidArgument, {"rank -1 of -1"});
-}
-
-TEST(MatMulV3, IsTheSecondVersion) {
-  const Tensor a = Waves(kF32, {4, 3}), b = Waves(kF32, {4, 5}, 2), bias = Waves(kF32, {5}, 3);
-  const std::vector<OpInput> inputs = {{"x1", a}, {"x2", b}, {"bias", bias}};
-  const std::pair<std::string, AttrValue> plain = {"transpose_x1", AttrValue::Bool(true)},
-                                          adjoint = {"adj_x1", AttrValue::Bool(true)};
-  const auto run = [&](const char* type, const std::pair<std::string, AttrValue>& attr) {
-    return Outputs({.type = type, .inputs = inputs, .attrs = {attr}})[0];
-  };
-  EXPECT_TRUE(SameBytes(run("MatMulV3", plain), run("MatMulV2", plain)));
-  EXPECT_TRUE(SameBytes(run("BatchMatMulV3", adjoint), run("BatchMatMulV2", adjoint)));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Sort, TopKV2, ArgMax and their like, against a selection by counting.
+// Cumsum, Cumprod, Cummax, Cummin, SearchSorted, Bucketize, HistogramV2.
 #include <random>
 
 #include "tests/unit/op_values.h"
@@ -82,26 +83,6 @@ TEST(Sort, OrdersEveryTypeAlongEveryAxis) {
   }
 }
 
-TEST(Sort, PutsNanLastAndKeepsEqualsInOrder) {
-  const Tensor x = FromDoubles(DataType::kFloat16, {5}, {NAN, 1, -INFINITY, 1, INFINITY});
-  const auto positions = [&](bool descending) {
-    const Result<std::vector<Tensor>> out =
-        RunOp({.type = "Sort",
-               .inputs = {{"x", x}},
-               .attrs = {{"descending", AttrValue::Bool(descending)}, {"y2_dtype", Int(9)}}});
-    EXPECT_TRUE(out.ok());
-    return ValuesOf<int64_t>((*out)[1]);
-  };
-  EXPECT_EQ(positions(false), (std::vector<int64_t>{2, 1, 3, 4, 0}));
-  EXPECT_EQ(positions(true), (std::vector<int64_t>{0, 4, 1, 3, 2}));
-}
-
-TEST(Sort, KeepsIntegersOfFullWidth) {
-  const Tensor x = Make<uint64_t>(DataType::kUint64, {3}, {UINT64_MAX, UINT64_MAX - 1, 1});
-  EXPECT_EQ(ValuesOf<uint64_t>(RunOne({.type = "Sort", .inputs = {{"x", x}}})),
-            (std::vector<uint64_t>{1, UINT64_MAX - 1, UINT64_MAX}));
-}
-
 OpCall TopK(const Tensor& x, int64_t k, int64_t dim = -1, bool largest = true) {
   return {.type = "TopKV2",
           .inputs = {{"x", x}, {"k", Make<int64_t>(DataType::kInt64, {}, {k})}},
@@ -160,26 +141,6 @@ TEST(TopK, OfLongRowsIsTheBeginningOfTheOrder) {
   }
 }
 
-TEST(TopK, HasTwoNames) {
-  const Tensor x = Pattern(DataType::kFloat, {3, 7});
-  OpCall call = TopK(x, 4);
-  const Result<std::vector<Tensor>> out = RunOp(call);
-  call.type = "TopK";
-  const Result<std::vector<Tensor>> same = RunOp(call);
-  ASSERT_TRUE(out.ok() && same.ok()) << same.status().ToString();
-  for (size_t port = 0; port < 2; ++port) EXPECT_TRUE(SameBytes((*out)[port], (*same)[port]));
-}
-
-TEST(TopK, RefusesMoreThanThereIs) {
-  const Tensor x = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(TopK(x, 4), Code::kInvalidArgument, {"k is 4", "3 elements"});
-  ExpectFails(TopK(x, -1), Code::kInvalidArgument, {"k is -1"});
-  ExpectFails(TopK(x, 1, 2), Code::kInvalidArgument, {"axis 2"});
-  OpCall unknown = TopK(x, 1);
-  unknown.inputs[1].known = Known::kNo;
-  ExpectFails(unknown, Code::kUnsupported, {"\"k\""});
-}
-
 TEST(ArgMax, FindsTheFirst) {
   for (const OrderCase& test : kCases) {
     for (const DataType dtype : AllDtypes()) {
@@ -207,43 +168,100 @@ TEST(ArgMax, FindsTheFirst) {
   }
 }
 
-TEST(ArgMax, WithValueKeepsTheDimensionWhenAsked) {
-  const Tensor x = FromDoubles(DataType::kFloat, {2, 3}, {1, 5, 5, -1, -7, 0});
-  const auto run = [&](const std::string& type, bool keep) {
-    Result<std::vector<Tensor>> out =
-        RunOp({.type = type,
-               .inputs = {{"x", x}},
-               .attrs = {{"dimension", Int(-1)}, {"keep_dims", AttrValue::Bool(keep)}}});
-    EXPECT_TRUE(out.ok()) << out.status().ToString();
-    return *out;
-  };
-  const std::vector<Tensor> most = run("ArgMaxWithValue", true);
-  EXPECT_EQ(most[0].type(), (TensorType{DataType::kInt32, {2, 1}}));
-  EXPECT_EQ(ToDoubles(most[0]), (std::vector<double>{1, 2}));
-  EXPECT_EQ(ToDoubles(most[1]), (std::vector<double>{5, 0}));
-  const std::vector<Tensor> least = run("ArgMinWithValue", false);
-  EXPECT_EQ(least[1].shape(), Shape({2}));
-  EXPECT_EQ(ToDoubles(least[0]), (std::vector<double>{0, 1}));
-  EXPECT_EQ(ToDoubles(least[1]), (std::vector<double>{1, -7}));
+struct Direction {
+  bool exclusive;
+  bool reverse;
+};
+
+const Direction kDirections[] = {{false, false}, {true, false}, {false, true}, {true, true}};
+
+OpCall Scan(const std::string& type, const Tensor& x, int64_t axis, Direction direction) {
+  OpCall call{.type = type,
+              .inputs = {{"x", x}},
+              .attrs = {{"exclusive", AttrValue::Bool(direction.exclusive)},
+                        {"reverse", AttrValue::Bool(direction.reverse)}}};
+  if (type.back() == 'D') {
+    call.attrs.emplace_back("axis", AttrValue::Int(axis));
+  } else {
+    call.inputs.push_back({"axis", Make<int64_t>(DataType::kInt64, {}, {axis})});
+  }
+  return call;
 }
 
-TEST(ArgMax, ByAttributeAndWithNan) {
-  const Tensor x = FromDoubles(DataType::kFloat, {4}, {3, NAN, 7, NAN});
-  for (const std::string type : {"ArgMaxD", "ArgMinD"}) {
-    const Tensor y = RunOne(
-        {.type = type, .inputs = {{"x", x}}, .attrs = {{"dimension", Int(0)}, {"dtype", Int(3)}}});
-    EXPECT_EQ(y.dtype(), DataType::kInt32);
-    EXPECT_EQ(ToDoubles(y), (std::vector<double>{1})) << type;
+// Element i is what all elements that count for it give together.
+TEST(Scan, CollectsWhatLiesBefore) {
+  const Shape shape = {2, 4, 3};
+  for (const DataType dtype : AllDtypes()) {
+    if (dtype == DataType::kBool) continue;
+    const Tensor x = Pattern(dtype, shape);
+    const std::vector<double> values = ToDoubles(x);
+    for (int axis = 0; axis < 3; ++axis) {
+      for (const Direction direction : kDirections) {
+        for (const std::string type : {"Cumsum", "CumsumD", "Cumprod", "CumprodD"}) {
+          const bool product = type.substr(3, 4) == "prod";
+          if (product && BitsOf(dtype) == 8) continue;  // would wrap
+          std::vector<double> expected;
+          for (const std::vector<int64_t>& at : Positions(shape)) {
+            double total = product ? 1 : 0;
+            for (int64_t i = 0; i < shape[axis]; ++i) {
+              const int64_t own = at[static_cast<size_t>(axis)];
+              const bool behind = direction.reverse ? i > own : i < own;
+              if (!behind && (direction.exclusive || i != own)) continue;
+              std::vector<int64_t> other = at;
+              other[static_cast<size_t>(axis)] = i;
+              const double value = values[Index(shape, other)];
+              total = product ? total * value : total + value;
+            }
+            expected.push_back(total);
+          }
+          EXPECT_TRUE(SameBytes(RunOne(Scan(type, x, axis - 3, direction)),
+                                FromDoubles(dtype, shape, expected)))
+              << type << " " << Name(dtype) << " axis " << axis;
+        }
+      }
+    }
   }
 }
 
-TEST(ArgMax, RefusesAnEmptyDimension) {
-  const Tensor x = FromDoubles(DataType::kFloat, {2, 0}, {});
-  ExpectFails({.type = "ArgMaxV2", .inputs = {{"x", x}, {"dimension", MakeInts({1})}}},
-              Code::kInvalidArgument, {"no elements along axis 1"});
-  EXPECT_EQ(
-      RunOne({.type = "ArgMaxV2", .inputs = {{"x", x}, {"dimension", MakeInts({0})}}}).shape(),
-      Shape({0}));
+// The last of the most extreme elements so far; the last NaN, once there is one.
+TEST(RunningExtreme, IsThatOfWhatLiesBefore) {
+  const Shape shape = {2, 5, 3};
+  for (const DataType dtype : AllDtypes()) {
+    Tensor x = Pattern(dtype, shape);
+    const bool real = dtype == DataType::kFloat || dtype == DataType::kFloat16;
+    if (real) {
+      std::vector<double> some = ToDoubles(x);
+      for (const size_t i : {4, 7, 20}) some[i] = NAN;
+      x = FromDoubles(dtype, shape, some);
+    }
+    const std::vector<double> values = ToDoubles(x);
+    for (int axis = 0; axis < 3; ++axis) {
+      for (const bool largest : {true, false}) {
+        std::vector<double> expected, places;
+        for (const std::vector<int64_t>& at : Positions(shape)) {
+          std::vector<double> before;
+          for (int64_t i = 0; i <= at[static_cast<size_t>(axis)]; ++i) {
+            std::vector<int64_t> other = at;
+            other[static_cast<size_t>(axis)] = i;
+            const double value = values[Index(shape, other)];
+            before.push_back(std::isnan(value) ? INFINITY : largest ? value : -value);
+          }
+          const auto most = std::max_element(before.rbegin(), before.rend());
+          places.push_back(static_cast<double>(before.rend() - most - 1));
+          expected.push_back(std::isinf(*most) ? NAN : largest ? *most : -*most);
+        }
+        const Result<std::vector<Tensor>> y =
+            RunOp({.type = largest ? "Cummax" : "Cummin",
+                   .inputs = {{"x", x}},
+                   .attrs = {{largest ? "dim" : "axis", AttrValue::Int(axis - 3)}}});
+        ASSERT_TRUE(y.ok()) << y.status().ToString();
+        EXPECT_THAT(ToDoubles((*y)[0]),
+                    testing::Pointwise(testing::NanSensitiveDoubleEq(), expected));
+        EXPECT_EQ((*y)[1].dtype(), DataType::kInt64);
+        EXPECT_EQ(ToDoubles((*y)[1]), places) << Name(dtype) << " axis " << axis;
+      }
+    }
+  }
 }
 
 }  // namespace
