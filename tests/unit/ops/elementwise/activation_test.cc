@@ -94,32 +94,6 @@ TEST_F(ActivationTest, HalvesAreTheFormulaRoundedOnce) {
   }
 }
 
-TEST_F(ActivationTest, ReluMakesZeroPositiveAndKeepsNan) {
-  for (const DataType dtype : kReals) {
-    const std::vector<double> y =
-        ToDoubles(Run("Relu", FromDoubles(dtype, {4}, {-0.0, NAN, -1, 2})));
-    EXPECT_EQ(y[0], 0);
-    EXPECT_FALSE(std::signbit(y[0])) << Name(dtype);
-    EXPECT_TRUE(std::isnan(y[1])) << Name(dtype);
-    EXPECT_EQ(y[2], 0);
-    EXPECT_EQ(y[3], 2);
-  }
-}
-
-TEST_F(ActivationTest, ReluOfIntegers) {
-  for (const DataType dtype : kIntegers) {
-    const double low = IsSignedInteger(dtype) ? -5 : 5;
-    const Tensor y = Run("Relu", FromDoubles(dtype, {3}, {low, 0, 7}));
-    EXPECT_EQ(ToDoubles(y), (std::vector<double>{std::max(low, 0.0), 0, 7})) << Name(dtype);
-  }
-}
-
-TEST_F(ActivationTest, DoubleUsesDouble) {
-  const Tensor x = FromDoubles(kF64, {2}, {0.3, -700});
-  EXPECT_EQ(ToDoubles(Run("Tanh", x))[0], std::tanh(0.3));
-  EXPECT_EQ(ToDoubles(Run("Sigmoid", x))[1], 1 / (1 + std::exp(700.0)));
-}
-
 // ---- SwiGlu ----
 
 struct SwiGluCase {

@@ -9,7 +9,7 @@ namespace npumesh {
 namespace {
 
 using C = std::complex<float>;
-using testing::ElementsAre;
+
 using testing::HasSubstr;
 
 constexpr DataType kC64 = DataType::kComplex64;
@@ -17,50 +17,6 @@ constexpr DataType kC64 = DataType::kComplex64;
 Result<std::vector<Tensor>> Compute(const std::string& type, std::vector<OpInput> inputs,
                                     std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
   return RunOp({.type = type, .inputs = std::move(inputs), .attrs = std::move(attrs)});
-}
-
-Tensor Two(const std::string& type) {
-  const auto out = Compute(type, {{"x1", Make<C>(kC64, {3}, {{1, 2}, {-3, 4}, {0, 5}})},
-                                  {"x2", Make<C>(kC64, {3}, {{3, -1}, {0, 2}, {0, 5}})}});
-  EXPECT_TRUE(out.ok()) << type << out.status().ToString();
-  return out.ok() ? (*out)[0] : Tensor::Allocate({kC64, {0}});
-}
-
-Tensor One(const std::string& type, std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
-  const auto out =
-      Compute(type, {{"x", Make<C>(kC64, {3}, {{3, -4}, {0, 2}, {0, 0}})}}, std::move(attrs));
-  EXPECT_TRUE(out.ok()) << type << out.status().ToString();
-  return out.ok() ? (*out)[0] : Tensor::Allocate({kC64, {0}});
-}
-
-TEST(Complex, PairsOfNumbers) {
-  EXPECT_THAT(Two("Add").as<C>(), ElementsAre(C(4, 1), C(-3, 6), C(0, 10)));
-  EXPECT_THAT(Two("Sub").as<C>(), ElementsAre(C(-2, 3), C(-3, 2), C(0, 0)));
-  EXPECT_THAT(Two("Mul").as<C>(), ElementsAre(C(5, 5), C(-8, -6), C(-25, 0)));
-  EXPECT_THAT(Two("RealDiv").as<C>(), ElementsAre(C(0.1f, 0.7f), C(2, 1.5f), C(1, 0)));
-  EXPECT_THAT(Two("Equal").as<uint8_t>(), ElementsAre(0, 0, 1));
-  EXPECT_THAT(Two("NotEqual").as<uint8_t>(), ElementsAre(1, 1, 0));
-}
-
-TEST(Complex, SingleNumbers) {
-  EXPECT_THAT(One("Neg").as<C>(), ElementsAre(C(-3, 4), C(0, -2), C(0, 0)));
-  EXPECT_THAT(One("Square").as<C>(), ElementsAre(C(-7, -24), C(-4, 0), C(0, 0)));
-  EXPECT_THAT(One("Sign").as<C>(), ElementsAre(C(0.6f, -0.8f), C(0, 1), C(0, 0)));
-  EXPECT_THAT(One("Muls", {{"value", AttrValue::Float(2)}}).as<C>(),
-              ElementsAre(C(6, -8), C(0, 4), C(0, 0)));
-  const Tensor size = One("Abs");
-  EXPECT_EQ(size.dtype(), DataType::kFloat);
-  EXPECT_THAT(size.as<float>(), ElementsAre(5, 2, 0));
-}
-
-TEST(Complex, NothingOverflowsOnTheWay) {
-  const float large = 1e30f;
-  const auto quotient = Compute("RealDiv", {{"x1", Make<C>(kC64, {1}, {{large, large}})},
-                                            {"x2", Make<C>(kC64, {1}, {{large, large}})}});
-  ASSERT_TRUE(quotient.ok());
-  EXPECT_EQ((*quotient)[0].as<C>()[0], C(1, 0));
-  const auto size = Compute("Abs", {{"x", Make<C>(kC64, {1}, {{3 * large, 4 * large}})}});
-  EXPECT_FLOAT_EQ((*size)[0].as<float>()[0], 5 * large);
 }
 
 // The same small numbers in the other widths.
@@ -95,27 +51,6 @@ TEST(Complex, OtherWidths) {
     ASSERT_TRUE(size.ok());
     EXPECT_EQ(BitsOf((*size)[0].dtype()) * 2, BitsOf(dtype));
   }
-}
-
-TEST(Complex, BroadcastsAScalar) {
-  const auto out = Compute("Mul", {{"x1", Make<C>(kC64, {2, 1}, {{1, 0}, {0, 1}})},
-                                   {"x2", Make<C>(kC64, {2}, {{2, 1}, {0, 3}})}});
-  ASSERT_TRUE(out.ok()) << out.status().ToString();
-  EXPECT_THAT((*out)[0].as<C>(), ElementsAre(C(2, 1), C(0, 3), C(-1, 2), C(-3, 0)));
-}
-
-TEST(Complex, ItsPartsAndBack) {
-  const Tensor real = Make<float>(DataType::kFloat, {2, 2}, {1, 2, 3, 4});
-  const Tensor imag = Make<float>(DataType::kFloat, {2, 2}, {5, 6, 7, 8});
-  const auto z = Compute("Complex", {{"real", real}, {"imag", imag}});
-  ASSERT_TRUE(z.ok()) << z.status().ToString();
-  EXPECT_EQ((*z)[0].type(), (TensorType{kC64, {2, 2}}));
-  EXPECT_EQ((*z)[0].as<C>()[2], C(3, 7));
-  EXPECT_TRUE(SameBytes((*Compute("Real", {{"input", (*z)[0]}}))[0], real));
-  EXPECT_TRUE(SameBytes((*Compute("Imag", {{"input", (*z)[0]}}))[0], imag));
-  EXPECT_EQ((*Compute("Conj", {{"input", (*z)[0]}}))[0].as<C>()[2], C(3, -7));
-  const auto size = Compute("ComplexAbs", {{"x", Make<C>(kC64, {1}, {{6, -8}})}});
-  EXPECT_EQ((*size)[0].as<float>()[0], 10);
 }
 
 // y[k] = sum x[j] e^(-2 pi i j k / n) along lines of n elements, `stride` apart.
@@ -170,11 +105,6 @@ TEST(Complex, FourierTransformOfTwoDimensions) {
   const auto out = Compute("FFT2D", {{"x", AsTensor(x, {2, 6, 5})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   ExpectNear((*out)[0].as<C>(), Sum(Sum(x, 5, 1), 6, 5));
-}
-
-TEST(Complex, EmptyTensors) {
-  EXPECT_TRUE(Compute("FFT", {{"x", Tensor::Allocate({kC64, {0, 4}})}}).ok());
-  EXPECT_TRUE(Compute("Neg", {{"x", Tensor::Allocate({kC64, {0}})}}).ok());
 }
 
 TEST(Complex, Errors) {

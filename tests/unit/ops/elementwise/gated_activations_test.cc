@@ -91,12 +91,6 @@ TEST(GeluMul, AgreesWithTheFormula) {
       EXPECT_NEAR(y[i], expected, Ulp(dtype, expected)) << turn;
     }
   }
-  ExpectFails({.type = "GeluMul", .inputs = {{"x", Halved(DataType::kFloat, {2, 3})}}},
-              Code::kInvalidArgument, {"is odd"});
-  ExpectFails({.type = "GeluMul",
-               .inputs = {{"x", Halved(DataType::kFloat, {2, 4})}},
-               .attrs = {{"approximate", AttrValue::String("sigmoid")}}},
-              Code::kInvalidArgument, {"sigmoid"});
 }
 
 // Against difference quotients of the function whose gradient it is.
@@ -125,17 +119,6 @@ TEST(Halves, GradientsAreSlopes) {
       EXPECT_NEAR(ToDoubles(y)[b], g * slope_b, 1e-6 * (1 + std::fabs(g))) << type;
     }
   }
-}
-
-TEST(Halves, Refuse) {
-  const Tensor odd = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails({.type = "GLU", .inputs = {{"x", odd}}}, Code::kInvalidArgument,
-              {"dimension 1", "is odd"});
-  ExpectFails(
-      {.type = "GLUGrad", .inputs = {{"y_grad", odd}, {"x", Pattern(DataType::kFloat, {2, 4})}}},
-      Code::kInvalidArgument, {"\"y_grad\" is float32[2,3]"});
-  ExpectFails({.type = "GLU", .inputs = {{"x", Pattern(DataType::kInt32, {2})}}},
-              Code::kUnsupported, {"int32[2]"});
 }
 
 }  // namespace

@@ -249,39 +249,5 @@ TEST(Optimizer, TwoStepsUpdateVariableAndSlots) {
   }
 }
 
-TEST(Optimizer, SixteenBitVariablesAreRoundedOnce) {
-  const Tensor var = FromDoubles(kBf16, {2}, {1, 2});
-  const Tensor y = RunOne({.type = "ApplyGradientDescent",
-                           .inputs = {{"var", var},
-                                      {"alpha", FromDoubles(kBf16, {}, {0.3})},
-                                      {"delta", FromDoubles(kBf16, {2}, {0.7, 0.9})}}});
-  const double alpha = ToDoubles(FromDoubles(kBf16, {}, {0.3}))[0];
-  const std::vector<double> delta = ToDoubles(FromDoubles(kBf16, {2}, {0.7, 0.9}));
-  EXPECT_TRUE(SameBytes(y, FromDoubles(kBf16, {2}, {1 - alpha * delta[0], 2 - alpha * delta[1]})));
-}
-
-TEST(Optimizer, AmsgradKeepsTheLargest) {
-  const auto one = [](double value) { return FromDoubles(kF32, {1}, {value}); };
-  const Result<std::vector<Tensor>> after = RunOp({.type = "ApplyAdamW",
-                                                   .inputs = {{"var", one(1)},
-                                                              {"m", one(0)},
-                                                              {"v", one(0)},
-                                                              {"beta1_power", one(1)},
-                                                              {"beta2_power", one(1)},
-                                                              {"lr", one(0.5)},
-                                                              {"weight_decay", one(0)},
-                                                              {"beta1", one(0.5)},
-                                                              {"beta2", one(0.5)},
-                                                              {"epsilon", one(0)},
-                                                              {"grad", one(2)},
-                                                              {"max_grad_norm", one(8)}},
-                                                   .attrs = {{"amsgrad", AttrValue::Bool(true)}}});
-  ASSERT_TRUE(after.ok()) << after.status().ToString();
-  // m = 1, v = 2, the largest stays 8: 1 - 0.5 * 2 / sqrt(16)
-  EXPECT_EQ(ToDoubles((*after)[0])[0], 0.75);
-  EXPECT_EQ(ToDoubles((*after)[2])[0], 2);
-  EXPECT_EQ(ToDoubles((*after)[3])[0], 8);
-}
-
 }  // namespace
 }  // namespace npumesh

@@ -1,4 +1,5 @@
 // Gradients against the difference quotient of the function that they belong to.
+// Losses and their gradients.
 #include "tests/unit/ops/elementwise/activation_formulas.h"
 #include "tests/unit/ops/elementwise/pointwise_cases.h"
 
@@ -6,6 +7,7 @@ namespace npumesh {
 namespace {
 
 using RealFunction = std::function<long double(long double)>;
+using Point = std::function<double(double, double)>;
 
 long double Slope(const RealFunction& f, long double x) {
   constexpr long double kStep = 1e-5L;
@@ -131,23 +133,6 @@ TEST(PointwiseGradient, OfFunctionsIsTheirSlope) {
   });
 }
 
-TEST(PointwiseGradient, ThresholdsAreStrict) {
-  const Tensor dy = Make<int32_t>(DataType::kInt32, {3}, {5, 6, 7});
-  const Tensor x = Make<int32_t>(DataType::kInt32, {3}, {0, 2, 3});
-  EXPECT_EQ(ToDoubles(RunOne({.type = "ThresholdGradV2D",
-                              .inputs = {{"gradients", dy}, {"features", x}},
-                              .attrs = {{"threshold", F(2)}}})),
-            (std::vector<double>{0, 0, 7}));
-  EXPECT_EQ(ToDoubles(RunOne({.type = "ReluGrad", .inputs = {{"gradients", dy}, {"features", x}}})),
-            (std::vector<double>{0, 6, 7}));
-}
-
-TEST(PointwiseGradient, HasTheTypeOfTheGradient) {
-  const Tensor dy = FromDoubles(kF16, {2}, {1, 2});
-  const Tensor y = FromDoubles(kF32, {2}, {0.5, 0.25});
-  EXPECT_EQ(RunOne({.type = "SigmoidGrad", .inputs = {{"y", y}, {"dy", dy}}}).dtype(), kF16);
-}
-
 TEST(PointwiseGradient, RefusesAnUnknownApproximation) {
   const Tensor x = FromDoubles(kF32, {1}, {1});
   const Status status = FailOf({.type = "GeluGradV2",
@@ -156,6 +141,121 @@ TEST(PointwiseGradient, RefusesAnUnknownApproximation) {
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               testing::HasSubstr("\"approximate\" is \"erf\"; expected one of none, tanh"));
+}
+
+struct LossCase {
+  std::string type;
+  std::string first;
+  std::string second;
+  Point point;
+  Attrs attrs = {};
+};
+
+const std::vector<double> kPredict = {0.25, 0.5, 0.875, 0.125, 0.75, 0.0625};
+const std::vector<double> kLabel = {1, 0, 0.5, 0.25, 1, 0.75};
+
+double Near(double a, double b) {
+  return std::fabs(a - b) <= 1e-6 * (1 + std::fabs(b));
+}
+
+const LossCase kLossCases[] = {
+    {"MseLoss", "predict", "label", [](double p, double t) { return (p - t) * (p - t); }},
+    {"LpLoss", "predict", "label", [](double p, double t) { return std::fabs(p - t); }},
+    {"SmoothL1LossV2",
+     "predict",
+     "label",
+     [](double p, double t) {
+       const double d = std::fabs(p - t);
+       return d < 0.5 ? d * d : d - 0.25;
+     },
+     {{"sigma", AttrValue::Float(0.5f)}}},
+    {"BinaryCrossEntropy", "x", "y",
+     [](double p, double t) { return -t * std::log(p) - (1 - t) * std::log(1 - p); }},
+    {"KLDiv", "x", "target", [](double p, double t) { return t == 0 ? 0 : t * (std::log(t) - p); }},
+    {"SoftMarginLoss", "input_x", "input_y",
+     [](double p, double t) { return std::log(1 + std::exp(-p * t)); }},
+};
+
+TEST(PointwiseLoss, IsGatheredByItsAttribute) {
+  for (const LossCase& test : kLossCases) {
+    for (const std::string reduction : {"none", "mean", "sum"}) {
+      OpCall call{.type = test.type,
+                  .inputs = {{test.first, FromDoubles(kF32, {2, 3}, kPredict)},
+                             {test.second, FromDoubles(kF32, {2, 3}, kLabel)}},
+                  .attrs = test.attrs};
+      call.attrs.emplace_back("reduction", AttrValue::String(reduction));
+      const Tensor loss = RunOne(call);
+      std::vector<double> points;
+      double sum = 0;
+      for (size_t i = 0; i < kPredict.size(); ++i) {
+        points.push_back(test.point(kPredict[i], kLabel[i]));
+        sum += points.back();
+      }
+      if (reduction == "none") {
+        EXPECT_EQ(loss.shape(), Shape({2, 3}));
+        op_test::NoteNear(1, 1e-6);
+        EXPECT_THAT(ToDoubles(loss), testing::Pointwise(testing::FloatNear(1e-6), points));
+      } else {
+        EXPECT_EQ(loss.shape(), Shape());
+        EXPECT_TRUE(Near(ToDoubles(loss)[0], reduction == "mean" ? sum / 6 : sum)) << test.type;
+      }
+    }
+  }
+}
+
+// The gradient of a mean by the difference quotient of the loss itself.
+struct LossGradCase {
+  std::string type;
+  std::vector<std::string> ports;  // prediction, target, incoming gradient
+  Point point;
+  bool reduces = true;
+};
+
+const LossGradCase kGrads[] = {
+    {"MseLossGrad",
+     {"predict", "label", "dout"},
+     [](double p, double t) { return (p - t) * (p - t); }},
+    {"SmoothL1LossGradV2",
+     {"predict", "label", "dout"},
+     [](double p, double t) {
+       const double d = std::fabs(p - t);
+       return d < 1 ? 0.5 * d * d : d - 0.5;
+     }},
+    {"BinaryCrossEntropyGrad",
+     {"x", "y", "grad_output"},
+     [](double p, double t) { return -t * std::log(p) - (1 - t) * std::log(1 - p); }},
+    {"SigmoidCrossEntropyWithLogitsGrad",
+     {"predict", "target", "dout"},
+     [](double p, double t) { return std::log(1 + std::exp(p)) - p * t; },
+     false},
+};
+
+TEST(PointwiseLoss, GradientsAreSlopes) {
+  for (const LossGradCase& test : kGrads) {
+    for (const std::string reduction : {"mean", "sum", "none"}) {
+      OpCall call{.type = test.type,
+                  .inputs = {{test.ports[0], FromDoubles(kF32, {6}, kPredict)},
+                             {test.ports[1], FromDoubles(kF32, {6}, kLabel)},
+                             {test.ports[2], FromDoubles(kF32, {1}, {3})}}};
+      if (test.reduces) call.attrs.emplace_back("reduction", AttrValue::String(reduction));
+      const std::vector<double> grad = ToDoubles(RunOne(call));
+      const double divisor = test.reduces && reduction == "mean" ? 6 : 1;
+      for (size_t i = 0; i < kPredict.size(); ++i) {
+        const double slope = (test.point(kPredict[i] + 1e-6, kLabel[i]) -
+                              test.point(kPredict[i] - 1e-6, kLabel[i])) /
+                             2e-6;
+        EXPECT_NEAR(grad[i], 3 * slope / divisor, 1e-5) << test.type << " " << reduction;
+      }
+    }
+  }
+}
+
+TEST(PointwiseLoss, RefusesAnUnknownReduction) {
+  const Tensor x = FromDoubles(kF32, {1}, {1});
+  const Status status = FailOf({.type = "MseLoss",
+                                .inputs = {{"predict", x}, {"label", x}},
+                                .attrs = {{"reduction", AttrValue::String("max")}}});
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("\"reduction\" is \"max\""));
 }
 
 }  // namespace

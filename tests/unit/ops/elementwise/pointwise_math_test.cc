@@ -127,62 +127,6 @@ TEST(PointwiseMath, ErfinvUndoesErf) {
   }
 }
 
-TEST(PointwiseMath, Rounding) {
-  const Tensor x = FromDoubles(kF32, Shape({6}), {-2.5, -1.5, -0.4, 0.5, 1.5, 12.25});
-  const auto run = [&](const std::string& type, const std::string& port, Attrs attrs = {}) {
-    return ToDoubles(RunOne({.type = type, .inputs = {{port, x}}, .attrs = attrs}));
-  };
-  EXPECT_EQ(run("Round", "x"), (std::vector<double>{-2, -2, -0.0, 0, 2, 12}));
-  EXPECT_EQ(run("Trunc", "input_x"), (std::vector<double>{-2, -1, -0.0, 0, 1, 12}));
-  EXPECT_EQ(run("Round", "x", {{"decimals", AttrValue::Int(-1)}}),
-            (std::vector<double>{-0.0, -0.0, -0.0, 0, 0, 10}));
-  const Tensor decimal = FromDoubles(kF64, Shape({2}), {0.125, 2.675});
-  EXPECT_EQ(ToDoubles(RunOne({.type = "Round",
-                              .inputs = {{"x", decimal}},
-                              .attrs = {{"decimals", AttrValue::Int(1)}}})),
-            (std::vector<double>{0.1, 2.7}));
-  const Tensor whole = Make<int64_t>(DataType::kInt64, {2}, {INT64_MAX, -7});
-  EXPECT_TRUE(SameBytes(RunOne({.type = "Round", .inputs = {{"x", whole}}}), whole));
-}
-
-TEST(PointwiseMath, Predicates) {
-  for (const DataType dtype : kReals) {
-    const Tensor x = FromDoubles(dtype, Shape({5}), {0, NAN, INFINITY, -INFINITY, -3});
-    const auto run = [&](const std::string& type) {
-      const Tensor y = RunOne({.type = type, .inputs = {{"x", x}}});
-      EXPECT_EQ(y.dtype(), kBool);
-      return ValuesOf<uint8_t>(y);
-    };
-    EXPECT_EQ(run("IsNan"), (std::vector<uint8_t>{0, 1, 0, 0, 0}));
-    EXPECT_EQ(run("IsInf"), (std::vector<uint8_t>{0, 0, 1, 1, 0}));
-    EXPECT_EQ(run("IsFinite"), (std::vector<uint8_t>{1, 0, 0, 0, 1}));
-  }
-  const Tensor whole = Make<int32_t>(DataType::kInt32, {2}, {1, 2});
-  EXPECT_EQ(ValuesOf<uint8_t>(RunOne({.type = "IsFinite", .inputs = {{"x", whole}}})),
-            (std::vector<uint8_t>{1, 1}));
-}
-
-TEST(PointwiseMath, IsCloseCountsFromTheSecondOperand) {
-  const Tensor a = FromDoubles(kF64, Shape({5}), {100, 101.1, NAN, INFINITY, INFINITY});
-  const Tensor b = FromDoubles(kF64, Shape({5}), {101, 100, NAN, INFINITY, 1});
-  const auto run = [&](bool equal_nan) {
-    return ValuesOf<uint8_t>(
-        RunOne({.type = "IsClose",
-                .inputs = {{"x1", a}, {"x2", b}},
-                .attrs = {{"rtol", F(0.01f)}, {"equal_nan", AttrValue::Bool(equal_nan)}}}));
-  };
-  EXPECT_EQ(run(false), (std::vector<uint8_t>{1, 0, 0, 1, 0}));
-  EXPECT_EQ(run(true), (std::vector<uint8_t>{1, 0, 1, 1, 0}));
-}
-
-TEST(PointwiseMath, NanToNum) {
-  const Tensor x = FromDoubles(kF16, Shape({4}), {NAN, INFINITY, -INFINITY, 2});
-  EXPECT_EQ(ToDoubles(RunOne({.type = "NanToNum",
-                              .inputs = {{"x", x}},
-                              .attrs = {{"nan", F(1)}, {"posinf", F(7)}, {"neginf", F(-7)}}})),
-            (std::vector<double>{1, 7, -7, 2}));
-}
-
 TEST(PointwiseMath, QuotientsByZero) {
   const Tensor a = FromDoubles(kF32, Shape({3}), {6, -7, 0});
   const Tensor b = FromDoubles(kF32, Shape({3}), {0, 2, 0});
@@ -205,39 +149,6 @@ TEST(PointwiseMath, QuotientsByZero) {
   }
   const Status fails = FailOf({.type = "TruncateDiv", .inputs = {{"x1", whole}, {"x2", divisor}}});
   EXPECT_THAT(std::string(fails.message()), testing::HasSubstr("division by zero at element 2"));
-}
-
-TEST(PointwiseMath, SumsOfScaledOperands) {
-  const Tensor a = Make<int8_t>(DataType::kInt8, {3}, {100, -3, 1});
-  const Tensor b = Make<int8_t>(DataType::kInt8, {3}, {20, 5, -1});
-  const Tensor two = Make<int8_t>(DataType::kInt8, {}, {2});
-  const auto run = [&](const std::string& type, std::vector<OpInput> inputs) {
-    return ValuesOf<int8_t>(RunOne({.type = type, .inputs = std::move(inputs)}));
-  };
-  EXPECT_EQ(run("AxpyV2", {{"x1", a}, {"x2", b}, {"alpha", two}}),
-            (std::vector<int8_t>{-116, 7, -1}));
-  EXPECT_EQ(run("Sxpy", {{"x1", a}, {"x2", b}}), (std::vector<int8_t>{80, -8, 2}));
-  EXPECT_EQ(run("Addcmul", {{"input_data", a}, {"x1", b}, {"x2", b}, {"value", two}}),
-            (std::vector<int8_t>{static_cast<int8_t>(100 + 800 - 1024 + 256 - 256), 47, 3}));
-  EXPECT_EQ(run("AddN", {{"x0", a}, {"x1", b}, {"x2", b}}), (std::vector<int8_t>{-116, 7, -1}));
-  const Tensor x = FromDoubles(kF32, Shape({2}), {1, 2});
-  const Tensor four = FromDoubles(kF32, Shape({1}), {4});
-  EXPECT_EQ(ToDoubles(RunOne({.type = "Addcdiv",
-                              .inputs = {{"input_data", x},
-                                         {"x1", x},
-                                         {"x2", four},
-                                         {"value", FromDoubles(kF32, {}, {8})}}})),
-            (std::vector<double>{3, 6}));
-}
-
-TEST(PointwiseMath, ClipsUnsignedNumbersOfFullWidth) {
-  const Tensor x = Make<uint64_t>(DataType::kUint64, {2}, {UINT64_MAX, 3});
-  const Tensor low = Make<uint64_t>(DataType::kUint64, {}, {5});
-  const Tensor high = Make<uint64_t>(DataType::kUint64, {}, {UINT64_MAX - 1});
-  EXPECT_EQ(ValuesOf<uint64_t>(
-                RunOne({.type = "ClipByValueV2",
-                        .inputs = {{"x", x}, {"clip_value_min", low}, {"clip_value_max", high}}})),
-            (std::vector<uint64_t>{UINT64_MAX - 1, 5}));
 }
 
 }  // namespace
