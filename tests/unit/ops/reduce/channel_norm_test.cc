@@ -153,17 +153,6 @@ TEST(GroupNorm, GradientIsTheSlope) {
   }
 }
 
-TEST(GroupNorm, RefusesGroupsThatDoNotDivide) {
-  const Tensor x = Waves(kF32, {1, 3, 2}), three = Waves(kF32, {3});
-  ExpectFails(
-      {.type = "GroupNormSilu", .inputs = {{"x", x}}, .attrs = {{"num_groups", AttrValue::Int(2)}}},
-      Code::kInvalidArgument, {"do not divide into 2 groups"});
-  ExpectFails({.type = "GroupNormGrad",
-               .inputs = {{"dy", x}, {"mean", three}, {"rstd", three}, {"x", x}, {"gamma", three}},
-               .attrs = {{"num_groups", AttrValue::Int(1)}}},
-              Code::kInvalidArgument, {"mean", "expected 1"});
-}
-
 // ---- by channel ----
 
 struct Channels {
@@ -310,48 +299,6 @@ TEST(BatchNorm, InTwoSteps) {
                                        {"batch_variance", pieces[4]}},
                             .attrs = {epsilon}});
   ExpectGradient(c.Forward(true), "x", c.dy, dx, 1e-5);
-}
-
-// Two ranks with 2 and 6 samples of one channel; sums and square sums add up.
-TEST(SyncBatchNorm, GathersStatistics) {
-  const std::vector<Tensor> out =
-      Outputs({.type = "SyncBatchNormGatherStats",
-               .inputs = {{"total_sum", FromDoubles(kF32, {2, 1}, {4, 12})},
-                          {"total_square_sum", FromDoubles(kF32, {2, 1}, {20, 40})},
-                          {"sample_count", Make<int32_t>(DataType::kInt32, {2}, {2, 6})},
-                          {"mean", FromDoubles(kF32, {1}, {4})},
-                          {"variance", FromDoubles(kF32, {1}, {8})}},
-               .attrs = {{"momentum", AttrValue::Float(0.5f)}, {"eps", AttrValue::Float(0.5f)}}});
-  ASSERT_EQ(out.size(), 4u);
-  // Mean 16 / 8 = 2, variance 60 / 8 - 4 = 3.5, unbiased 4.
-  EXPECT_EQ(ToDoubles(out[0]), (std::vector<double>{2}));
-  EXPECT_EQ(ToDoubles(out[1]), (std::vector<double>{0.5}));
-  EXPECT_EQ(ToDoubles(out[2]), (std::vector<double>{3}));
-  EXPECT_EQ(ToDoubles(out[3]), (std::vector<double>{6}));
-}
-
-TEST(BatchNorm, RefusesWhatDoesNotFit) {
-  Channels c;
-  c.weight = Waves(kF64, {3});
-  ExpectFails(c.Forward(true), Code::kInvalidArgument, {"weight", "expected 2"});
-  const Tensor x = Waves(kF32, {2, 3}), three = Waves(kF32, {3});
-  ExpectFails({.type = "BNTrainingReduce", .inputs = {{"x", three}}}, Code::kInvalidArgument,
-              {"two dimensions"});
-  ExpectFails({.type = "BatchNorm",
-               .inputs = {{"x", x}, {"scale", three}, {"offset", three}},
-               .attrs = {{"is_training", AttrValue::Bool(false)}}},
-              Code::kInvalidArgument, {"needs \"mean\""});
-  ExpectFails({.type = "SyncBatchNormGatherStats",
-               .inputs = {{"total_sum", Waves(kF32, {5})},
-                          {"total_square_sum", Waves(kF32, {5})},
-                          {"sample_count", three},
-                          {"mean", three},
-                          {"variance", three}}},
-              Code::kInvalidArgument, {"3 sums for each rank"});
-  ExpectFails(
-      {.type = "BNTrainingUpdateGrad",
-       .inputs = {{"grads", x}, {"x", three}, {"batch_mean", three}, {"batch_variance", three}}},
-      Code::kInvalidArgument, {"x", "two dimensions"});
 }
 
 }  // namespace
