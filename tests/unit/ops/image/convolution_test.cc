@@ -211,13 +211,6 @@ TEST(Convolution, GradientOfTheFilter) {
       }
     }
   }
-  const ConvolutionCase& good = kConvolutionCases[0];
-  ExpectFails({.type = "Conv2DBackpropFilter",
-               .inputs = {{"x", Pattern(DataType::kFloat, good.x)},
-                          {"filter_size", MakeInts({1, 1, 3, 3})},
-                          {"out_backprop", Pattern(DataType::kFloat, good.y)}},
-               .attrs = AttrsOf(good, false)},
-              Code::kInvalidArgument, {"out_backprop", "the convolution gives [1,1,1,1]"});
 }
 
 TEST(Convolution, SaysWhatOneDnnComputesItIn) {
@@ -249,52 +242,6 @@ TEST(Convolution, GroupsThatAreNotSaid) {
                           want))
         << test.x.ToString() << " " << test.filter.ToString();
   }
-}
-
-TEST(Convolution, PaddingByName) {
-  const Tensor x = Pattern(DataType::kFloat, {1, 1, 5, 5}),
-               filter = Pattern(DataType::kFloat, {1, 1, 3, 3});
-  Attrs attrs = AttrsOf({{}, {}, 1, {2, 2}, {1, 1}, {-1, -1, -1, -1}, {}}, false);
-  OpCall call{.type = "Conv2D", .inputs = {{"x", x}, {"filter", filter}}, .attrs = attrs};
-  call.attrs.emplace_back("padding", AttrValue::String("SAME"));
-  EXPECT_EQ(RunOne(call).shape(), Shape({1, 1, 3, 3}));
-  call.attrs.back().second = AttrValue::String("VALID");
-  EXPECT_EQ(RunOne(call).shape(), Shape({1, 1, 2, 2}));
-  call.attrs.pop_back();
-  ExpectFails(call, Code::kInvalidArgument, {"\"pads\" are [-1,-1,-1,-1]"});
-}
-
-TEST(Convolution, Refuses) {
-  const ConvolutionCase& good = kConvolutionCases[0];
-  const auto call = [&](const Shape& x, const Shape& filter, const Attrs& attrs) {
-    return OpCall{.type = "Conv2D",
-                  .inputs = {{"x", Pattern(DataType::kFloat, x)},
-                             {"filter", Pattern(DataType::kFloat, filter)}},
-                  .attrs = attrs};
-  };
-  const Attrs attrs = AttrsOf(good, false);
-  ExpectFails(call({1, 2, 3, 3}, good.filter, attrs), Code::kInvalidArgument,
-              {"has 2 channels", "takes 1"});
-  ExpectFails(call({1, 3, 3}, good.filter, attrs), Code::kInvalidArgument,
-              {"expected 4 dimensions"});
-  ConvolutionCase bad = good;
-  bad.strides = {0, 1};
-  ExpectFails(call(good.x, good.filter, AttrsOf(bad, false)), Code::kInvalidArgument,
-              {"\"strides\" is [1,1,0,1]"});
-  bad = good;
-  bad.groups = 3;
-  ExpectFails(call(good.x, good.filter, AttrsOf(bad, false)), Code::kInvalidArgument,
-              {"1 filters for 3 groups"});
-  OpCall whole = call(good.x, good.filter, attrs);
-  whole.inputs[0].value = Pattern(DataType::kInt8, good.x);
-  whole.inputs[1].value = Pattern(DataType::kInt8, good.filter);
-  ExpectFails(whole, Code::kUnsupported, {"int8"});
-  ExpectFails({.type = "Conv2DBackpropInput",
-               .inputs = {{"input_size", MakeInts({1, 1, 4, 3})},
-                          {"filter", Pattern(DataType::kFloat, good.filter)},
-                          {"out_backprop", Pattern(DataType::kFloat, good.y)}},
-               .attrs = attrs},
-              Code::kInvalidArgument, {"input_size [1,1,4,3]"});
 }
 
 }  // namespace

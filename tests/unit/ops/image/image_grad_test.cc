@@ -87,39 +87,6 @@ TEST(MaxPoolGrad, IsTheSlope) {
   }
 }
 
-// Of equal maxima the index decides, of the first one where it names none.
-TEST(MaxPoolGrad, TiesGoWhereTheIndexPoints) {
-  const Attrs attrs = {{"ksize", AttrValue::Ints({1, 2, 2, 1})},
-                       {"strides", AttrValue::Ints({1, 2, 2, 1})},
-                       {"pads", AttrValue::Ints({1, 0, 0, 1})}};
-  const Tensor x = FromDoubles(kFloat, {1, 1, 2, 2}, {7, 7, 1, 7});
-  const auto run = [&](int32_t argmax) {
-    return ToDoubles(
-        RunOne({.type = "MaxPoolGradWithArgmaxV1",
-                .inputs = {{"x", x},
-                           {"grad", FromDoubles(kFloat, {1, 1, 1, 1}, {5})},
-                           {"argmax", Make<int32_t>(DataType::kInt32, {1, 1, 1, 1}, {argmax})}},
-                .attrs = attrs}));
-  };
-  EXPECT_EQ(run(3), (std::vector<double>{0, 0, 0, 5}));
-  EXPECT_EQ(run(2), (std::vector<double>{5, 0, 0, 0}));
-  EXPECT_EQ(run(99), (std::vector<double>{5, 0, 0, 0}));
-}
-
-TEST(PoolGrad, RefusesAGradientOfAnotherShape) {
-  const Tensor dy = Waves(kFloat, {1, 1, 2, 2});
-  const Attrs attrs = {{"ksize", AttrValue::Ints({1, 1, 2, 2})},
-                       {"strides", AttrValue::Ints({1, 1, 1, 1})}};
-  const auto call = [&](const Ints& image) {
-    return OpCall{.type = "AvgPoolV2Grad",
-                  .inputs = {{"orig_input_shape", MakeInts(image)}, {"input_grad", dy}},
-                  .attrs = attrs};
-  };
-  ExpectFails(call({1, 1, 4, 4}), Code::kInvalidArgument, {"pooling gives"});
-  ExpectFails(call({1, 4, 4}), Code::kInvalidArgument, {"the image is [1,4,4]"});
-  ExpectFails(call({1, 1, -1, 3}), Code::kInvalidArgument, {"[1,1,-1,3]"});
-}
-
 // ---- volumes ----
 
 TEST(MaxPool3D, FindsMaximumAndItsPlace) {
@@ -161,12 +128,6 @@ TEST(MaxPool3D, FindsMaximumAndItsPlace) {
       EXPECT_EQ(ToDoubles(out[1])[Index(out[0].shape(), at)], place);
     }
   }
-  ExpectFails({.type = "MaxPool3DWithArgmaxV2",
-               .inputs = {{"x", Waves(kFloat, {1, 1, 2, 2, 2})}},
-               .attrs = {{"ksize", AttrValue::Ints({2, 2})},
-                         {"strides", AttrValue::Ints({1})},
-                         {"pads", AttrValue::Ints({0})}}},
-              Code::kInvalidArgument, {"ksize", "three numbers"});
 }
 
 // ---- padding ----
@@ -188,22 +149,6 @@ TEST(PadGrad, IsTheSlope) {
       ExpectGradient(forward, "x", dy, dx);
     }
   }
-}
-
-TEST(PadGrad, CutElementsHaveNoGradient) {
-  const Tensor dx = RunOne(
-      {.type = "PadV3Grad",
-       .inputs = {{"x", FromDoubles(kFloat, {3}, {1, 2, 4})}, {"paddings", MakeInts({-1, 1})}},
-       .attrs = {{"mode", AttrValue::String("edge")}}});
-  EXPECT_EQ(ToDoubles(dx), (std::vector<double>{0, 1, 6}));
-}
-
-TEST(PadGrad, RefusesWhatPaddingCannotMake) {
-  const Tensor x = Waves(kFloat, {3});
-  ExpectFails({.type = "PadV3Grad", .inputs = {{"x", x}, {"paddings", MakeInts({2, 2})}}},
-              Code::kInvalidArgument, {"dimension 0"});
-  ExpectFails({.type = "PadV3Grad", .inputs = {{"x", x}, {"paddings", MakeInts({INT64_MIN, 2})}}},
-              Code::kInvalidArgument, {"dimension 0"});
 }
 
 // ---- sampling ----
@@ -236,36 +181,6 @@ TEST(GridSample, GradientIsTheSlope) {
   }
 }
 
-double Sample(const char* mode, const char* padding, bool align, double column, double row) {
-  return ToDoubles(
-      RunOne({.type = "GridSampler2D",
-              .inputs = {{"x", FromDoubles(kFloat, {1, 1, 2, 3}, {1, 2, 4, 8, 16, 32})},
-                         {"grid", FromDoubles(kFloat, {1, 1, 1, 2}, {column, row})}},
-              .attrs = {{"interpolation_mode", AttrValue::String(mode)},
-                        {"padding_mode", AttrValue::String(padding)},
-                        {"align_corners", AttrValue::Bool(align)}}}))[0];
-}
-
-TEST(GridSample, ReadsWhereTheGridPoints) {
-  // The corners of the grid are the centres of the outer pixels, or their outer edges.
-  EXPECT_EQ(Sample("bilinear", "zeros", true, -1, -1), 1);
-  EXPECT_EQ(Sample("bilinear", "zeros", true, 1, 1), 32);
-  EXPECT_EQ(Sample("bilinear", "zeros", true, 0.5, 0), (2 + 4 + 16 + 32) / 4.0);
-  EXPECT_EQ(Sample("bilinear", "zeros", false, -1, -1), 0.25);
-  EXPECT_EQ(Sample("bilinear", "border", false, -1, -1), 1);
-  EXPECT_EQ(Sample("bilinear", "border", true, 9, -9), 4);
-  EXPECT_EQ(Sample("bilinear", "zeros", true, 9, -9), 0);
-  EXPECT_EQ(Sample("nearest", "zeros", true, 0.2, -0.4), 2);
-  // Half to even.
-  EXPECT_EQ(Sample("nearest", "zeros", true, -0.5, -1), 1);
-  EXPECT_EQ(Sample("nearest", "zeros", true, 0.5, -1), 4);
-  // One pixel to the left of the first is the second, or the first once more.
-  EXPECT_EQ(Sample("bilinear", "reflection", true, -2, -1), 2);
-  EXPECT_EQ(Sample("nearest", "reflection", false, -4.0 / 3, -0.5), 1);
-  EXPECT_EQ(Sample("bicubic", "border", true, 0, 1), 16);
-  EXPECT_EQ(Sample("bilinear", "border", true, std::nan(""), 0), 0);
-}
-
 TEST(GridSample, ReadsVolumes) {
   for (const bool last : {false, true}) {
     const Shape shape = last ? Shape{1, 2, 2, 2, 2} : Shape{1, 2, 2, 2, 2};
@@ -286,18 +201,6 @@ TEST(GridSample, ReadsVolumes) {
       EXPECT_NEAR(ToDoubles(y)[static_cast<size_t>(c)], (at(0) + at(1)) / 2, 1e-7);
     }
   }
-}
-
-TEST(GridSample, RefusesWhatDoesNotFit) {
-  const auto call = [](Shape grid, const char* mode) {
-    return OpCall{
-        .type = "GridSampler2D",
-        .inputs = {{"x", Waves(kFloat, {1, 1, 2, 2})}, {"grid", Waves(kFloat, std::move(grid))}},
-        .attrs = {{"interpolation_mode", AttrValue::String(mode)}}};
-  };
-  ExpectFails(call({2, 1, 1, 2}, "bilinear"), Code::kInvalidArgument, {"same batch"});
-  ExpectFails(call({1, 1, 1, 3}, "bilinear"), Code::kInvalidArgument, {"2 coordinates"});
-  ExpectFails(call({1, 1, 1, 2}, "cubic"), Code::kInvalidArgument, {"cubic"});
 }
 
 }  // namespace

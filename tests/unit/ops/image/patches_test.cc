@@ -171,43 +171,5 @@ TEST(UnfoldGrad, SumsTheWindowsOfEachElement) {
   }
 }
 
-TEST(Patches, Refuse) {
-  const Tensor x = Pattern(DataType::kFloat, {1, 1, 4, 4});
-  const auto im2col = [&](const Tensor& of, Ints windows, Ints strides, const std::string& mode) {
-    return OpCall{.type = "Im2col",
-                  .inputs = {{"x", of}},
-                  .attrs = {{"ksizes", AttrValue::Ints(std::move(windows))},
-                            {"strides", AttrValue::Ints(std::move(strides))},
-                            {"padding_mode", AttrValue::String(mode)}}};
-  };
-  const std::string mode = "CALCULATED";
-  ExpectFails(im2col(x, {5, 1}, {1}, mode), Code::kInvalidArgument,
-              {"a window over 5 pixels", "4 rows"});
-  ExpectFails(im2col(x, {1, 1}, {0}, mode), Code::kInvalidArgument, {"strides"});
-  ExpectFails(im2col(x, {1, 1, 1}, {1}, mode), Code::kInvalidArgument, {"ksizes"});
-  ExpectFails(im2col(x, {1, 1}, {1}, "FULL"), Code::kInvalidArgument, {"padding_mode", "FULL"});
-  ExpectFails(im2col(Pattern(DataType::kFloat, {4, 4}), {1, 1}, {1}, mode), Code::kInvalidArgument,
-              {"four dimensions"});
-  const auto col2im = [&](const Tensor& of, std::vector<int32_t> size) {
-    const Ints one = {1}, two = {2, 2};
-    const Tensor sizes = Make<int32_t>(DataType::kInt32, {2}, size);
-    return OpCall{.type = "Col2im",
-                  .inputs = {{"x", of}, {"output_size", sizes}},
-                  .attrs = {{"kernel_size", AttrValue::Ints(two)},
-                            {"dilation", AttrValue::Ints(one)},
-                            {"padding", AttrValue::Ints({0})},
-                            {"stride", AttrValue::Ints(one)}}};
-  };
-  ExpectFails(col2im(Pattern(DataType::kFloat, {1, 1, 4, 9}), {4, 5}), Code::kInvalidArgument,
-              {"4 positions of 12 windows"});
-  ExpectFails(col2im(Pattern(DataType::kInt32, {1, 1, 4, 9}), {4, 4}), Code::kInvalidArgument,
-              {"int32"});
-  ExpectFails(
-      {.type = "UnfoldGrad",
-       .inputs = {{"grad_out", Pattern(DataType::kFloat, {2, 3})}, {"input_sizes", MakeInts({5})}},
-       .attrs = {{"size", AttrValue::Int(2)}, {"step", AttrValue::Int(1)}}},
-      Code::kInvalidArgument, {"grad_out", "[4,2]"});
-}
-
 }  // namespace
 }  // namespace npumesh

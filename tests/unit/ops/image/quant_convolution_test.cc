@@ -135,31 +135,5 @@ TEST(QuantConv2D, GivesTheExactSums) {
   }
 }
 
-TEST(QuantConv2D, RefusesByName) {
-  std::mt19937 random(1);
-  const DrawnConvolution drawn(random);
-  const Tensor x = Bytes(random, drawn.x), filter = Bytes(random, drawn.filter);
-  OpCall call = QuantConvCall(drawn, x, filter, false, DataType::kFloat16);
-  call.inputs.push_back({"scale", FedScales(DataType::kFloat, {1.0f})});
-  OpCall wrong = call;
-  wrong.inputs.push_back({"offset", FedScales(DataType::kFloat, {1.0f})});
-  ExpectFails(wrong, Code::kUnsupported, {"\"offset\" is fed"});
-  wrong = call;
-  wrong.attrs.back() = {"offset_x", AttrValue::Int(128)};
-  ExpectFails(wrong, Code::kInvalidArgument, {"offset_x is 128"});
-  wrong = call;
-  wrong.attrs.emplace_back("round_mode", AttrValue::String("floor"));
-  ExpectFails(wrong, Code::kInvalidArgument, {"round_mode", "floor"});
-  wrong = call;
-  wrong.attrs[0] = {"dtype", AttrValue::Int(static_cast<int64_t>(DataType::kInt8))};
-  ExpectFails(wrong, Code::kInvalidArgument, {"dtype is int8"});
-  wrong = call;
-  wrong.inputs[0].value = FromDoubles(DataType::kFloat, drawn.x, ToDoubles(x));
-  ExpectFails(wrong, Code::kUnsupported, {"\"x\"", "float32"});
-  wrong = call;
-  wrong.inputs[2].value = FedScales(DataType::kFloat, std::vector<float>(100, 1.0f));
-  ExpectFails(wrong, Code::kInvalidArgument, {"scale", "100"});
-}
-
 }  // namespace
 }  // namespace npumesh
