@@ -1,11 +1,15 @@
 // Gating, routing and finalising of experts against plain sorts and sums.
+// MoeInitRouting and MoeInitRoutingV2 against the definitions, row by row.
 #include <numeric>
 
 #include "tests/unit/op_values.h"
+#include "tests/unit/ops/collective/group_types.h"
 #include "tests/unit/ops/moe/moe_values.h"
 
 namespace npumesh {
 namespace {
+
+using testing::ElementsAre;
 
 std::vector<Tensor> MustRun(const OpCall& call, size_t outputs) {
   const Result<std::vector<Tensor>> out = RunOp(call);
@@ -168,18 +172,6 @@ TEST(MoeGatingTopK, NormsGroupsAndScales) {
   }
 }
 
-TEST(MoeGating, RefusesWhatDoesNotFit) {
-  OpCall call{.type = "MoeGatingTopK",
-              .inputs = {{"x", Pattern(DataType::kFloat, {2, 4})}},
-              .attrs = {{"k", AttrValue::Int(5)}}};
-  ExpectFails(call, Code::kInvalidArgument, {"k 5", "[2,4]"});
-  call.attrs = {{"k", AttrValue::Int(2)}, {"group_count", AttrValue::Int(3)}};
-  ExpectFails(call, Code::kInvalidArgument, {"1 of 3 groups", "4 experts"});
-  call.attrs = {{"k", AttrValue::Int(2)}};
-  call.inputs.push_back({"bias", Pattern(DataType::kFloat, {3})});
-  ExpectFails(call, Code::kInvalidArgument, {"bias is float32[3]", "4 elements"});
-}
-
 // ---- routing ----
 
 OpCall Routing(std::vector<std::pair<std::string, AttrValue>> attrs) {
@@ -189,51 +181,6 @@ OpCall Routing(std::vector<std::pair<std::string, AttrValue>> attrs) {
           .inputs = {{"x", FromDoubles(DataType::kFloat16, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})},
                      {"expert_idx", Ints({4, 2}, kIds)}},
           .attrs = std::move(attrs)};
-}
-
-TEST(MoeInitRoutingV3, SortsTokensByExpert) {
-  // Experts 0: positions 1, 5; 1: 2, 7; 2: 0, 3, 6; 3: 4. Token: position / 2.
-  OpCall call = Routing({{"expert_tokens_num_type", AttrValue::Int(1)}});
-  std::vector<Tensor> out = MustRun(call, 4);
-  EXPECT_EQ(ToDoubles(out[0]),
-            (std::vector<double>{1, 2, 5, 6, 3, 4, 7, 8, 1, 2, 3, 4, 7, 8, 5, 6}));
-  EXPECT_TRUE(SameBytes(out[1], Ints({8}, {4, 0, 2, 5, 7, 1, 6, 3})));
-  EXPECT_TRUE(SameBytes(out[2], MakeInts({2, 2, 3, 1})));
-  EXPECT_EQ(ToDoubles(out[3]), (std::vector<double>(8, 0)));
-
-  call.attrs.push_back({"row_idx_type", AttrValue::Int(1)});
-  call.attrs[0] = {"expert_tokens_num_type", AttrValue::Int(0)};
-  call.inputs.push_back({"scale", FromDoubles(DataType::kFloat, {4}, {10, 20, 30, 40})});
-  out = MustRun(call, 4);
-  EXPECT_TRUE(SameBytes(out[1], Ints({8}, {1, 5, 2, 7, 0, 3, 6, 4})));
-  EXPECT_TRUE(SameBytes(out[2], MakeInts({2, 4, 7, 8})));
-  EXPECT_EQ(ToDoubles(out[3]), (std::vector<double>{10, 30, 20, 40, 10, 20, 40, 30}));
-}
-
-TEST(MoeInitRoutingV3, ActiveExpertsOnly) {
-  OpCall call = Routing({{"active_expert_range", AttrValue::Ints({1, 3})},
-                         {"expert_tokens_num_type", AttrValue::Int(2)}});
-  std::vector<Tensor> out = MustRun(call, 4);
-  EXPECT_EQ(ToDoubles(out[0]),
-            (std::vector<double>{3, 4, 7, 8, 1, 2, 3, 4, 7, 8, 0, 0, 0, 0, 0, 0}));
-  EXPECT_TRUE(SameBytes(out[1], Ints({8}, {2, -1, 0, 3, -1, -1, 4, 1})));
-  EXPECT_TRUE(SameBytes(out[2], Make<int64_t>(DataType::kInt64, {4, 2}, {1, 2, 2, 3, 0, 0, 0, 0})));
-  // By row the positions of the others follow: expert 3, then expert 0, which is before the range.
-  call.attrs.push_back({"row_idx_type", AttrValue::Int(1)});
-  out = MustRun(call, 4);
-  EXPECT_TRUE(SameBytes(out[1], Ints({8}, {2, 7, 0, 3, 6, 4, 1, 5})));
-}
-
-TEST(MoeInitRoutingV3, DropsWhatIsAboveTheCapacity) {
-  OpCall call =
-      Routing({{"drop_pad_mode", AttrValue::Int(1)}, {"expert_capacity", AttrValue::Int(2)}});
-  const std::vector<Tensor> out = MustRun(call, 4);
-  EXPECT_EQ(out[0].shape(), (Shape{4, 2, 2}));
-  EXPECT_EQ(ToDoubles(out[0]),
-            (std::vector<double>{1, 2, 5, 6, 3, 4, 7, 8, 1, 2, 3, 4, 5, 6, 0, 0}));
-  EXPECT_TRUE(SameBytes(out[1], Ints({8}, {4, 0, 2, 5, 6, 1, -1, 3})));
-  call = Routing({{"active_num", AttrValue::Int(3)}});
-  EXPECT_EQ(ToDoubles(MustRun(call, 4)[0]), (std::vector<double>{1, 2, 5, 6, 3, 4}));
 }
 
 TEST(MoeInitRoutingV3, Quantises) {
@@ -255,108 +202,21 @@ TEST(MoeInitRoutingV3, Quantises) {
   EXPECT_EQ(ToDoubles(out[0])[7], 127);
 }
 
-TEST(MoeInitRoutingV3, RefusesWhatDoesNotFit) {
-  OpCall call = Routing({});
-  call.inputs[1].value = Ints({4, 2}, {2, 0, 1, 4, 3, 0, 2, 1});
-  ExpectFails(call, Code::kInvalidArgument, {"holds 4", "token 1"});
-  call.inputs[1].value = Ints({3, 2}, {0, 0, 0, 0, 0, 0});
-  ExpectFails(call, Code::kInvalidArgument, {"[3,2]"});
-  ExpectFails(Routing({{"quant_mode", AttrValue::Int(3)}}), Code::kUnsupported, {"quant_mode 3"});
-  ExpectFails(Routing({{"active_expert_range", AttrValue::Ints({3, 2})}}), Code::kInvalidArgument,
-              {"active_expert_range"});
-  // Its lists used to end the process.
-  call = Routing({});
-  call.attrs = {{"expert_num", AttrValue::Int(int64_t{1} << 60)}};
-  ExpectFails(call, Code::kOutOfMemory, {"1152921504606846976 entries"});
-}
-
-TEST(MoeComputeExpertTokens, CountsUpToEachExpert) {
-  const Tensor out = MustRun({.type = "MoeComputeExpertTokens",
-                              .inputs = {{"sorted_experts", Ints({5}, {0, 0, 2, 2, 4})}},
-                              .attrs = {{"num_experts", AttrValue::Int(6)}}},
-                             1)[0];
-  EXPECT_TRUE(SameBytes(out, Ints({6}, {2, 2, 4, 4, 5, 5})));
-}
-
-TEST(MoeReRouting, OrdersByExpertThenRank) {
-  // Rank 0 has 1, 0 and 2 tokens for the experts, rank 1 has 2, 1 and 0; one row is of no expert.
-  OpCall call{.type = "MoeReRouting",
-              .inputs = {{"tokens", FromDoubles(DataType::kInt8, {7, 1}, {0, 1, 2, 3, 4, 5, 6})},
-                         {"expert_token_num_per_rank",
-                          Make<int64_t>(DataType::kInt64, {2, 3}, {1, 0, 2, 2, 1, 0})},
-                         {"per_token_scales",
-                          FromDoubles(DataType::kFloat, {7}, {0, 10, 20, 30, 40, 50, 60})}}};
-  std::vector<Tensor> out = MustRun(call, 4);
-  EXPECT_EQ(ToDoubles(out[0]), (std::vector<double>{0, 3, 4, 5, 1, 2, 0}));
-  EXPECT_EQ(ToDoubles(out[1]), (std::vector<double>{0, 30, 40, 50, 10, 20, 0}));
-  EXPECT_EQ(ToDoubles(out[2]), (std::vector<double>{0, 3, 4, 5, 1, 2, 0}));
-  EXPECT_TRUE(SameBytes(out[3], MakeInts({3, 1, 2})));
-  call.attrs = {{"expert_token_num_type", AttrValue::Int(0)}};
-  EXPECT_TRUE(SameBytes(MustRun(call, 4)[3], MakeInts({3, 4, 6})));
-  call.inputs[1].value = Make<int64_t>(DataType::kInt64, {2, 3}, {1, 0, 2, 2, 3, 0});
-  ExpectFails(call, Code::kInvalidArgument, {"3 tokens of rank 1 for expert 1", "2 of 7"});
-  // A scalar used to be read past its end.
-  for (const Shape& scales : {Shape(), Shape({6})}) {
-    call.inputs[2].value = Tensor::Allocate({DataType::kFloat, scales});
-    ExpectFails(call, Code::kInvalidArgument, {"per_token_scales", scales.ToString()});
-  }
-}
-
-// ---- finalising ----
-
-TEST(MoeFinalizeRouting, SumsTheChoices) {
-  for (const int64_t mode : {0, 1, 2, 3}) {
-    const Tensor expanded =
-        FromDoubles(DataType::kFloat, {6, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
-    const std::vector<int32_t> map = {5, 0, mode % 2 == 1 ? -1 : 2, 4, 1, 3};  // by (token, choice)
-    const std::vector<int32_t> experts = {0, 1, 1, 2, 2, 0};
-    const std::vector<double> weights = {0.5, 2, 1, -1, 0.25, 4};
-    const std::vector<double> bias = {100, 200, 300, 400, 500, 600};
-    std::vector<double> want;
-    for (size_t i = 0; i < 3; ++i) {
-      for (size_t d = 0; d < 2; ++d) {
-        double sum = 1000.0 * double(i) + 10.0 * double(d);
-        for (size_t j = 0; j < 2; ++j) {
-          const int32_t row = map[i * 2 + j];
-          if (row < 0) continue;
-          sum += weights[i * 2 + j] * (ToDoubles(expanded)[static_cast<size_t>(row) * 2 + d] +
-                                       bias[static_cast<size_t>(experts[i * 2 + j]) * 2 + d]);
-        }
-        want.push_back(sum);
-      }
-    }
-    std::vector<int32_t> stored = map;
-    for (size_t i = 0; mode < 2 && i < 3; ++i) {
-      for (size_t j = 0; j < 2; ++j) stored[j * 3 + i] = map[i * 2 + j];
-    }
-    OpCall call{
-        .type = "MoeFinalizeRoutingV2",
-        .inputs = {{"expanded_x", expanded},
-                   {"expanded_row_idx", Ints({6}, stored)},
-                   {"x1", FromDoubles(DataType::kFloat, {3, 2}, {0, 0, 1000, 1000, 2000, 2000})},
-                   {"x2", FromDoubles(DataType::kFloat, {3, 2}, {0, 10, 0, 10, 0, 10})},
-                   {"bias", FromDoubles(DataType::kFloat, {3, 2}, bias)},
-                   {"scales", FromDoubles(DataType::kFloat, {3, 2}, weights)},
-                   {"expert_idx", Ints({3, 2}, experts)}},
-        .attrs = {{"drop_pad_mode", AttrValue::Int(mode)}}};
-    EXPECT_EQ(ToDoubles(MustRun(call, 1)[0]), want) << mode;
-    if (mode == 0) {
-      call.type = "MoeFinalizeRouting";
-      call.inputs.back().port = "expanded_expert_idx";
-      call.attrs.clear();
-      EXPECT_EQ(ToDoubles(MustRun(call, 1)[0]), want);
-    }
-  }
-}
-
-TEST(MoeFinalizeRouting, RefusesWhatDoesNotFit) {
-  OpCall call{.type = "MoeFinalizeRoutingV2",
-              .inputs = {{"expanded_x", Pattern(DataType::kFloat, {4, 2})},
-                         {"expanded_row_idx", Ints({4}, {0, 1, 2, 4})},
-                         {"scales", Pattern(DataType::kFloat, {2, 2})}}};
-  ExpectFails(call, Code::kInvalidArgument, {"row 4", "there are 4"});
-  call.inputs.push_back({"bias", Pattern(DataType::kFloat, {2, 2})});
-  ExpectFails(call, Code::kInvalidArgument, {"do not belong"});
+TEST(MoeInitRoutingV2, TypesWithUnknownDimensions) {
+  const auto types = [](Shape x, Shape ids, const Attrs& attrs) {
+    return TypesIn(
+        1, 0, "MoeInitRoutingV2",
+        {{"x", DataType::kFloat16, std::move(x)}, {"expert_idx", DataType::kInt32, std::move(ids)}},
+        attrs);
+  };
+  EXPECT_THAT(types({-1, 8}, {-1, 2}, {}),
+              ElementsAre("float16[-1,8]", "int32[-1]", "int32[0]", "int32[0]"));
+  EXPECT_THAT(types({-1, 8}, {-1, 2},
+                    {{"drop_pad_mode", AttrValue::Int(1)},
+                     {"expert_capacity", AttrValue::Int(3)},
+                     {"expert_num", AttrValue::Int(4)}}),
+              ElementsAre("float16[4,3,8]", "int32[-1]", "int32[0]", "int32[0]"));
+  EXPECT_THAT(types(Shape::UnknownRank(), {5, 2}, {})[1], "int32[-1]");
 }
 
 }  // namespace

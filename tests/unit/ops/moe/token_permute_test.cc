@@ -267,50 +267,5 @@ TEST(MoeTokenPermuteWithRoutingMap, RandomMapsThereAndBack) {
   }
 }
 
-TEST(MoeTokenPermute, RefusesWhatDoesNotFit) {
-  const Tensor x = Pattern(kF32, {4, 2});
-  OpCall call = {.type = "MoeTokenPermute",
-                 .inputs = {{"tokens", x}, {"indices", Ints({3, 2}, {0, 1, 2, 0, 1, 2})}}};
-  ExpectFails(call, Code::kInvalidArgument, {"\"indices\" is int32[3,2]", "4 rows"});
-  call.inputs[1].value = Pattern(kF32, {4, 2});
-  ExpectFails(call, Code::kInvalidArgument, {"indices is float32[4,2]"});
-  call.attrs = {{"padded_mode", AttrValue::Bool(true)}};
-  ExpectFails(call, Code::kUnsupported, {"padded_mode"});
-
-  OpCall back = {.type = "MoeTokenUnpermute",
-                 .inputs = {{"permuted_tokens", x}, {"sorted_indices", Ints({4}, {0, 1, 2, 4})}}};
-  ExpectFails(back, Code::kInvalidArgument, {"hold 4 at 3, expected 0 to 3"});
-  back.inputs.push_back({"probs", Pattern(kF32, {3, 2})});
-  ExpectFails(back, Code::kInvalidArgument, {"probs are float32[3,2]", "4 sorted_indices"});
-  ExpectFails({.type = "MoeTokenPermuteGrad",
-               .inputs = {{"permuted_output_grad", x}, {"sorted_indices", Ints({4}, {0, 1, 2, 3})}},
-               .attrs = {{"num_topk", AttrValue::Int(3)}}},
-              Code::kInvalidArgument, {"4 sorted_indices", "num_topk 3"});
-
-  OpCall mapped = {
-      .type = "MoeTokenPermuteWithRoutingMap",
-      .inputs = {{"tokens", x},
-                 {"routing_map", FromDoubles(kBool, {4, 2}, {1, 0, 0, 1, 1, 1, 1, 0})}},
-      .attrs = {{"num_out_tokens", AttrValue::Int(4)}}};
-  ExpectFails(mapped, Code::kInvalidArgument, {"token 2 goes to 2 experts", "expected 1"});
-  mapped.attrs = {{"num_out_tokens", AttrValue::Int(12)}};
-  ExpectFails(mapped, Code::kInvalidArgument, {"num_out_tokens 12", "4 tokens with 2 experts"});
-  mapped.inputs[1].value = FromDoubles(kBool, {3, 2}, {1, 0, 0, 1, 1, 0});
-  ExpectFails(mapped, Code::kInvalidArgument, {"\"routing_map\" has 3 rows, expected 4"});
-
-  OpCall restored = {
-      .type = "MoeTokenUnpermuteWithRoutingMap",
-      .inputs = {{"permuted_tokens", x}, {"sorted_indices", Ints({4}, {0, 1, 2, 3})}},
-      .attrs = {{"restore_shape", AttrValue::Ints({4})}}};
-  ExpectFails(restored, Code::kInvalidArgument, {"restore_shape has 1 numbers"});
-  restored.attrs = {{"restore_shape", AttrValue::Ints({4, 3})}};
-  ExpectFails(restored, Code::kInvalidArgument, {"restore_shape ends with 3"});
-  restored.attrs = {{"restore_shape", AttrValue::Ints({3, 2})}};
-  ExpectFails(restored, Code::kInvalidArgument, {"4 indices do not divide among 3 tokens"});
-  restored.attrs = {{"restore_shape", AttrValue::Ints({4, 2})},
-                    {"drop_and_pad", AttrValue::Bool(true)}};
-  ExpectFails(restored, Code::kInvalidArgument, {"drop_and_pad is true, expected \"routing_map\""});
-}
-
 }  // namespace
 }  // namespace npumesh
