@@ -1,6 +1,7 @@
-// The matrix multiplication family against a triple loop in double. Operands are small integers:
-// sums stay exact in float32, and small enough in the 16-bit types, so results are compared with
-// ==.
+// The matrix multiplication family and GEMM against a triple loop in double. Operands are small
+// integers: sums stay exact in float32, and small enough in the 16-bit types, so results are
+// compared with ==.
+#include "tests/unit/op_reference.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
@@ -132,29 +133,6 @@ TEST(Matmul, EqualsTripleLoopForEveryDtype) {
   }
 }
 
-TEST(Matmul, AccumulatesSixteenBitsInFloatAndRoundsOnce) {
-  // 512 products of 1 * 1: a bfloat16 accumulator would stop at 256, a float16 one at 2048.
-  for (const DataType dtype : {DataType::kBfloat16, DataType::kFloat16}) {
-    const int64_t k = 4098;
-    const Tensor ones = FromDoubles(dtype, {1, k}, std::vector<double>(k, 1.0));
-    const Tensor y = RunOne({.type = "MatMul",
-                             .inputs = {{"x1", ones}, {"x2", ones}},
-                             .attrs = {{"transpose_x2", AttrValue::Bool(true)}}});
-    EXPECT_EQ(ToDoubles(y), std::vector<double>{Rounded(dtype, static_cast<double>(k))});
-  }
-}
-
-TEST(Matmul, TakesFloatBiasWithSixteenBitOperands) {
-  for (const DataType dtype : {DataType::kBfloat16, DataType::kFloat16}) {
-    const Tensor y =
-        RunOne({.type = "MatMulV2",
-                .inputs = {{"x1", FromDoubles(dtype, {1, 2}, {1, 2})},
-                           {"x2", FromDoubles(dtype, {2, 2}, {1, 2, 3, 4})},
-                           {"bias", FromDoubles(DataType::kFloat, {2}, {0.5, -0.25})}}});
-    EXPECT_EQ(ToDoubles(y), (std::vector<double>{7.5, 9.75}));
-  }
-}
-
 TEST(Matmul, ManyRowsMatchWithinFloatRounding) {
   const int64_t m = 37, k = 301, n = 53;
   std::vector<double> a, b;
@@ -173,57 +151,88 @@ TEST(Matmul, ManyRowsMatchWithinFloatRounding) {
   }
 }
 
-TEST(Matmul, IntegersWrap) {
-  const Tensor y =
-      RunOne({.type = "MatMul",
-              .inputs = {{"x1", Make<int32_t>(DataType::kInt32, {1, 2}, {INT32_MAX, 2})},
-                         {"x2", Make<int32_t>(DataType::kInt32, {2, 1}, {2, 3})}}});
-  EXPECT_EQ(ValuesOf<int32_t>(y), std::vector<int32_t>{4});
+struct Gemm {
+  int64_t m, n, k;
+  DataType dtype, result;
+  bool a_transposed = false, b_transposed = false;
+  double alpha = 1, beta = 1;
+};
+
+Shape Stored(int64_t rows, int64_t columns, bool transposed) {
+  return transposed ? Shape{columns, rows} : Shape{rows, columns};
 }
 
-TEST(Matmul, EightBitOperandsGiveInt32AndSubtractOffset) {
-  for (const std::string type : {"MatMulV2", "BatchMatMulV2"}) {
-    const Tensor y = RunOne({.type = type,
-                             .inputs = {{"x1", Make<int8_t>(DataType::kInt8, {1, 2}, {-128, 127})},
-                                        {"x2", Make<int8_t>(DataType::kInt8, {2, 1}, {-128, 127})},
-                                        {"bias", Make<int32_t>(DataType::kInt32, {1}, {5})}},
-                             .attrs = {{"offset_x", AttrValue::Int(2)}}});
-    EXPECT_EQ(y.dtype(), DataType::kInt32);
-    EXPECT_EQ(ValuesOf<int32_t>(y), std::vector<int32_t>{130 * 128 + 125 * 127 + 5});
+OpCall GemmCall(const Gemm& g) {
+  return {.type = "GEMM",
+          .inputs = {{"a", Pattern(g.dtype, Stored(g.m, g.k, g.a_transposed), 1)},
+                     {"b", Pattern(g.dtype, Stored(g.k, g.n, g.b_transposed), 2)},
+                     {"c", Pattern(g.result, {g.m, g.n}, 3)},
+                     {"alpha", FromDoubles(g.result, {}, {g.alpha})},
+                     {"beta", FromDoubles(g.result, {1}, {g.beta})}},
+          .attrs = {{"transpose_a", AttrValue::Bool(g.a_transposed)},
+                    {"transpose_b", AttrValue::Bool(g.b_transposed)}}};
+}
+
+Tensor GemmReference(const Gemm& g, const OpCall& call) {
+  const std::vector<double> a = ToDoubles(call.inputs[0].value);
+  const std::vector<double> b = ToDoubles(call.inputs[1].value);
+  std::vector<double> y = ToDoubles(call.inputs[2].value);
+  for (int64_t i = 0; i < g.m; ++i) {
+    for (int64_t j = 0; j < g.n; ++j) {
+      double sum = 0;
+      for (int64_t l = 0; l < g.k; ++l) {
+        const int64_t left = g.a_transposed ? l * g.m + i : i * g.k + l;
+        const int64_t right = g.b_transposed ? j * g.k + l : l * g.n + j;
+        sum += a[static_cast<size_t>(left)] * b[static_cast<size_t>(right)];
+      }
+      double& element = y[static_cast<size_t>(i * g.n + j)];
+      element = g.alpha * sum + g.beta * element;
+    }
+  }
+  return FromDoubles(g.result, {g.m, g.n}, y);
+}
+
+TEST(GemmTest, IsAlphaTimesTheProductPlusBetaTimesC) {
+  for (const Gemm& g :
+       std::vector<Gemm>{{2, 3, 4, kF32, kF32},
+                         {2, 3, 4, kF32, kF32, true, false, 2, -1},
+                         {2, 3, 4, kF16, kF16, false, true, 2, 0},
+                         {17, 33, 5, kF16, kF32, true, true, 0.5, 0.25},
+                         {5, 1, 40, DataType::kBfloat16, kF32, false, false, 1, 2},
+                         {3, 700, 8, kF32, kF32, false, false, -3, 1},
+                         {4, 5, 33, DataType::kInt8, DataType::kInt32, false, false, 3, -2},
+                         {4, 5, 33, DataType::kInt8, DataType::kInt32, true, true, 1, 0},
+                         {4, 5, 33, DataType::kInt8, kF32, false, true, 0.5, 2},
+                         {1, 1, 1, DataType::kInt8, DataType::kInt32}}) {
+    SCOPED_TRACE(
+        fmt::format("{} x {} x {} of {} and {}", g.m, g.n, g.k, Name(g.dtype), Name(g.result)));
+    const OpCall call = GemmCall(g);
+    const Result<std::vector<Tensor>> y = RunOp(call);
+    ASSERT_TRUE(y.ok()) << y.status().ToString();
+    EXPECT_TRUE(SameBytes((*y)[0], GemmReference(g, call)));
   }
 }
 
-TEST(Matmul, PropagatesNotANumber) {
-  const Tensor x = FromDoubles(DataType::kFloat, {1, 2}, {NAN, 1});
-  const Tensor y =
-      RunOne({.type = "MatMul", .inputs = {{"x1", x}, {"x2", Pattern(DataType::kFloat, {2, 2})}}});
-  for (const double value : ToDoubles(y)) EXPECT_TRUE(std::isnan(value));
-}
-
-TEST(Matmul, ErrorsNameShapesAndTypes) {
-  const auto f = [](Shape shape) { return Pattern(DataType::kFloat, std::move(shape)); };
-  const auto call = [&](std::string type, Tensor x1, Tensor x2) {
-    return OpCall{.type = std::move(type), .inputs = {{"x1", x1}, {"x2", x2}}};
+TEST(GemmTest, WhatDoesNotFitIsNamed) {
+  const auto expect = [](OpCall call, std::string_view text) {
+    const Result<std::vector<Tensor>> y = RunOp(call);
+    ASSERT_FALSE(y.ok()) << text;
+    EXPECT_THAT(y.status().message(), testing::HasSubstr(std::string(text)));
   };
-  ExpectFails(call("MatMul", f({2, 3}), f({4, 3})), Code::kInvalidArgument, {"[2,3]", "[4,3]"});
-  ExpectFails(call("BatchMatMul", f({2, 2, 3}), f({3, 3, 2})), Code::kInvalidArgument,
-              {"[2,2,3]", "[3,3,2]"});
-  ExpectFails(call("MatMul", f({}), f({4, 3})), Code::kInvalidArgument, {"x1", "scalar"});
-  ExpectFails(call("MatMul", f({2, 3}), Pattern(DataType::kFloat16, {3, 2})),
-              Code::kInvalidArgument, {"float32", "float16"});
-  ExpectFails(call("MatMul", Pattern(DataType::kInt8, {1, 1}), Pattern(DataType::kInt8, {1, 1})),
-              Code::kUnsupported, {"int8"});
-  ExpectFails(
-      call("MatMul", Pattern(DataType::kDouble, {1, 1}), Pattern(DataType::kDouble, {1, 1})),
-      Code::kUnsupported, {"float64"});
-  for (const Shape& bias : {Shape{3}, Shape{2, 4}, Shape{}, Shape{2, 1, 4}}) {
-    OpCall wrong = call("MatMul", f({2, 3}), f({3, 4}));
-    wrong.inputs.push_back({"bias", f(bias)});
-    ExpectFails(wrong, Code::kInvalidArgument, {"bias", bias.ToString()});
-  }
-  OpCall wrong = call("MatMul", f({2, 3}), f({3, 4}));
-  wrong.inputs.push_back({"bias", Pattern(DataType::kInt32, {4})});
-  ExpectFails(wrong, Code::kInvalidArgument, {"bias", "int32"});
+  OpCall call = GemmCall({2, 3, 4, kF32, kF32});
+  call.inputs[1].value = Pattern(kF32, {5, 3});
+  expect(call, "a [2,4] and b [5,3] cannot be multiplied");
+  call = GemmCall({2, 3, 4, kF32, kF32});
+  call.inputs[2].value = Pattern(kF32, {3, 2});
+  expect(call, "[2,3]");
+  call = GemmCall({2, 3, 4, kF32, kF16});
+  expect(call, "products of float32 that are float16");
+  call = GemmCall({2, 3, 4, kF32, kF32});
+  call.inputs[3].value = Pattern(kF32, {2});
+  expect(call, "alpha");
+  call = GemmCall({2, 3, 4, kF32, kF32});
+  call.inputs[4].value = Pattern(kF16, {});
+  expect(call, "beta");
 }
 
 }  // namespace
