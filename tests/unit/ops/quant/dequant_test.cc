@@ -1,122 +1,15 @@
 // AscendDequant, DequantBias, AscendAntiQuantV2, AscendAntiQuant, TransQuantParamV2 and
 // DequantSwigluQuant.
+// SwigluMxQuant: DynamicMxQuant of the activation in double.
+#include <cmath>
+
+#include "tests/unit/op_types.h"
+#include "tests/unit/op_values.h"
 #include "tests/unit/ops/quant/quant_values.h"
+#include "tests/unit/ops/quant/small_values.h"
 
 namespace npumesh {
 namespace {
-
-// Scales in the packed form, by the operator that makes it.
-Tensor PackedScales(const std::vector<double>& scales) {
-  const Shape shape{static_cast<int64_t>(scales.size())};
-  return MustRun({.type = "TransQuantParamV2",
-                  .inputs = {{"scale", FromDoubles(DataType::kFloat, shape, scales)}}})[0];
-}
-
-TEST(TransQuantParam, PacksScaleAndOffset) {
-  const Tensor y =
-      MustRun({.type = "TransQuantParamV2",
-               .inputs = {{"scale", FromDoubles(DataType::kFloat, {1}, {1.5})},
-                          {"offset", FromDoubles(DataType::kFloat, {4}, {3, -1, 1000, 2.5})}}})[0];
-  EXPECT_EQ(y.type(), (TensorType{DataType::kUint64, {4}}));
-  const uint64_t scale = 0x3fc00000u | uint64_t{1} << 46;
-  EXPECT_EQ(y.as<uint64_t>()[0], scale | uint64_t{3} << 37);
-  EXPECT_EQ(y.as<uint64_t>()[1], scale | uint64_t{0x1ff} << 37);
-  EXPECT_EQ(y.as<uint64_t>()[2], scale | uint64_t{255} << 37);
-  EXPECT_EQ(y.as<uint64_t>()[3], scale | uint64_t{2} << 37);
-  // 13 bits of the mantissa are dropped, or rounded away: 0.7 is 0x3f333333.
-  for (const int64_t rounds : {0, 1}) {
-    const Tensor packed = MustRun({.type = "TransQuantParamV2",
-                                   .inputs = {{"scale", FromDoubles(DataType::kFloat, {1}, {0.7})}},
-                                   .attrs = {{"round_mode", AttrValue::Int(rounds)}}})[0];
-    EXPECT_EQ(static_cast<uint32_t>(packed.as<uint64_t>()[0]),
-              rounds == 1 ? 0x3f334000u : 0x3f332000u);
-  }
-  // An offset for no scale.
-  EXPECT_EQ(MustRun({.type = "TransQuantParamV2",
-                     .inputs = {{"scale", Pattern(DataType::kFloat, {0})},
-                                {"offset", Pattern(DataType::kFloat, {1})}}})[0]
-                .shape(),
-            Shape({0}));
-  ExpectFails({.type = "TransQuantParamV2",
-               .inputs = {{"scale", Pattern(DataType::kFloat, {2})},
-                          {"offset", Pattern(DataType::kFloat, {3})}}},
-              Code::kInvalidArgument, {"float32[2]", "3 elements"});
-}
-
-TEST(AscendDequant, MultipliesByTheScaleOfTheColumn) {
-  const Tensor x = FromDoubles(DataType::kInt32, {2, 3}, {-4, 5, 1000000, 7, -8, 9});
-  const std::vector<double> scales = {0.5, 2, 0.25};
-  for (const bool packed : {false, true}) {
-    for (const bool twice : {false, true}) {
-      for (const bool relu : {false, true}) {
-        const Tensor scale =
-            packed ? PackedScales(scales) : FromDoubles(DataType::kFloat16, {3}, scales);
-        std::vector<double> want = ToDoubles(x);
-        for (size_t i = 0; i < want.size(); ++i) {
-          want[i] *= scales[i % 3] * (twice ? scales[i % 3] : 1);
-          if (relu) want[i] = std::max(want[i], 0.0);
-        }
-        EXPECT_EQ(ToDoubles(MustRun({.type = "AscendDequant",
-                                     .inputs = {{"x", x}, {"deq_scale", scale}},
-                                     .attrs = {{"sqrt_mode", AttrValue::Bool(twice)},
-                                               {"relu_flag", AttrValue::Bool(relu)}}})[0]),
-                  want);
-      }
-    }
-  }
-  ExpectFails({.type = "AscendDequant",
-               .inputs = {{"x", x}, {"deq_scale", Pattern(DataType::kFloat16, {2})}}},
-              Code::kInvalidArgument, {"deq_scale is float16[2]"});
-}
-
-TEST(DequantBias, AddsBeforeOrBehind) {
-  const Tensor x = FromDoubles(DataType::kInt32, {2, 2}, {10, 20, 30, 40});
-  for (const DataType bias : {DataType::kInt32, DataType::kFloat16}) {
-    const bool before = bias == DataType::kInt32;
-    const std::vector<double> scale = {0.5, 0.25};
-    const std::vector<double> rows = {2, 4};
-    const std::vector<double> shift = {3, -5};
-    std::vector<double> want;
-    for (size_t i = 0; i < 4; ++i) {
-      const double sum = ToDoubles(x)[i] + (before ? shift[i % 2] : 0);
-      want.push_back(sum * scale[i % 2] * rows[i / 2] + (before ? 0 : shift[i % 2]));
-    }
-    const Tensor y =
-        MustRun({.type = "DequantBias",
-                 .inputs = {{"x", x},
-                            {"weight_scale", FromDoubles(DataType::kFloat, {2}, scale)},
-                            {"activate_scale", FromDoubles(DataType::kFloat, {2}, rows)},
-                            {"bias", FromDoubles(bias, {2}, shift)}},
-                 .attrs = {{"output_dtype", AttrValue::Int(27)}}})[0];
-    EXPECT_EQ(y.dtype(), DataType::kBfloat16);
-    EXPECT_EQ(ToDoubles(y), want);
-  }
-}
-
-TEST(AscendAntiQuant, AddsTheOffsetFirst) {
-  const Tensor x = FromDoubles(DataType::kInt8, {2, 2}, {1, -2, 3, -4});
-  for (const bool four_bits : {false, true}) {
-    const Tensor input = four_bits ? ToInt4(x) : x;
-    EXPECT_EQ(ToDoubles(MustRun(
-                  {.type = "AscendAntiQuantV2",
-                   .inputs = {{"x", input},
-                              {"scale", FromDoubles(DataType::kFloat, {2}, {2, 4})},
-                              {"offset", FromDoubles(DataType::kFloat, {2}, {10, 20})}}})[0]),
-              (std::vector<double>{22, 72, 26, 64}));
-    const Tensor squared = MustRun({.type = "AscendAntiQuant",
-                                    .inputs = {{"x", input}},
-                                    .attrs = {{"scale", AttrValue::Float(2)},
-                                              {"offset", AttrValue::Float(1)},
-                                              {"dtype", AttrValue::Int(1)},
-                                              {"sqrt_mode", AttrValue::Bool(true)}}})[0];
-    EXPECT_EQ(squared.dtype(), DataType::kFloat16);
-    EXPECT_EQ(ToDoubles(squared), (std::vector<double>{8, -4, 16, -12}));
-  }
-  ExpectFails({.type = "AscendAntiQuantV2",
-               .inputs = {{"x", Pattern(DataType::kInt32, {2})},
-                          {"scale", Pattern(DataType::kFloat, {1})}}},
-              Code::kInvalidArgument, {"int32[2]"});
-}
 
 // ---- DequantSwigluQuant ----
 
@@ -233,14 +126,67 @@ TEST(DequantSwigluQuant, ClippedForms) {
   }
 }
 
-TEST(DequantSwigluQuant, RefusesWhatDoesNotFit) {
-  OpCall call{.type = "DequantSwigluQuant", .inputs = {{"x", Pattern(DataType::kFloat16, {2, 3})}}};
-  ExpectFails(call, Code::kInvalidArgument, {"halved", "[2,3]"});
-  call.inputs[0].value = Pattern(DataType::kInt32, {2, 4});
-  call.inputs.push_back({"weight_scale", Pattern(DataType::kFloat, {3})});
-  ExpectFails(call, Code::kInvalidArgument, {"weight_scale is float32[3]"});
-  call.attrs = {{"quant_mode", AttrValue::String("none")}};
-  ExpectFails(call, Code::kInvalidArgument, {"\"none\""});
+OpCall SwigluCall(DataType dtype, int64_t mode, bool left) {
+  return {.type = "SwigluMxQuant",
+          .inputs = {{"x", Noise(kBf16, {3, 2, 140}, 5, 9)}},
+          .attrs = {{"dst_type", TypeAttr(dtype)},
+                    {"swiglu_mode", AttrValue::Int(mode)},
+                    {"activate_left", AttrValue::Bool(left)},
+                    {"clamp_limit", AttrValue::Float(3.0f)},
+                    {"glu_alpha", AttrValue::Float(1.5f)},
+                    {"glu_bias", AttrValue::Float(0.5f)}}};
+}
+
+Tensor Activated(const Tensor& x, int64_t mode, bool left) {
+  const std::vector<double> values = ToDoubles(x);
+  const size_t half = 70;
+  std::vector<double> z;
+  for (size_t row = 0; row < values.size(); row += 2 * half) {
+    for (size_t i = 0; i < half; ++i) {
+      const double even = values[row + 2 * i], odd = values[row + 2 * i + 1];
+      const double front = values[row + i], back = values[row + half + i];
+      double gate = mode == 1 ? even : left ? front : back;
+      double other = mode == 1 ? odd : left ? back : front;
+      if (mode == 0) {
+        z.push_back(gate / (1 + std::exp(-gate)) * other);
+        continue;
+      }
+      gate = std::min(gate, 3.0);
+      other = std::clamp(other, -3.0, 3.0);
+      z.push_back(gate / (1 + std::exp(-1.5 * gate)) * (other + 0.5));
+    }
+  }
+  return FromDoubles(kF32, {3, 2, 70}, z);
+}
+
+TEST(SwigluMxQuant, QuantisesTheActivation) {
+  for (const DataType dtype : {kE4M3, kE2M1}) {
+    for (const int64_t mode : {0, 1, 2}) {
+      for (const bool left : {false, true}) {
+        const OpCall call = SwigluCall(dtype, mode, left);
+        const std::vector<Tensor> got = Results(call);
+        const std::vector<Tensor> want =
+            Results({.type = "DynamicMxQuant",
+                     .inputs = {{"x", Activated(call.inputs[0].value, mode, left)}},
+                     .attrs = {{"dst_type", TypeAttr(dtype)}}});
+        ASSERT_EQ(got.size(), 2u);
+        EXPECT_TRUE(SameBytes(got[0], want[0])) << Name(dtype) << " " << mode << left;
+        EXPECT_TRUE(SameBytes(got[1], want[1])) << Name(dtype) << " " << mode << left;
+      }
+    }
+  }
+}
+
+TEST(SwigluMxQuant, RowsBehindTheGroupsAreZeros) {
+  OpCall call = SwigluCall(kE4M3, 0, true);
+  const std::vector<Tensor> all = Results(call);
+  call.inputs.push_back({"group_index", MakeInts({1, 0, 3})});
+  const std::vector<Tensor> some = Results(call);
+  for (size_t i = 0; i < 2; ++i) {
+    std::vector<uint8_t> want = ValuesOf<uint8_t>(all[i]);
+    std::fill(want.begin() + static_cast<int64_t>(want.size() / 6 * 4), want.end(), uint8_t{0});
+    EXPECT_EQ(ValuesOf<uint8_t>(some[i]), want);
+  }
 }
 
 }  // namespace

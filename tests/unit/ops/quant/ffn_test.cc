@@ -142,21 +142,5 @@ TEST(Ffn, TypesWithUnknownDimensions) {
   EXPECT_EQ(types({7, kIn}, {kHidden, -1}), "float16[7,-1]");
 }
 
-TEST(Ffn, Refusals) {
-  OpCall call = Call({"relu", {4, 0, 1}, true}, DataType::kFloat16);
-  ExpectFails(call, Code::kInvalidArgument, {"5 rows together, x has 6"});
-  call = Call({"relu", {4, 0, 3}, true}, DataType::kFloat16);
-  ExpectFails(call, Code::kInvalidArgument,
-              {"entry 2 of \"expert_tokens\" is 3", "rows 4 to 7 of 6"});
-  call = Call({"tanh"}, DataType::kFloat16);
-  ExpectFails(call, Code::kInvalidArgument, {"activation is \"tanh\""});
-  call = Call({"relu"}, DataType::kFloat16);
-  call.inputs.push_back({"deq_scale1", Pattern(DataType::kBfloat16, {kHidden})});
-  ExpectFails(call, Code::kUnsupported, {"\"deq_scale1\" is fed"});
-  call = Call({"swiglu"}, DataType::kFloat16);
-  call.attrs[0] = {"activation", AttrValue::String("silu")};
-  ExpectFails(call, Code::kInvalidArgument, {"1 times the rows of weight2"});
-}
-
 }  // namespace
 }  // namespace npumesh

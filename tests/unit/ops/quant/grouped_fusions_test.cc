@@ -157,14 +157,6 @@ std::vector<double> RoutedRows(const std::function<double(int64_t row, int64_t c
   return rows;
 }
 
-TEST(GroupedMatmulFinalizeRouting, AddsWeightedRows) {
-  for (const bool counts : {false, true}) {
-    const Tensor y = RunOne(Finalize(counts));
-    const std::vector<double> want = RoutedRows(Product);
-    EXPECT_TRUE(SameBytes(y, FromDoubles(DataType::kFloat, {4, kColumns}, want)));
-  }
-}
-
 // Values that the type has, of 8 bits or fewer too.
 Tensor Stored(DataType dtype, const Shape& shape, const std::vector<double>& values) {
   if (kFloats.Contains(dtype) || dtype == DataType::kInt64)
@@ -293,31 +285,6 @@ TEST(GroupedMatmulFinalizeRouting, ReadsEveryQuantisation) {
   }
 }
 
-TEST(GroupedMatmulFinalizeRouting, RefusesScalesOfOtherKinds) {
-  OpCall call = FinalizeOf(kKinds[0]);
-  call.inputs.push_back(
-      {"offset", Stored(DataType::kFloat, {kExperts, 1, kColumns}, Numbers(18, 6))});
-  ExpectFails(call, Code::kUnsupported, {"offset"});
-  call = FinalizeOf(kKinds[4]);
-  call.inputs[2].value = WeightScales(kKinds[0]);
-  ExpectFails(call, Code::kUnsupported, {"scale is float32[3,6] for x of float4_e2m1"});
-  call = FinalizeOf(kKinds[2]);
-  call.inputs.erase(call.inputs.begin() + 3);
-  ExpectFails(call, Code::kInvalidArgument, {"pertoken_scale is missing"});
-  call = FinalizeOf(kKinds[7]);
-  call.inputs[2].value = Stored(DataType::kInt64, {kExperts, 3, kColumns}, Numbers(54, 1));
-  ExpectFails(call, Code::kInvalidArgument,
-              {"scale is int64[3,3,6], expected [3,G,6] where 68 is a multiple of G"});
-  call = FinalizeOf(kKinds[7]);
-  call.attrs.back() = {"transpose_w", AttrValue::Bool(true)};
-  call.inputs[1].value =
-      Stored(DataType::kInt4, {kExperts, kColumns, kDeep}, Numbers(kExperts * kColumns * kDeep, 2));
-  ExpectFails(call, Code::kUnsupported, {"transpose_w is true"});
-  call = FinalizeOf(kKinds[0]);
-  call.inputs[0].value = Stored(DataType::kInt8, {kRows, kDeep}, Numbers(kRows * kDeep, 1));
-  ExpectFails(call, Code::kUnsupported, {"x is int8 and w float8_e4m3fn"});
-}
-
 TEST(GroupedFusions, TypesWithUnknownDimensions) {
   const std::vector<In> swiglu = {{"x", DataType::kInt8, {-1, 3}},
                                   {"x_scale", DataType::kFloat, {-1}},
@@ -334,27 +301,6 @@ TEST(GroupedFusions, TypesWithUnknownDimensions) {
   EXPECT_THAT(
       TypesIn(1, 0, "GroupedMatmulFinalizeRouting", finalize, {{"output_bs", AttrValue::Int(5)}}),
       ElementsAre("float32[5,8]"));
-}
-
-TEST(GroupedFusions, Refusals) {
-  OpCall call = Swiglu(true, false);
-  call.inputs[2].value = MakeInts({4, 0, 4});
-  ExpectFails(call, Code::kInvalidArgument, {"entry 2 of \"group_list\" is 4", "rows 4 to 8 of"});
-  call = Swiglu(true, false);
-  call.attrs.push_back({"dequant_mode", AttrValue::Int(1)});
-  ExpectFails(call, Code::kUnsupported, {"dequant_mode is 1"});
-  call = Swiglu(true, false);
-  call.inputs[0].value = Pattern(DataType::kFloat16, {kRows, kInner});
-  ExpectFails(call, Code::kUnsupported, {"x is float16", "expected int8"});
-  call = Finalize(true);
-  call.inputs[7].value = MakeInts({3, 0, 4, 1, 2, 0, 1});
-  ExpectFails(call, Code::kInvalidArgument, {"row_index holds 4 for row 2"});
-  call = Finalize(true);
-  call.attrs[2] = {"shared_input_offset", AttrValue::Int(3)};
-  ExpectFails(call, Code::kInvalidArgument, {"shared_input is", "from row 3"});
-  call = Finalize(true);
-  call.attrs.push_back({"transpose_x", AttrValue::Bool(true)});
-  ExpectFails(call, Code::kUnsupported, {"transpose_x is true"});
 }
 
 }  // namespace

@@ -234,30 +234,5 @@ TEST(GroupedMatmul, InnerDimension) {
   }
 }
 
-TEST(GroupedMatmul, RefusesWhatDoesNotFit) {
-  const auto call = [](std::vector<int64_t> list) {
-    return OpCall{.type = "GroupedMatmul",
-                  .inputs = {{"x0", Pattern(DataType::kFloat, {4, 3})},
-                             {"weight0", Pattern(DataType::kFloat, {2, 3, 2})},
-                             {"group_list", MakeInts(list)}},
-                  .attrs = {{"split_item", AttrValue::Int(2)}, {"group_type", AttrValue::Int(0)}}};
-  };
-  ExpectFails(call({3, 5}), Code::kInvalidArgument, {"entry 1", "group_list", "2"});
-  ExpectFails(call({3, 2}), Code::kInvalidArgument, {"entry 1", "-1"});
-  ExpectFails(call({1, 2, 3}), Code::kInvalidArgument, {"int64[3]", "2 groups"});
-  OpCall split = call({1, 2});
-  split.attrs[0] = {"split_item", AttrValue::Int(0)};
-  ExpectFails(split, Code::kUnsupported, {"split_item 0"});
-  OpCall none = call({1, 2});
-  none.inputs.pop_back();
-  ExpectFails(none, Code::kUnsupported, {"without group_list"});
-  OpCall sizes = call({1, 2});
-  sizes.inputs[0].value = Pattern(DataType::kFloat, {4, 2});
-  ExpectFails(sizes, Code::kInvalidArgument, {"group 0", "[4,2]"});
-  OpCall types = call({1, 2});
-  types.inputs[0].value = Pattern(DataType::kInt32, {4, 3});
-  ExpectFails(types, Code::kUnsupported, {"int32"});
-}
-
 }  // namespace
 }  // namespace npumesh

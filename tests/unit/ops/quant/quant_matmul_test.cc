@@ -74,29 +74,6 @@ TEST(QuantBatchMatmulV3, IsExactInInt32) {
   }
 }
 
-// One matrix of constants for two batches of x, with scales for its rows and a bias for each batch.
-TEST(QuantBatchMatmulV3, ConstantWeightsServeAllBatches) {
-  const Tensor x1 = Noise(DataType::kInt8, {2, 3, 8}, 1, 127);
-  const Tensor x2 = Noise(DataType::kInt8, {8, 5}, 2, 127);
-  const Tensor bias = Noise(DataType::kInt32, {2, 1, 5}, 3, 1e4);
-  const std::vector<double> rows = {1, 2, 0.5};
-  const auto run = [&](Known known) {
-    return MustRun({.type = "QuantBatchMatmulV3",
-                    .inputs = {{"x1", x1},
-                               {"x2", x2, known},
-                               {"scale", FromDoubles(DataType::kFloat, {1}, {0.25})},
-                               {"bias", bias},
-                               {"pertoken_scale", FromDoubles(DataType::kFloat, {3}, rows)}},
-                    .attrs = {{"dtype", AttrValue::Int(0)}}})[0];
-  };
-  std::vector<double> want = Product({ToDoubles(x1), 3, 8, false}, {ToDoubles(x2), 8, 5, false}, 2);
-  for (size_t i = 0; i < want.size(); ++i) {
-    want[i] = (want[i] + ToDoubles(bias)[i / 15 * 5 + i % 5]) * 0.25 * rows[i / 5 % 3];
-  }
-  EXPECT_EQ(ToDoubles(run(Known::kYes)), want);
-  EXPECT_EQ(ToDoubles(run(Known::kNo)), want);
-}
-
 TEST(QuantBatchMatmulV3, ScalesColumnsAndRows) {
   const Tensor x1 = Noise(DataType::kInt8, {2, 3, 6}, 1, 20);
   const Tensor x2 = Noise(DataType::kInt8, {6, 4}, 2, 20);
@@ -134,44 +111,6 @@ TEST(QuantBatchMatmulV3, Int8ResultAndPackedScale) {
                          .inputs = {{"x1", x1}, {"x2", x2}, {"scale", scale}, {"offset", offset}},
                          .attrs = {{"dtype", AttrValue::Int(2)}}})[0],
                 want);
-}
-
-TEST(QuantBatchMatmulV3, Int4OnBothSides) {
-  const Tensor x1 = Noise(DataType::kInt8, {2, 8}, 1, 7);
-  const Tensor x2 = Noise(DataType::kInt8, {4, 8}, 2, 7);
-  const Tensor y = MustRun(
-      {.type = "QuantBatchMatmulV3",
-       .inputs = {{"x1", ToInt4(x1)},
-                  {"x2", ToInt4(x2)},
-                  {"scale", FromDoubles(DataType::kFloat, {1}, {0.5})}},
-       .attrs = {{"dtype", AttrValue::Int(0)}, {"transpose_x2", AttrValue::Bool(true)}}})[0];
-  std::vector<double> want = Product({ToDoubles(x1), 2, 8, false}, {ToDoubles(x2), 8, 4, true}, 1);
-  for (double& value : want) value *= 0.5;
-  EXPECT_EQ(ToDoubles(y), want);
-}
-
-TEST(QuantBatchMatmulV3, RefusesWhatDoesNotFit) {
-  const auto call = [](Shape a, Shape b, int64_t dtype = 0) {
-    return OpCall{.type = "QuantBatchMatmulV3",
-                  .inputs = {{"x1", Pattern(DataType::kInt8, a)},
-                             {"x2", Pattern(DataType::kInt8, b)},
-                             {"scale", Pattern(DataType::kFloat, {1})}},
-                  .attrs = {{"dtype", AttrValue::Int(dtype)}}};
-  };
-  ExpectFails(call({2, 3}, {4, 2}), Code::kInvalidArgument, {"[2,3]", "[4,2]"});
-  ExpectFails(call({3}, {3, 2}), Code::kInvalidArgument, {"x1", "matrix"});
-  ExpectFails(call({2, 3}, {3, 2}, 9), Code::kUnsupported, {"int64"});
-  OpCall scale = call({2, 3}, {3, 2});
-  scale.inputs[2].value = Pattern(DataType::kFloat, {3});
-  ExpectFails(scale, Code::kInvalidArgument, {"scale is float32[3]"});
-  scale.inputs[2].value = Pattern(DataType::kFloat16, {1});  // the device takes no halves
-  ExpectFails(scale, Code::kInvalidArgument, {"scale is float16[1]"});
-  OpCall floats = call({2, 3}, {3, 2});
-  floats.inputs[0].value = Pattern(DataType::kFloat, {2, 3});
-  ExpectFails(floats, Code::kUnsupported, {"float32"});
-  OpCall group = call({2, 3}, {3, 2});
-  group.attrs.push_back({"group_size", AttrValue::Int(32)});
-  ExpectFails(group, Code::kUnsupported, {"group_size is 32"});
 }
 
 // ---- WeightQuantBatchMatmulV2 ----
@@ -271,22 +210,6 @@ TEST(WeightQuantBatchMatmulV2, PackedWeightsGiveTheSameBits) {
       }
     }
   }
-}
-
-TEST(WeightQuantBatchMatmulV2, RefusesWhatDoesNotFit) {
-  OpCall call{.type = "WeightQuantBatchMatmulV2",
-              .inputs = {{"x", Pattern(DataType::kFloat16, {2, 4})},
-                         {"weight", Pattern(DataType::kInt8, {4, 3})},
-                         {"antiquant_scale", Pattern(DataType::kFloat16, {4})}}};
-  ExpectFails(call, Code::kInvalidArgument, {"4 antiquant scales", "1 x 3"});
-  call.inputs[2].value = Pattern(DataType::kFloat16, {3});
-  call.inputs[1].value = Pattern(DataType::kFloat16, {4, 3});
-  ExpectFails(call, Code::kUnsupported, {"float16", "int8 or int4"});
-  call.inputs[1].value = Pattern(DataType::kInt8, {5, 3});
-  ExpectFails(call, Code::kInvalidArgument, {"[2,4]", "[5,3]"});
-  call.inputs[1].value = Pattern(DataType::kInt8, {4, 3});
-  call.inputs.push_back({"bias", Pattern(DataType::kInt32, {2})});
-  ExpectFails(call, Code::kInvalidArgument, {"bias is int32[2]"});
 }
 
 }  // namespace

@@ -1,4 +1,7 @@
 // DynamicQuant, DynamicQuantV2, AscendQuantV2, AscendQuant, Quantize and FlatQuant.
+// RotateQuant against its definition in double, on drawn cases.
+#include <random>
+
 #include "tests/unit/ops/quant/quant_values.h"
 
 namespace npumesh {
@@ -36,30 +39,6 @@ TEST(DynamicQuant, ScalesEachRowToItsLargest) {
       }
     }
   }
-}
-
-TEST(DynamicQuant, GroupsHaveTheirOwnSmoothing) {
-  const Tensor x = FromDoubles(DataType::kFloat16, {4, 2}, {1, 2, 1, 2, 1, 2, 1, 2});
-  const Tensor smooth = FromDoubles(DataType::kFloat16, {3, 2}, {1, 1, 4, 1, 0, 1});
-  const std::vector<Tensor> out =
-      MustRun({.type = "DynamicQuant",
-               .inputs = {{"x", x},
-                          {"smooth_scales", smooth},
-                          {"group_index", Make<int32_t>(DataType::kInt32, {3}, {1, 3, 4})}}},
-              2);
-  EXPECT_EQ(Integers(out[0]), (std::vector<double>{64, 127, 127, 64, 127, 64, 0, 127}));
-}
-
-TEST(DynamicQuant, ZerosStayZeros) {
-  const std::vector<Tensor> out = MustRun(
-      {.type = "DynamicQuant", .inputs = {{"x", Tensor::Allocate({DataType::kFloat16, {2, 2}})}}},
-      2);
-  EXPECT_EQ(Integers(out[0]), (std::vector<double>(4, 0)));
-  EXPECT_EQ(ToDoubles(out[1]), (std::vector<double>(2, 0)));
-  const std::vector<Tensor> empty = MustRun(
-      {.type = "DynamicQuant", .inputs = {{"x", Tensor::Allocate({DataType::kFloat16, {2, 0}})}}},
-      2);
-  EXPECT_EQ(ToDoubles(empty[1]), (std::vector<double>(2, 0)));
 }
 
 TEST(DynamicQuantV2, ScalesTokensTensorsAndChannels) {
@@ -134,50 +113,7 @@ TEST(DynamicQuantV2, SmoothsRowsWhereChannelsHaveScales) {
   ExpectNear(out[1], scale);
 }
 
-TEST(DynamicQuant, RefusesWhatDoesNotFit) {
-  OpCall call{.type = "DynamicQuant", .inputs = {{"x", Pattern(DataType::kFloat16, {2, 3})}}};
-  call.attrs = {{"dst_type", AttrValue::Int(36)}};
-  ExpectFails(call, Code::kUnsupported, {"dst_type"});
-  call.attrs = {{"dst_type", AttrValue::Int(29)}};
-  ExpectFails(call, Code::kInvalidArgument, {"even last dimension"});
-  call.attrs.clear();
-  call.inputs.push_back({"smooth_scales", Pattern(DataType::kFloat16, {2})});
-  ExpectFails(call, Code::kInvalidArgument, {"smooth_scales", "1 x 3"});
-  call.inputs = {{"x", Pattern(DataType::kInt32, {2, 3})}};
-  ExpectFails(call, Code::kInvalidArgument, {"int32[2,3]"});
-  call = {.type = "DynamicQuantV2",
-          .inputs = {{"x", Pattern(DataType::kFloat16, {3})}},
-          .attrs = {{"quant_mode", AttrValue::String("perchannel")}}};
-  ExpectFails(call, Code::kInvalidArgument, {"perchannel"});
-}
-
 // ---- AscendQuantV2, AscendQuant, Quantize ----
-
-TEST(AscendQuant, RoundsInFourWays) {
-  const std::vector<double> x = {0.5, 1.5, -0.5, -1.25, 100, -200, 63.75};
-  const Tensor input = FromDoubles(DataType::kFloat, {7}, x);
-  for (const auto& [mode, round] :
-       std::vector<std::pair<std::string, std::function<double(double)>>>{
-           {"round", [](double v) { return std::nearbyint(v); }},
-           {"floor", [](double v) { return std::floor(v); }},
-           {"ceil", [](double v) { return std::ceil(v); }},
-           {"trunc", [](double v) { return std::trunc(v); }}}) {
-    std::vector<double> want;
-    for (const double value : x) want.push_back(Clip(round(value * 2 + 1.5), DataType::kInt8));
-    const Tensor y = MustRun({.type = "AscendQuantV2",
-                              .inputs = {{"x", input},
-                                         {"scale", FromDoubles(DataType::kFloat, {1}, {2})},
-                                         {"offset", FromDoubles(DataType::kFloat, {1}, {1.5})}},
-                              .attrs = {{"round_mode", AttrValue::String(mode)}}})[0];
-    EXPECT_EQ(Integers(y), want) << mode;
-    EXPECT_EQ(Integers(MustRun({.type = "AscendQuant",
-                                .inputs = {{"x", input}},
-                                .attrs = {{"scale", AttrValue::Float(2)},
-                                          {"offset", AttrValue::Float(1.5)},
-                                          {"round_mode", AttrValue::String(mode)}}})[0]),
-              want);
-  }
-}
 
 TEST(AscendQuant, ScalesBroadcast) {
   struct Case {
@@ -216,43 +152,6 @@ TEST(AscendQuant, ScalesBroadcast) {
       }
     }
   }
-}
-
-TEST(Quantize, DividesByTheScale) {
-  const Tensor x = FromDoubles(DataType::kFloat, {2, 3}, {-300, -1, 0, 1, 2, 300});
-  for (const auto& [name, dtype] :
-       std::vector<std::pair<std::string, DataType>>{{"torch.qint8", DataType::kInt8},
-                                                     {"torch.quint8", DataType::kUint8},
-                                                     {"torch.qint32", DataType::kInt32}}) {
-    const Tensor y =
-        MustRun({.type = "Quantize",
-                 .inputs = {{"x", x},
-                            {"scales", FromDoubles(DataType::kFloat, {2}, {0.5, 2})},
-                            {"zero_points", FromDoubles(DataType::kInt32, {2}, {1, 0})}},
-                 .attrs = {{"dtype", AttrValue::String(name)}, {"axis", AttrValue::Int(0)}}})[0];
-    const double least = dtype == DataType::kInt8 ? -128 : dtype == DataType::kUint8 ? 0 : -1e9;
-    const double most = dtype == DataType::kInt8 ? 127 : 1e9;
-    std::vector<double> want = {-599, -1, 1, 0, 1, 150};
-    for (double& value : want) value = std::min(std::max(value, least), most);
-    EXPECT_EQ(y.dtype(), dtype);
-    EXPECT_EQ(ToDoubles(y), want) << name;
-  }
-}
-
-TEST(AscendQuant, RefusesWhatDoesNotFit) {
-  OpCall call{.type = "AscendQuantV2",
-              .inputs = {{"x", Pattern(DataType::kFloat, {2, 3})},
-                         {"scale", Pattern(DataType::kFloat, {2})}}};
-  ExpectFails(call, Code::kInvalidArgument, {"scale", "float32[2]", "[2,3]"});
-  call.attrs = {{"axis", AttrValue::Int(2)}};
-  ExpectFails(call, Code::kInvalidArgument, {"axis 2"});
-  call.attrs = {{"axis", AttrValue::Int(0)}, {"round_mode", AttrValue::String("away")}};
-  ExpectFails(call, Code::kInvalidArgument, {"away"});
-  ExpectFails({.type = "Quantize",
-               .inputs = {{"x", Pattern(DataType::kFloat, {2})},
-                          {"scales", Pattern(DataType::kFloat, {1})}},
-               .attrs = {{"dtype", AttrValue::String("torch.float")}}},
-              Code::kUnsupported, {"torch.float"});
 }
 
 // ---- FlatQuant ----
@@ -315,37 +214,6 @@ TEST(FlatQuant, EveryMatrixHasItsScale) {
   }
 }
 
-TEST(FlatQuant, RoundsTiesToEvenClipsAndKeepsZeros) {
-  for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
-    std::vector<double> x = {14, -14, 8.5, -8.5, 0.5, 1.5, -2.5, 6.5};
-    x.resize(16, 0.0);
-    const Tensor p1 = FromDoubles(dtype, {2, 2}, {1, 0, 0, 1});
-    const Tensor p2 = FromDoubles(dtype, {4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
-    const std::vector<Tensor> out = MustRun({.type = "FlatQuant",
-                                             .inputs = {{"x", FromDoubles(dtype, {2, 2, 4}, x)},
-                                                        {"kronecker_p1", p1},
-                                                        {"kronecker_p2", p2}},
-                                             .attrs = {{"clip_ratio", AttrValue::Float(0.5f)}}},
-                                            2);
-    std::vector<double> want = {7, -8, 7, -8, 0, 2, -2, 6};
-    want.resize(16, 0.0);
-    EXPECT_EQ(Integers(out[0]), want);
-    EXPECT_EQ(ToDoubles(out[1]), (std::vector<double>{1, 0}));
-  }
-}
-
-// The largest of z is 2048 + 1: 2049 of the first product becomes 2048, and 2049 of z is kept.
-TEST(FlatQuant, RoundsOnlyTheFirstProduct) {
-  const DataType half = DataType::kFloat16;
-  const std::vector<Tensor> out =
-      MustRun({.type = "FlatQuant",
-               .inputs = {{"x", FromDoubles(half, {1, 2, 2}, {1, 1, 0, 1})},
-                          {"kronecker_p1", FromDoubles(half, {2, 2}, {1, 1, 0, 1})},
-                          {"kronecker_p2", FromDoubles(half, {2, 2}, {2048, 0, 1, 0})}}},
-              2);
-  EXPECT_EQ(ValuesOf<float>(out[1]), (std::vector<float>{2049.0f / 7}));
-}
-
 TEST(FlatQuant, FillsMxBlocks) {
   const AttrValue small = AttrValue::Int(static_cast<int64_t>(DataType::kFloat4E2M1));
   for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
@@ -363,45 +231,53 @@ TEST(FlatQuant, FillsMxBlocks) {
   }
 }
 
-TEST(FlatQuant, RefusesAttributesByName) {
-  struct Case {
-    std::string attribute;
-    AttrValue value;
-    Code code;
-    std::string words;
-  };
-  OpCall call = FlatCall(DataType::kFloat16, {2, 3, 4});
-  for (const Case& c : std::vector<Case>{
-           {"dst_dtype", AttrValue::Int(3), Code::kUnsupported, "dst_dtype is int32, expected"},
-           {"dst_type_max", AttrValue::Float(6), Code::kUnsupported, "is 6, expected 0"},
-           {"group_list_type", AttrValue::Int(1), Code::kUnsupported, "is 1, expected 0"},
-           {"clip_ratio", AttrValue::Float(0), Code::kInvalidArgument, "is 0, expected more"},
-           {"clip_ratio", AttrValue::Float(1.5f), Code::kInvalidArgument, "is 1.5, expected more"},
-       }) {
-    call.attrs = {{c.attribute, c.value}};
-    ExpectFails(call, c.code, {c.attribute, c.words});
-  }
+OpCall RotateCall(Tensor x, Tensor rotation, DataType to) {
+  return {.type = "RotateQuant",
+          .inputs = {{"x", std::move(x)}, {"rotation", std::move(rotation)}},
+          .attrs = {{"y_dtype", AttrValue::Type(to)}}};
 }
 
-TEST(FlatQuant, RefusesInputsByName) {
-  const DataType half = DataType::kFloat16;
-  const auto fails = [](size_t input, const Tensor& value, const std::string& words) {
-    OpCall call = FlatCall(DataType::kFloat16, {2, 3, 4});
-    call.inputs[input].value = value;
-    ExpectFails(call, Code::kInvalidArgument, {words});
+// Each vector of `matrix` elements times the matrix.
+std::vector<double> RotatedVectors(const std::vector<double>& x,
+                                   const std::vector<double>& rotation, size_t matrix) {
+  std::vector<double> y(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    const size_t vector = i / matrix * matrix, column = i % matrix;
+    for (size_t k = 0; k < matrix; ++k) y[i] += x[vector + k] * rotation[k * matrix + column];
+  }
+  return y;
+}
+
+TEST(RotateQuant, GivesWhatItsDefinitionSays) {
+  std::mt19937 random(1);
+  const auto between = [&](int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(random);
   };
-  fails(0, Pattern(DataType::kFloat, {2, 3, 4}), "x is float32[2,3,4], expected float16 or");
-  fails(0, Pattern(half, {3, 4}), "x is float16[3,4], expected 3 dimensions");
-  fails(1, Pattern(half, {3, 4}), "kronecker_p1 is float16[3,4], expected float16 of shape [3,3]");
-  fails(2, Pattern(half, {3, 3}), "kronecker_p2 is float16[3,3], expected float16 of shape [4,4]");
-  fails(2, Pattern(DataType::kBfloat16, {4, 4}), "kronecker_p2 is bfloat16[4,4], expected float16");
-  OpCall odd = FlatCall(half, {2, 3, 1});
-  ExpectFails(odd, Code::kInvalidArgument, {"int4", "even last dimension"});
-  odd.attrs = {{"dst_dtype", AttrValue::Int(static_cast<int64_t>(DataType::kFloat4E2M1))}};
-  ExpectFails(odd, Code::kInvalidArgument, {"4-bit", "even last dimension"});
-  OpCall grouped = FlatCall(half, {2, 3, 4});
-  grouped.inputs.push_back({"group_list", MakeInts({2})});
-  ExpectFails(grouped, Code::kUnsupported, {"\"group_list\" is fed"});
+  const DataType types[] = {DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
+  for (int i = 0; i < 80; ++i) {
+    SCOPED_TRACE(i);
+    const DataType from = types[between(0, 2)];
+    const DataType to = between(0, 1) == 0 ? DataType::kInt8 : DataType::kInt4;
+    const int64_t matrix = 2 * between(1, 20), rows = between(1, 90);
+    const int64_t width = matrix * between(1, 5), planes = between(1, 2);
+    const Shape shape = planes == 1 ? Shape({rows, width}) : Shape({planes, rows, width});
+    const Tensor x = Noise(from, shape, i, 3), rotation = Noise(from, {matrix, matrix}, i + 100);
+    const std::vector<Tensor> out = MustRun(RotateCall(x, rotation, to), 2);
+    std::vector<double> exact =
+        RotatedVectors(ToDoubles(x), ToDoubles(rotation), static_cast<size_t>(matrix));
+    std::vector<double> scales;
+    for (auto row = exact.begin(); row != exact.end(); row += width) {
+      double most = 0;
+      std::for_each(row, row + width, [&](double y) { most = std::max(most, std::abs(y)); });
+      scales.push_back(most / (to == DataType::kInt8 ? 127 : 7));
+      std::for_each(row, row + width, [&](double& y) { y /= scales.back(); });
+    }
+    EXPECT_EQ(out[0].shape(), shape);
+    EXPECT_EQ(out[1].shape().rank(), shape.rank() - 1);
+    ExpectRounded(out[0], exact);
+    ExpectNear(out[1], scales);
+    if (HasFailure()) return;
+  }
 }
 
 }  // namespace
