@@ -186,24 +186,6 @@ TEST(Attention, MasksMayDifferBySequenceAndHead) {
   }
 }
 
-TEST(Attention, RowsThatSeeNothingAreZero) {
-  const Heads q = Noise(DataType::kFloat16, 1, 1, 2, 8, 1);
-  const Heads k = Noise(DataType::kFloat16, 1, 1, 3, 8, 2);
-  OpCall call =
-      Fused(InLayout(DataType::kFloat16, "BSH", q), InLayout(DataType::kFloat16, "BSH", k),
-            InLayout(DataType::kFloat16, "BSH", k), Sizes(1, 1, "BSH"));
-  call.inputs.push_back({"atten_mask", FromDoubles(DataType::kBool, {2, 3}, {1, 1, 1, 0, 1, 1})});
-  call.attrs.push_back({"softmax_lse_flag", AttrValue::Bool(true)});
-  const Result<std::vector<Tensor>> out = RunOp(call);
-  ASSERT_TRUE(out.ok()) << out.status().ToString();
-  const std::vector<double> values = ToDoubles((*out)[0]);
-  for (size_t d = 0; d < 8; ++d) {
-    EXPECT_EQ(values[d], 0.0);
-    EXPECT_EQ(values[8 + d], k.at(0, 0, 0, static_cast<int64_t>(d))) << "one key: its value";
-  }
-  EXPECT_EQ((*out)[1].as<float>()[0], -std::numeric_limits<float>::infinity());
-}
-
 // ---- shift, sink, logarithm of the sum ----
 
 TEST(Attention, ShiftSinkAndLogSum) {
@@ -228,17 +210,6 @@ TEST(Attention, ShiftSinkAndLogSum) {
     log_sum.values[i] += std::log(expected.sum.values[i]);
   }
   ExpectHeads((*out)[1], "BNSD", log_sum);
-}
-
-TEST(Attention, NanIsNotHidden) {
-  Heads q = Noise(DataType::kFloat16, 1, 1, 1, 8, 1);
-  q.values[0] = std::numeric_limits<double>::quiet_NaN();
-  const Heads k = Noise(DataType::kFloat16, 1, 1, 20, 8, 2);
-  const Result<std::vector<Tensor>> out =
-      RunOp(Fused(InLayout(DataType::kFloat16, "BSH", q), InLayout(DataType::kFloat16, "BSH", k),
-                  InLayout(DataType::kFloat16, "BSH", k), Sizes(1, 1, "BSH")));
-  ASSERT_TRUE(out.ok());
-  EXPECT_TRUE(std::isnan(ToDoubles((*out)[0])[0]));
 }
 
 // ---- lengths ----
@@ -317,50 +288,6 @@ TEST(Attention, PaddingMovesTheRows) {
     return (i == 1 || i == 2) && j >= 1 && j <= 3;
   };
   ExpectHeads((*out)[0], "BSH", PlainAttention(q, k, k, plain).out);
-  call.inputs.back().value = MakeInts({4});
-  ExpectFails(call, Code::kInvalidArgument, {"kv_padding_size", "4"});
-}
-
-TEST(Attention, ReadsStartsForSlopesOnly) {
-  const DataType dtype = DataType::kFloat16;
-  const Tensor k = InLayout(dtype, "BNSD", Noise(dtype, 1, 2, 4, 8, 2));
-  OpCall call =
-      Fused(InLayout(dtype, "BNSD", Noise(dtype, 1, 2, 3, 8, 1)), k, k, Sizes(2, 2, "BNSD"));
-  ExpectStartsChangeNothing(call);
-  call.inputs.push_back({"pse_shift", InLayout(dtype, "BNSD", Noise(dtype, 1, 2, 3, 4, 3))});
-  ExpectStartsChangeNothing(call);
-  call.attrs.push_back({"pse_type", AttrValue::Int(2)});
-  ExpectFails(WithStarts(call), Code::kUnsupported, {"pse_type is 2", "expected 0"});
-}
-
-// ---- errors ----
-
-TEST(Attention, RefusesWhatDoesNotFit) {
-  const auto call = [](Shape q, Shape k, const std::string& layout, int64_t heads = 2) {
-    const Tensor keys = Pattern(DataType::kFloat16, k);
-    return Fused(Pattern(DataType::kFloat16, q), keys, keys, Sizes(heads, 0, layout));
-  };
-  ExpectFails(call({1, 2, 8}, {1, 2, 8}, "HSB"), Code::kUnsupported, {"input_layout", "HSB"});
-  ExpectFails(call({1, 2, 2, 4}, {1, 2, 8}, "BSH"), Code::kInvalidArgument, {"BSH", "[1,2,2,4]"});
-  ExpectFails(call({1, 2, 7}, {1, 2, 8}, "BSH"), Code::kInvalidArgument, {"[1,2,7]", "2 heads"});
-  ExpectFails(call({1, 2, 8}, {1, 2, 4}, "BSH"), Code::kInvalidArgument, {"head size"});
-  ExpectFails(call({2, 2, 8}, {3, 2, 8}, "BSH"), Code::kInvalidArgument, {"number of sequences"});
-  OpCall mode = call({1, 2, 8}, {1, 2, 8}, "BSH");
-  mode.attrs.push_back({"sparse_mode", AttrValue::Int(9)});
-  ExpectFails(mode, Code::kInvalidArgument, {"sparse_mode is 9"});
-  OpCall mask = call({1, 2, 8}, {1, 2, 8}, "BSH");
-  mask.inputs.push_back({"atten_mask", Pattern(DataType::kBool, {2, 1})});
-  ExpectFails(mask, Code::kInvalidArgument, {"mask", "2 x 1", "2 x 2"});
-  mask.inputs.back().value = Pattern(DataType::kBool, {3, 2, 2});
-  ExpectFails(mask, Code::kInvalidArgument, {"atten_mask", "[3,2,2]"});
-  mask.inputs.back().value = Tensor::Allocate({DataType::kInt4, {2, 2}});
-  ExpectFails(mask, Code::kInvalidArgument, {"atten_mask", "int4[2,2]"});
-  OpCall unsupported = call({1, 2, 8}, {1, 2, 8}, "BSH");
-  unsupported.inputs.push_back({"dequant_scale_query", FromDoubles(DataType::kFloat, {1}, {1})});
-  ExpectFails(unsupported, Code::kUnsupported, {"dequant_scale_query"});
-  OpCall doubles = call({1, 2, 8}, {1, 2, 8}, "BSH");
-  doubles.inputs[0].value = Pattern(DataType::kDouble, {1, 2, 8});
-  ExpectFails(doubles, Code::kUnsupported, {"float64"});
 }
 
 }  // namespace

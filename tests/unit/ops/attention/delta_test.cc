@@ -142,27 +142,7 @@ TEST(ChunkGatedDeltaRule, ReturnsTheLastStates) {
     ExpectNear(got[0], out, 1e-5);
     ExpectNear(got[1], states, 1e-5);
     ExpectSound(call);
-    call.inputs[4].value = Noise(kF32, {2, test.heads, test.dv, test.dk}, 7);
-    ExpectFails(call, Code::kInvalidArgument, {"initial_state has 2 states for 3 sequences"});
-    call.inputs[4].value = Noise(kF32, {3, test.heads, test.dk, test.dv}, 7);
-    ExpectFails(call, Code::kInvalidArgument, {"initial_state is float32[3,4,5,3]"});
   }
-}
-
-TEST(RecurrentGatedDeltaRule, RefusesByName) {
-  Delta test(kBf16);
-  const Tensor state = Noise(kBf16, {2, test.heads, test.dv, test.dk}, 7);
-  OpCall call = test.Call("RecurrentGatedDeltaRule", state);
-  call.inputs.push_back({"ssm_state_indices", Ints({0, 1, 0, 2, 0, 0, 0})});
-  ExpectFails(call, Code::kInvalidArgument, {"\"ssm_state_indices\" names state 2 for token 3"});
-  call.inputs.back().value = Ints({0, 1, 0, 1, 0, 0, 0});
-  call.inputs[5].value = Ints({3, 0, 5});
-  ExpectFails(call, Code::kInvalidArgument, {"sequence 2 would be tokens 3 to 8 of 7"});
-  call.inputs[5].value = Ints({3, 0, 2});
-  call.inputs.push_back({"num_accepted_tokens", Ints({4, 1, 1})});
-  ExpectFails(call, Code::kInvalidArgument, {"\"num_accepted_tokens\" is 4 for sequence 0 of 3"});
-  call.inputs.back() = {"g", Noise(kF32, {test.tokens, 3}, 1)};
-  ExpectFails(call, Code::kInvalidArgument, {"g is float32[7,3], expected [7,4]"});
 }
 
 // ---- causal convolution ----
@@ -229,48 +209,6 @@ TEST(FusedCausalConv1d, PackedSequencesWithTheirCaches) {
       }
     }
   }
-}
-
-TEST(FusedCausalConv1d, SequencesOfOneLength) {
-  const Tensor x = Noise(kF32, {2, 3, 4}, 1), w = Noise(kF32, {3, 4}, 2);
-  const Tensor cache = Noise(kF32, {2, 2, 4}, 3);
-  const OpCall call = {.type = "FusedCausalConv1d",
-                       .inputs = {{"x", x}, {"weight", w}, {"conv_states", cache}}};
-  OpCall packed = call;
-  packed.inputs[0].value = FromDoubles(kF32, {6, 4}, ToDoubles(x));
-  packed.inputs.push_back({"query_start_loc", Ints({0, 3, 6})});
-  const std::vector<Tensor> one = Results(call), two = Results(packed);
-  EXPECT_EQ(one[1].shape(), x.shape());
-  EXPECT_EQ(ToDoubles(one[1]), ToDoubles(two[1]));
-  EXPECT_EQ(ToDoubles(one[0]), ToDoubles(two[0]));
-}
-
-TEST(FusedCausalConv1d, RefusesByName) {
-  const Tensor x = Noise(kF32, {6, 4}, 1), w = Noise(kF32, {3, 4}, 2);
-  OpCall call = {.type = "FusedCausalConv1d",
-                 .inputs = {{"x", x}, {"weight", w}, {"conv_states", Noise(kF32, {2, 2, 4}, 3)}}};
-  ExpectFails(call, Code::kInvalidArgument, {"\"query_start_loc\" is missing"});
-  call.inputs.push_back({"query_start_loc", Ints({0, 3, 7})});
-  ExpectFails(call, Code::kInvalidArgument, {"sequence 1 rows 3 to 7 of 6"});
-  call.inputs[3].value = Ints({0, 3, 6});
-  call.inputs.push_back({"cache_indices", Ints({0, 2})});
-  ExpectFails(call, Code::kInvalidArgument, {"sequence 1 has line 2 of a cache of 2"});
-  call.inputs[4] = {"initial_state_mode", Ints({0, 2})};
-  ExpectFails(call, Code::kUnsupported, {"initial_state_mode of sequence 1 is 2"});
-  call.inputs[4] = {"num_accepted_tokens", Ints({1, 2})};
-  ExpectFails(call, Code::kInvalidArgument, {"sequence 1 has 2 accepted tokens, expected 1 to 1"});
-  call.inputs[4] = {"initial_state_idx", Ints({1, 2})};
-  ExpectFails(call, Code::kInvalidArgument, {"caches by block need cache_indices"});
-  call.inputs[4] = {"bias", Noise(kF32, {4}, 3)};
-  ExpectFails(call, Code::kUnsupported, {"\"bias\" is fed"});
-  call.inputs.pop_back();
-  call.attrs = {{"conv_mode", AttrValue::Int(1)}};
-  ExpectFails(call, Code::kInvalidArgument, {"\"num_computed_tokens\" is missing"});
-  call.attrs = {};
-  call.inputs[2].value = Noise(kF32, {2, 1, 4}, 3);
-  ExpectFails(call, Code::kInvalidArgument, {"conv_states is float32[2,1,4]", "at least 2 rows"});
-  call.inputs[2].value = Noise(kF32, {2, 2, 5}, 3);
-  ExpectFails(call, Code::kInvalidArgument, {"conv_states is float32[2,2,5]"});
 }
 
 // Speculation, prefixes in blocks and sequences that begin, as lists of rows.

@@ -193,30 +193,5 @@ TEST(MlaProlog, BatchesOfSequences) {
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(ToDoubles(one[i]), ToDoubles(two[i])) << i;
 }
 
-TEST(MlaProlog, RefusesByName) {
-  const Mla test(kF32);
-  const auto fails = [](const OpCall& call, Code code, const std::vector<std::string>& words) {
-    ExpectFails(call, code, words);
-  };
-  OpCall call = test.Call("MlaProlog", "PA_BSND");
-  call.inputs.push_back({"quant_scale_ckv", Noise(kF32, {1}, 1)});
-  fails(call, Code::kUnsupported, {"\"quant_scale_ckv\" is fed"});
-  call = test.Call("MlaPrologV3", "PA_BSND");
-  call.attrs.emplace_back("weight_quant_mode", AttrValue::Int(2));
-  fails(call, Code::kUnsupported, {"weight_quant_mode is 2"});
-  call = test.Call("MlaProlog", "PA_BSND");
-  call.inputs[5].value = MakeInts({1, 2});
-  fails(call, Code::kInvalidArgument, {"rmsnorm_gamma_cq is int64[2]"});
-  call = test.Call("MlaProlog", "PA_BLK_NZ");
-  fails(call, Code::kUnsupported, {"cache_mode is \"PA_BLK_NZ\""});
-  call = test.Call("MlaProlog", "PA_BSND");
-  call.inputs.back().value = MakeInts({0, 1, 2, 3, 8});
-  fails(call, Code::kInvalidArgument, {"token 4 goes to slot 8, the cache has 8"});
-  call.inputs.back().value = MakeInts({0, 1});
-  fails(call, Code::kInvalidArgument, {"an int64 cache index for each token"});
-  call.inputs[3].value = Noise(kF32, {3, 7, 16}, 1);
-  fails(call, Code::kInvalidArgument, {"weight_uk float32[3,7,16]"});
-}
-
 }  // namespace
 }  // namespace npumesh

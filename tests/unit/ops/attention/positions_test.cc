@@ -74,26 +74,6 @@ TEST(RopeWithSinCosCache, RandomPositions) {
   }
 }
 
-TEST(RopeWithSinCosCache, RefusesWhatDoesNotFit) {
-  const Tensor x = Noise(kF32, {2, 4}, 1), table = Noise(kF32, {3, 4}, 2);
-  OpCall call = {.type = "RopeWithSinCosCache",
-                 .inputs = {{"positions", MakeInts({0, 3})},
-                            {"queryIn", x},
-                            {"keyIn", x},
-                            {"cosSinCache", table}},
-                 .attrs = {{"numQHeads", AttrValue::Int(1)},
-                           {"numKHeads", AttrValue::Int(1)},
-                           {"headSize", AttrValue::Int(4)}}};
-  ExpectFails(call, Code::kInvalidArgument, {"token 1 is at position 3, cosSinCache has 3"});
-  call.inputs[0].value = Make<int64_t>(DataType::kInt64, {3, 2}, {0, 0, 0, 0, 0, 0});
-  ExpectFails(call, Code::kInvalidArgument, {"mropeSection has 3 numbers of sum 0", "sum 2"});
-  call.inputs[0].value = Make<int64_t>(DataType::kInt64, {2, 2}, {0, 0, 0, 0});
-  ExpectFails(call, Code::kInvalidArgument, {"positions are [2,2]"});
-  call.inputs[0].value = MakeInts({0, 1});
-  call.attrs[0].second = AttrValue::Int(2);
-  ExpectFails(call, Code::kInvalidArgument, {"\"queryIn\" is float32[2,4], expected 2 heads of 4"});
-}
-
 // Rows of sequences out of pages, element by element.
 TEST(GatherPaKvCache, RandomPages) {
   Random random(20261206);
@@ -170,23 +150,6 @@ TEST(GatherPaKvCache, RandomPages) {
       EXPECT_EQ(ToDoubles(got[i]), want) << "turn " << turn;
     }
   }
-}
-
-TEST(GatherPaKvCache, RefusesWhatDoesNotFit) {
-  const Tensor cache = Pattern(kF16, {2, 2, 1, 4}), rows = Pattern(kF16, {3, 1, 4});
-  OpCall call = {.type = "GatherPaKvCache",
-                 .inputs = {{"key_cache", cache},
-                            {"value_cache", cache},
-                            {"block_tables", FromDoubles(DataType::kInt32, {1, 1}, {0})},
-                            {"seq_lens", MakeInts({2})},
-                            {"key", rows},
-                            {"value", rows}},
-                 .attrs = {{"is_seq_lens_cumsum", AttrValue::Bool(true)}}};
-  ExpectFails(call, Code::kInvalidArgument, {"seq_lens is int64[1]", "2 elements"});
-  call.inputs[3].value = MakeInts({2, 1});
-  ExpectFails(call, Code::kInvalidArgument, {"sequence 0 has -1 tokens"});
-  call.inputs[4].value = Pattern(kF16, {3, 1, 5});
-  ExpectFails(call, Code::kInvalidArgument, {"key is float16[3,1,5]", "key_cache"});
 }
 
 }  // namespace

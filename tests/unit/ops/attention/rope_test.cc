@@ -110,21 +110,6 @@ TEST(RotaryPositionEmbedding, OtherNames) {
       sin, 3);
 }
 
-TEST(RotaryPositionEmbedding, RefusesWhatDoesNotFit) {
-  const auto call = [](Shape x, Shape table, int64_t mode) {
-    return OpCall{.type = "RotaryPositionEmbedding",
-                  .inputs = {{"x", Pattern(DataType::kFloat, x)},
-                             {"cos", Pattern(DataType::kFloat, table)},
-                             {"sin", Pattern(DataType::kFloat, table)}},
-                  .attrs = {{"mode", AttrValue::Int(mode)}}};
-  };
-  ExpectFails(call({2, 8}, {3, 8}, 0), Code::kInvalidArgument, {"[2,8]", "[3,8]"});
-  ExpectFails(call({2, 8}, {1, 1}, 0), Code::kInvalidArgument, {"[1,1]"});
-  ExpectFails(call({2, 7}, {2, 7}, 0), Code::kInvalidArgument, {"divisible by 2"});
-  ExpectFails(call({2, 6}, {2, 6}, 2), Code::kInvalidArgument, {"divisible by 4"});
-  ExpectFails(call({2, 8}, {2, 8}, 4), Code::kInvalidArgument, {"mode is 4"});
-}
-
 TEST(ApplyRotaryPosEmb, RotatesQueryAndKeyInPlace) {
   struct Case {
     int64_t layout;
@@ -151,13 +136,6 @@ TEST(ApplyRotaryPosEmb, RotatesQueryAndKeyInPlace) {
       ExpectRotated((*out)[1], key, cos, sin, static_cast<int>(mode));
     }
   }
-  const Tensor x = Pattern(DataType::kFloat, {2, 3, 1, 8});
-  OpCall wrong{.type = "ApplyRotaryPosEmb",
-               .inputs = {{"query", x}, {"key", x}, {"cos", x}, {"sin", x}},
-               .attrs = {{"rotary_mode", AttrValue::String("third")}}};
-  ExpectFails(wrong, Code::kInvalidArgument, {"third"});
-  wrong.attrs[0] = {"layout", AttrValue::Int(4)};
-  ExpectFails(wrong, Code::kInvalidArgument, {"layout 4"});
 }
 
 }  // namespace
