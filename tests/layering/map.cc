@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -18,8 +17,12 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMap = "docs/architecture.md";
 constexpr std::string_view kIndex = "docs/README.md";
-constexpr std::array<std::string_view, 4> kMappedFloors = {"runtime", "collectives", "graph",
-                                                           "launch"};
+constexpr std::string_view kMappedFloors[] = {"runtime", "collectives", "graph", "launch",
+                                              "python"};
+// Folders that have the vendor's names.
+constexpr std::string_view kForeignFolders[] = {"/include", "/stand_in/"};
+// What a folder of sources has.
+constexpr std::string_view kSources[] = {".cc", ".h", ".py"};
 
 std::string ContentOf(const fs::path& path) {
   std::ifstream file(path);
@@ -71,13 +74,16 @@ std::map<std::string, int> RoomsOnMap(const std::string& map) {
   return rooms;
 }
 
-// A folder of sources; headers that are installed lie below their library's include/.
 bool IsRoom(const fs::path& folder) {
-  if (folder.generic_string().find("/include") != std::string::npos) return false;
+  const auto lies_in = [name = folder.generic_string()](std::string_view foreign) {
+    return name.find(foreign) != std::string::npos;
+  };
+  const auto is_source = [](const fs::directory_entry& entry) {
+    return std::ranges::count(kSources, entry.path().extension().string()) > 0;
+  };
   const fs::directory_iterator files(folder);
-  return std::any_of(begin(files), end(files), [](const fs::directory_entry& entry) {
-    return entry.path().extension() == ".cc" || entry.path().extension() == ".h";
-  });
+  return std::ranges::none_of(kForeignFolders, lies_in) &&
+         std::any_of(begin(files), end(files), is_source);
 }
 
 std::vector<Violation> RoomsWithoutName(const fs::path& root) {
