@@ -5,8 +5,6 @@
 namespace npumesh {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
 using CompareTest = testing::Test;
 
 // ---- SelectV2 ----
@@ -28,38 +26,7 @@ TEST_F(CompareTest, SelectMovesBits) {
   EXPECT_EQ(ValuesOf<uint64_t>(pair), (std::vector<uint64_t>{1, 4}));
 }
 
-TEST_F(CompareTest, SelectErrors) {
-  const Tensor flags = Make<uint8_t>(kBool, {2}, {1, 0});
-  const Tensor x = FromDoubles(kF32, {2}, {1, 2});
-  const Status mask = FailOf(Select(x, x, x));
-  EXPECT_EQ(mask.code(), Code::kInvalidArgument);
-  EXPECT_THAT(std::string(mask.message()), AllOf(HasSubstr("condition"), HasSubstr("float32[2]")));
-  const Status shape = FailOf(Select(flags, x, FromDoubles(kF32, {3}, {1, 2, 3})));
-  EXPECT_EQ(shape.code(), Code::kInvalidArgument);
-  EXPECT_THAT(std::string(shape.message()), HasSubstr("else float32[3]"));
-  const Tensor complex = Tensor::Allocate({DataType::kComplex64, {2}});
-  EXPECT_EQ(FailOf(Select(flags, x, complex)).code(), Code::kUnsupported);
-}
-
 // ---- MaskedFill ----
-
-OpCall Fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
-  return {.type = "MaskedFill", .inputs = {{"x", x}, {"mask", mask}, {"value", value}}};
-}
-
-TEST_F(CompareTest, MaskedFillErrors) {
-  const Tensor x = FromDoubles(kF32, {2}, {1, 2});
-  const Tensor mask = Make<uint8_t>(kBool, {2}, {0, 1});
-  const Status value = FailOf(Fill(x, mask, x));
-  EXPECT_EQ(value.code(), Code::kInvalidArgument);
-  EXPECT_THAT(std::string(value.message()),
-              AllOf(HasSubstr("value"), HasSubstr("float32[2]"), HasSubstr("one element")));
-  EXPECT_EQ(FailOf(Fill(x, x, x)).code(), Code::kInvalidArgument);
-  const Tensor complex = Tensor::Allocate({DataType::kComplex64, {}});
-  EXPECT_EQ(FailOf(Fill(x, mask, complex)).code(), Code::kUnsupported);
-  const Tensor longer = Make<uint8_t>(kBool, {3}, {0, 1, 1});
-  EXPECT_EQ(FailOf(Fill(x, longer, FromDoubles(kF32, {}, {0}))).code(), Code::kInvalidArgument);
-}
 
 TEST(Bitwise, WorksOnEveryWidth) {
   for (const DataType dtype : kIntegers) {
@@ -88,13 +55,6 @@ TEST(Bitwise, WorksOnEveryWidth) {
       }
     });
   }
-}
-
-TEST(Bitwise, RefusesFloats) {
-  const Tensor x = FromDoubles(kF32, Shape({1}), {1});
-  const Status status = FailOf({.type = "Invert", .inputs = {{"x", x}}});
-  EXPECT_EQ(status.code(), Code::kUnsupported);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("float32[1]"));
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 namespace npumesh {
 namespace {
 
-using testing::HasSubstr;
-
 TEST(PointwiseDriver, BroadcastsOverManyBlocks) {
   for (const DataType dtype : {kF32, kF16, DataType::kInt32, DataType::kUint64}) {
     const Shape shapes[] = {{3, 700}, {3, 1}, {700}, {}, {1, 1}};
@@ -34,27 +32,6 @@ TEST(PointwiseDriver, InfersWhatTheKernelReturns) {
       InferOp({.type = "Atan2", .inputs = {{"x1", x1}, {"x2", x2}}});
   ASSERT_TRUE(types.ok());
   EXPECT_EQ((*types)[0], (TensorType{kF32, {3, 2}}));
-}
-
-TEST(PointwiseDriver, SaysWhatDoesNotFit) {
-  const Tensor a = FromDoubles(kF32, {2}, {1, 2});
-  const Tensor b = FromDoubles(kF32, {3}, {1, 2, 3});
-  const Status shapes = FailOf({.type = "Mod", .inputs = {{"x1", a}, {"x2", b}}});
-  EXPECT_EQ(shapes.code(), Code::kInvalidArgument);
-  EXPECT_THAT(std::string(shapes.message()), HasSubstr("float32[2], float32[3]"));
-  const Tensor flag = Make<uint8_t>(kBool, {1}, {1});
-  EXPECT_EQ(FailOf({.type = "Inv", .inputs = {{"x", flag}}}).code(), Code::kUnsupported);
-  const Status missing = FailOf({.type = "Adds", .inputs = {{"x", a}}});
-  EXPECT_THAT(std::string(missing.message()), HasSubstr("\"value\" is missing"));
-}
-
-TEST(PointwiseDriver, AnUpdatedInputKeepsItsShape) {
-  const Tensor var = FromDoubles(kF32, {1}, {1});
-  const Tensor delta = FromDoubles(kF32, {3}, {1, 2, 3});
-  const Status status =
-      FailOf({.type = "ApplyGradientDescent",
-              .inputs = {{"var", var}, {"alpha", FromDoubles(kF32, {}, {1})}, {"delta", delta}}});
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
 }
 
 // A short name for the formula of the papers.
@@ -125,21 +102,6 @@ TEST(PointwiseActivation, FastGeluV2IsNearGelu) {
     EXPECT_NEAR(y[i], values[i] * 0.5 * std::erfc(-values[i] / std::sqrt(2.0)), 0.02);
   }
   EXPECT_EQ(y[8], 6);
-}
-
-TEST(PointwiseActivation, PReluHasAWeightForEachChannel) {
-  const Tensor x = FromDoubles(kF32, Shape({2, 2, 2}), {-1, 1, -2, 2, -3, 3, -4, 4});
-  const auto run = [&](const Tensor& weight) {
-    return ToDoubles(RunOne({.type = "PRelu", .inputs = {{"x", x}, {"weight", weight}}}));
-  };
-  EXPECT_EQ(run(FromDoubles(kF32, Shape({2}), {10, 100})),
-            (std::vector<double>{-10, 1, -200, 2, -30, 3, -400, 4}));
-  EXPECT_EQ(run(FromDoubles(kF32, Shape({1}), {10})),
-            (std::vector<double>{-10, 1, -20, 2, -30, 3, -40, 4}));
-  const Status status =
-      FailOf({.type = "PRelu",
-              .inputs = {{"x", x}, {"weight", FromDoubles(kF32, Shape({3}), {1, 2, 3})}}});
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("one for each channel"));
 }
 
 }  // namespace

@@ -133,16 +133,6 @@ TEST(PointwiseGradient, OfFunctionsIsTheirSlope) {
   });
 }
 
-TEST(PointwiseGradient, RefusesAnUnknownApproximation) {
-  const Tensor x = FromDoubles(kF32, {1}, {1});
-  const Status status = FailOf({.type = "GeluGradV2",
-                                .inputs = {{"dy", x}, {"x", x}},
-                                .attrs = {{"approximate", AttrValue::String("erf")}}});
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              testing::HasSubstr("\"approximate\" is \"erf\"; expected one of none, tanh"));
-}
-
 struct LossCase {
   std::string type;
   std::string first;
@@ -248,14 +238,6 @@ TEST(PointwiseLoss, GradientsAreSlopes) {
       }
     }
   }
-}
-
-TEST(PointwiseLoss, RefusesAnUnknownReduction) {
-  const Tensor x = FromDoubles(kF32, {1}, {1});
-  const Status status = FailOf({.type = "MseLoss",
-                                .inputs = {{"predict", x}, {"label", x}},
-                                .attrs = {{"reduction", AttrValue::String("max")}}});
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("\"reduction\" is \"max\""));
 }
 
 }  // namespace

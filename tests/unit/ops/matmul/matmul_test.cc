@@ -213,27 +213,5 @@ TEST(GemmTest, IsAlphaTimesTheProductPlusBetaTimesC) {
   }
 }
 
-TEST(GemmTest, WhatDoesNotFitIsNamed) {
-  const auto expect = [](OpCall call, std::string_view text) {
-    const Result<std::vector<Tensor>> y = RunOp(call);
-    ASSERT_FALSE(y.ok()) << text;
-    EXPECT_THAT(y.status().message(), testing::HasSubstr(std::string(text)));
-  };
-  OpCall call = GemmCall({2, 3, 4, kF32, kF32});
-  call.inputs[1].value = Pattern(kF32, {5, 3});
-  expect(call, "a [2,4] and b [5,3] cannot be multiplied");
-  call = GemmCall({2, 3, 4, kF32, kF32});
-  call.inputs[2].value = Pattern(kF32, {3, 2});
-  expect(call, "[2,3]");
-  call = GemmCall({2, 3, 4, kF32, kF16});
-  expect(call, "products of float32 that are float16");
-  call = GemmCall({2, 3, 4, kF32, kF32});
-  call.inputs[3].value = Pattern(kF32, {2});
-  expect(call, "alpha");
-  call = GemmCall({2, 3, 4, kF32, kF32});
-  call.inputs[4].value = Pattern(kF16, {});
-  expect(call, "beta");
-}
-
 }  // namespace
 }  // namespace npumesh

@@ -25,23 +25,6 @@ TEST(Fill, RepeatsTheValue) {
   EXPECT_EQ(ToDoubles(y), (std::vector<double>{-2.5, -2.5}));
 }
 
-TEST(Eye, IsTiled) {
-  const auto run = [](std::vector<std::pair<std::string, AttrValue>> attrs) {
-    return RunOne({.type = "Eye", .inputs = {}, .attrs = std::move(attrs)});
-  };
-  const Tensor square = run({{"num_rows", AttrValue::Int(2)}});
-  EXPECT_TRUE(SameBytes(square, FromDoubles(DataType::kFloat, {2, 2}, {1, 0, 0, 1})));
-  const Tensor wide = run({{"num_rows", AttrValue::Int(2)},
-                           {"num_columns", AttrValue::Int(3)},
-                           {"batch_shape", AttrValue::Ints({2})},
-                           {"dtype", AttrValue::Int(1)}});
-  EXPECT_TRUE(SameBytes(
-      wide, FromDoubles(DataType::kFloat16, {2, 2, 3}, {1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0})));
-  EXPECT_EQ(
-      FailOf({.type = "Eye", .inputs = {}, .attrs = {{"num_rows", AttrValue::Int(-2)}}}).code(),
-      Code::kInvalidArgument);
-}
-
 TEST(LinSpace, HitsBothEnds) {
   const auto run = [](double start, double stop, int64_t num) {
     return ToDoubles(RunOne({.type = "LinSpace",
