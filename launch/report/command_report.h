@@ -21,7 +21,7 @@
 namespace npumesh {
 
 struct CommandReport {
-  std::string verdict;
+  std::string verdict = "ok";
   nlohmann::json findings = nlohmann::json::array();
   // The command's own keys.
   nlohmann::json details = nlohmann::json::object();
