@@ -1,9 +1,11 @@
 #include "launch/bench/bench_report.h"
 
-#include <map>
+#include <utility>
 
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/algorithms/selection.h"
+#include "launch/report/json_parts.h"
+#include "launch/report/table.h"
 
 namespace npumesh {
 namespace {
@@ -38,32 +40,66 @@ std::string GroupText(const BenchPlace& place) {
 // What hccl_test's columns and those of the baseline take.
 constexpr int kHcclTestWidth = 162;
 
-std::string NarrowHead(const BenchOptions& options) {
-  std::string head = fmt::format("{:>10} {:>9} {:>9} {:>9} {:>8}", "bytes", "avg us", "p50 us",
-                                 "p99 us", "bus GB/s");
-  if (options.baseline) head += fmt::format(" {:>10} {:>8}", "MPI p50 us", "ours/MPI");
-  if (options.floor) head += fmt::format(" {:>8}", "floor us");
-  return head + "  algorithm\n";
+// `row`: the JSON of a point.
+std::string AlgorithmCell(const json& row, std::string_view key) {
+  return AsItIs(row, key) + (MemberOf(row, "check") == "failed" ? ", WRONG" : "");
 }
 
-std::string NarrowRow(const BenchPoint& point) {
-  std::string row =
-      fmt::format("{:>10} {:>9.2f} {:>9.2f} {:>9.2f} {:>8.3f}", point.size, point.ours.average,
-                  point.ours.p50, point.ours.p99, point.bus_bandwidth);
-  if (point.mpi) row += fmt::format(" {:>10.2f} {:>8.3f}", point.mpi->p50, *point.p50_ratio());
-  if (point.floor) row += fmt::format(" {:>8.2f}", point.floor->p50);
-  row += "  " + point.algorithm;
-  return row + (point.check == "failed" ? ", WRONG\n" : "\n");
+TableForm TableOf(const BenchOptions& options, BenchLayout layout) {
+  if (layout == BenchLayout::kNarrow) {
+    return {{{"bytes", 10, "size"},
+             {"avg us", 9, "ours_us/average", WithDigits(2)},
+             {"p50 us", 9, "ours_us/p50", WithDigits(2)},
+             {"p99 us", 9, "ours_us/p99", WithDigits(2)},
+             {"bus GB/s", 8, "bus_bandwidth", WithDigits(3)},
+             {"MPI p50 us", 10, "mpi_us/p50", WithDigits(2), options.baseline},
+             {"ours/MPI", 8, "p50_ratio", WithDigits(3), options.baseline},
+             {"floor us", 8, "floor_us/p50", WithDigits(2), options.floor},
+             {"algorithm", 0, "algorithm", AlgorithmCell}}};
+  }
+  return {.columns = {{"data_size(Bytes):", -17, "size"},
+                      {"aveg_time(us):", -14, "ours_us/average", WithDigits(2)},
+                      {"alg_bandwidth(GB/s):", -20, "algorithm_bandwidth", WithDigits(5)},
+                      {"check_result:", -13, "check"},
+                      {"bus_bandwidth(GB/s):", -20, "bus_bandwidth", WithDigits(5)},
+                      {"p50(us):", -10, "ours_us/p50", WithDigits(2)},
+                      {"p99(us):", -10, "ours_us/p99", WithDigits(2)},
+                      {"algorithm:", -10, "algorithm"},
+                      {"mpi_p50(us):", -12, "mpi_us/p50", WithDigits(2), options.baseline},
+                      {"ours/mpi:", -9, "p50_ratio", WithDigits(3), options.baseline},
+                      {"floor_p50(us):", 0, "floor_us/p50", WithDigits(2), options.floor}},
+          .between = " | "};
 }
 
-struct Ratios {
-  std::vector<double> p50;
-  std::vector<double> average;
-};
+json ToJson(const BenchPoint& point) {
+  json row = {{"operation", point.operation},
+              {"size", point.size},
+              {"bytes", point.bytes},
+              {"ours_us", point.ours},
+              {"algorithm_bandwidth", point.algorithm_bandwidth},
+              {"bus_bandwidth", point.bus_bandwidth},
+              {"algorithm", point.algorithm},
+              {"check", point.check}};
+  if (point.floor) row["floor_us"] = *point.floor;
+  if (point.mpi) {
+    row["mpi_us"] = *point.mpi;
+    row["p50_ratio"] = *point.p50_ratio();
+    row["average_ratio"] = *point.average_ratio();
+  }
+  return row;
+}
 
-std::string MeanLine(std::string_view name, const Ratios& ratios) {
-  return fmt::format("{:<15} {:>6} {:>10.3f} {:>10.3f}\n", name, ratios.p50.size(),
-                     GeometricMean(ratios.p50), GeometricMean(ratios.average));
+// Geometric means of the ratios of some points.
+json MeanRow(std::string_view name, const std::vector<const BenchPoint*>& points) {
+  std::vector<double> p50, average;
+  for (const BenchPoint* point : points) {
+    p50.push_back(*point->p50_ratio());
+    average.push_back(*point->average_ratio());
+  }
+  return {{"collective", name},
+          {"sizes", points.size()},
+          {"p50", GeometricMean(p50)},
+          {"average", GeometricMean(average)}};
 }
 
 // Geometric means over all points, by p50.
@@ -112,27 +148,11 @@ std::string TableHead(const BenchOp& op, const BenchOptions& options, const Benc
                   options.barrier ? "a barrier before each iteration" : "iterations back to back",
                   options.api == BenchApi::kHccl ? "C interface with a stream synchronisation"
                                                  : "communicator");
-  if (layout == BenchLayout::kNarrow) return text + NarrowHead(options);
-  text +=
-      fmt::format("{:<15} | {:<12} | {:<18} | {:<13} | {:<18} | {:<10} | {:<10} | {:<10}",
-                  "data_size(Bytes):", "aveg_time(us):", "alg_bandwidth(GB/s):", "check_result:",
-                  "bus_bandwidth(GB/s):", "p50(us):", "p99(us):", "algorithm:");
-  if (options.baseline) text += fmt::format(" | {:<10} | {}", "mpi_p50(us):", "ours/mpi:");
-  if (options.floor) text += fmt::format(" | {}", "floor_p50(us):");
-  return text + "\n";
+  return text + HeadLine(TableOf(options, layout));
 }
 
-std::string TableRow(const BenchPoint& point, BenchLayout layout) {
-  if (layout == BenchLayout::kNarrow) return NarrowRow(point);
-  std::string row = fmt::format(
-      "{:<17} | {:<14.2f} | {:<20.5f} | {:<13} | {:<20.5f} | {:<10.2f} | {:<10.2f} | {:<10}",
-      point.size, point.ours.average, point.algorithm_bandwidth, point.check, point.bus_bandwidth,
-      point.ours.p50, point.ours.p99, point.algorithm);
-  if (point.mpi) {
-    row += fmt::format(" | {:<12.2f} | {:.3f}", point.mpi->p50, *point.p50_ratio());
-  }
-  if (point.floor) row += fmt::format("     | {:.2f}", point.floor->p50);
-  return row + "\n";
+std::string TableRow(const BenchPoint& point, const BenchOptions& options, BenchLayout layout) {
+  return RowLine(TableOf(options, layout), ToJson(point));
 }
 
 const BenchPoint* WorstPoint(std::span<const BenchPoint> points) {
@@ -145,50 +165,32 @@ const BenchPoint* WorstPoint(std::span<const BenchPoint> points) {
 }
 
 std::string SummaryText(std::span<const BenchPoint> points) {
-  std::map<std::string, Ratios> by_operation;
-  std::vector<std::string> order;
-  Ratios all;
-  for (const BenchPoint& point : points) {
-    if (!point.p50_ratio() || !point.average_ratio()) continue;
-    if (!by_operation.contains(point.operation)) order.push_back(point.operation);
-    for (Ratios* ratios : {&by_operation[point.operation], &all}) {
-      ratios->p50.push_back(*point.p50_ratio());
-      ratios->average.push_back(*point.average_ratio());
-    }
-  }
   const BenchPoint* const worst = WorstPoint(points);
   if (worst == nullptr) return "";
-  std::string text = fmt::format(
-      "# time of ours / time of MPI, geometric means; below 1 ours is "
-      "faster\n{:<15} {:>6} {:>10} {:>10}\n",
-      "collective", "sizes", "by p50", "by average");
-  for (const std::string& operation : order) text += MeanLine(operation, by_operation[operation]);
-  if (order.size() > 1) text += MeanLine("all", all);
-  text += fmt::format("worst point: {} of {} bytes, {:.3f}\n", worst->operation, worst->size,
-                      *worst->p50_ratio());
-  return text + FloorText(points);
+  std::vector<const BenchPoint*> all, one;
+  json rows = json::array();
+  for (const BenchPoint& point : points) {
+    if (point.p50_ratio() && point.average_ratio()) all.push_back(&point);
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    one.push_back(all[i]);
+    if (i + 1 < all.size() && all[i + 1]->operation == all[i]->operation) continue;
+    rows.push_back(MeanRow(all[i]->operation, std::exchange(one, {})));
+  }
+  if (rows.size() > 1) rows.push_back(MeanRow("all", all));
+  const TableForm table{{{"collective", -15, "collective"},
+                         {"sizes", 6, "sizes"},
+                         {"by p50", 10, "p50", WithDigits(3)},
+                         {"by average", 10, "average", WithDigits(3)}}};
+  return "# time of ours / time of MPI, geometric means; below 1 ours is faster\n" +
+         TableText(table, rows) +
+         fmt::format("worst point: {} of {} bytes, {:.3f}\n", worst->operation, worst->size,
+                     *worst->p50_ratio()) +
+         FloorText(points);
 }
 
 json ToJson(std::span<const BenchPoint> points) {
-  json rows = json::array();
-  for (const BenchPoint& point : points) {
-    json row = {{"operation", point.operation},
-                {"size", point.size},
-                {"bytes", point.bytes},
-                {"ours_us", point.ours},
-                {"algorithm_bandwidth", point.algorithm_bandwidth},
-                {"bus_bandwidth", point.bus_bandwidth},
-                {"algorithm", point.algorithm},
-                {"check", point.check}};
-    if (point.floor) row["floor_us"] = *point.floor;
-    if (point.mpi) {
-      row["mpi_us"] = *point.mpi;
-      row["p50_ratio"] = *point.p50_ratio();
-      row["average_ratio"] = *point.average_ratio();
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
+  return ListOf(points, [](const BenchPoint& point) { return ToJson(point); });
 }
 
 std::string_view TakenAlgorithm(const BenchOp& op, const BenchOptions& options,

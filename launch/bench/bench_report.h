@@ -57,7 +57,8 @@ BenchLayout LayoutFor(int columns);  // of the screen; 0: a pipe or a file
 // What the next rows are about, and the names of the columns.
 std::string TableHead(const BenchOp& op, const BenchOptions& options, const BenchPlace& place,
                       BenchLayout layout = BenchLayout::kHcclTest);
-std::string TableRow(const BenchPoint& point, BenchLayout layout = BenchLayout::kHcclTest);
+std::string TableRow(const BenchPoint& point, const BenchOptions& options,
+                     BenchLayout layout = BenchLayout::kHcclTest);
 // The point that is slowest beside MPI, by p50; null without a baseline.
 const BenchPoint* WorstPoint(std::span<const BenchPoint> points);
 // Geometric means of the ratios and the worst point; empty without a baseline.

@@ -133,7 +133,7 @@ class BenchRun {
       progress_.Clear();
       if (!agreement_.Reached(point.status())) return false;
       work_.Add(size);
-      Say(TableRow(*point, layout_));
+      Say(TableRow(*point, options_, layout_));
       if (options_.check == CheckMode::kVerbose && !point->wrong.empty()) {
         PrintFailure("bench", point->wrong);
       }

@@ -22,9 +22,9 @@ BenchPoint Point(std::string operation, uint64_t size, double ours, double mpi) 
 
 TEST(TableRow, BeginsAsHcclTestPrintsIt) {
   EXPECT_THAT(
-      TableRow(Point("allreduce", 64, 1.5, 3)),
+      TableRow(Point("allreduce", 64, 1.5, 3), BenchOptions()),
       testing::StartsWith("64                | 1.50           | 1.50000              | success"));
-  EXPECT_THAT(TableRow(Point("allreduce", 64, 1.5, 3)),
+  EXPECT_THAT(TableRow(Point("allreduce", 64, 1.5, 3), BenchOptions()),
               testing::EndsWith("| 3.00         | 0.500\n"));
 }
 
@@ -33,10 +33,10 @@ TEST(TableRow, HasANarrowForm) {
   EXPECT_EQ(LayoutFor(162), BenchLayout::kHcclTest);
   EXPECT_EQ(LayoutFor(161), BenchLayout::kNarrow);
   BenchPoint point = Point("allreduce", 1'073'741'824, 123456.78, 3);
-  const std::string row = TableRow(point, BenchLayout::kNarrow);
+  const BenchOptions options;
+  const std::string row = TableRow(point, options, BenchLayout::kNarrow);
   EXPECT_EQ(row,
             "1073741824 123456.78 123456.78 123456.78    2.250       3.00 41152.260  direct\n");
-  BenchOptions options;
   const std::string head =
       TableHead(*(*FindBenchOps("allreduce"))[0], options, {}, BenchLayout::kNarrow);
   EXPECT_THAT(head,
@@ -44,7 +44,7 @@ TEST(TableRow, HasANarrowForm) {
                                 "ours/MPI  algorithm\n"));
   EXPECT_LE(head.size() - head.find('\n') - 2, 80u);
   point.check = "failed";
-  EXPECT_THAT(TableRow(point, BenchLayout::kNarrow), testing::EndsWith("direct, WRONG\n"));
+  EXPECT_THAT(TableRow(point, options, BenchLayout::kNarrow), testing::EndsWith("direct, WRONG\n"));
 }
 
 TEST(Summary, GivesMeansAndTheWorstPoint) {
