@@ -6,9 +6,8 @@
 #include "launch/profile/joined_trace.h"
 #include "launch/profile/machine_limits.h"
 #include "launch/profile/profile_compare.h"
-#include "launch/profile/profile_json.h"
 #include "launch/profile/profile_page.h"
-#include "launch/profile/profile_text.h"
+#include "launch/profile/profile_report.h"
 #include "launch/screen/screen.h"
 #include "runtime/base/secure_file.h"
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -287,80 +286,6 @@ void AddWatchers(const ProfileFacts& before, const ProfileFacts& after,
       a.empty() ? "B" : "A", a.empty() ? b : a));
 }
 
-// "+12.0 ms", "-3.00 us".
-std::string ChangeText(int64_t ns) {
-  return (ns > 0 ? "+" : "") + DurationText(ns);
-}
-
-std::string FactorText(double before, double after) {
-  return before > 0 && after > 0 ? fmt::format("{:.2f}", after / before) : "-";
-}
-
-// `room`: for a name.
-std::string TimesTable(std::string_view title, const std::vector<ComparedTime>& times, size_t most,
-                       size_t room) {
-  if (times.empty()) return "";
-  std::string text = fmt::format("{}\n{:>10} {:>9} {:>9} {:>9} {:>9} {:>7}  {}\n", title, "change",
-                                 "total A", "total B", "mean A", "mean B", "factor", "name");
-  const size_t shown = std::min(times.size(), most);
-  for (size_t i = 0; i < shown; ++i) {
-    const ComparedTime& one = times[i];
-    std::string name = EndOf(Printable(one.name.empty() ? one.type : one.name), room);
-    if (one.count_before == 0) name += " (only in B)";
-    if (one.count_after == 0) name += " (only in A)";
-    text += fmt::format("{:>10} {:>9} {:>9} {:>9} {:>9} {:>7}  {}\n", ChangeText(one.slower_ns()),
-                        DurationText(one.before_ns), DurationText(one.after_ns),
-                        DurationText(one.mean_before_ns()), DurationText(one.mean_after_ns()),
-                        FactorText(one.mean_before_ns(), one.mean_after_ns()), name);
-  }
-  if (shown < times.size()) text += fmt::format("  {} more: --top, --json\n", times.size() - shown);
-  return text;
-}
-
-std::string StepsTable(const ComparedProfiles& compared, size_t most) {
-  if (compared.steps.empty()) return "no step is whole in both profiles\n";
-  std::string text = fmt::format(
-      "steps, mean over ranks\n{:>7} {:>10} {:>9} {:>9} {:>7} {:>11} "
-      "{:>10} {:>10}\n",
-      "step", "change", "A", "B", "factor", "computing", "moving", "waiting");
-  const size_t shown = std::min(compared.steps.size(), most);
-  for (size_t i = 0; i < shown; ++i) {
-    const ComparedStep& step = compared.steps[i];
-    const auto busy = [](const TimeParts& parts) {
-      return parts.computing_ns + parts.overlapped_ns;
-    };
-    text += fmt::format("{:>7} {:>10} {:>9} {:>9} {:>7} {:>11} {:>10} {:>10}\n", step.step,
-                        ChangeText(step.after.wall_ns - step.before.wall_ns),
-                        DurationText(step.before.wall_ns), DurationText(step.after.wall_ns),
-                        FactorText(static_cast<double>(step.before.wall_ns),
-                                   static_cast<double>(step.after.wall_ns)),
-                        ChangeText(busy(step.after) - busy(step.before)),
-                        ChangeText(step.after.moving_ns - step.before.moving_ns),
-                        ChangeText(step.after.waiting_ns - step.before.waiting_ns));
-  }
-  if (shown < compared.steps.size()) {
-    text += fmt::format("  {} more: --top, --json\n", compared.steps.size() - shown);
-  }
-  return text;
-}
-
-// What changed on each rank, means of the steps that count.
-std::string RanksTable(const std::vector<ComparedRank>& ranks) {
-  if (ranks.size() < 2) return "";
-  std::string text =
-      fmt::format("ranks, mean of a step\n{:>5} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9}\n", "rank",
-                  "change", "computing", "moving", "waiting", "preparing", "idle");
-  for (const ComparedRank& one : ranks) {
-    text +=
-        fmt::format("{:>5} {:>10}", one.rank, ChangeText(one.after.wall_ns - one.before.wall_ns));
-    const auto change = [&](auto part) { return ChangeText(part(one.after) - part(one.before)); };
-    text += fmt::format(" {:>10} {:>9}", change(kParts[0].of), change(kParts[1].of));
-    text += fmt::format(" {:>9}", change([](const TimeParts& p) { return p.waiting_ns; }));
-    text += fmt::format(" {:>9} {:>9}\n", change(kParts[2].of), change(kParts[3].of));
-  }
-  return text;
-}
-
 double MeanOf(int64_t total_ns, uint64_t count) {
   return count == 0 ? 0 : static_cast<double>(total_ns) / static_cast<double>(count);
 }
@@ -403,26 +328,6 @@ ComparedProfiles CompareProfiles(const ProfileFacts& before, const ProfileFacts&
   compared.collectives =
       CompareOperators(AsOperators(before.collectives), AsOperators(after.collectives));
   return compared;
-}
-
-std::string ComparedText(const ComparedProfiles& compared, size_t most, int columns) {
-  // What a screen of 80 columns leaves for a name; "(only in B)" follows some.
-  constexpr size_t kNarrowName = 16;
-  constexpr int kWideScreen = 120;
-  const size_t room =
-      columns == 0 || columns >= kWideScreen ? std::numeric_limits<size_t>::max() : kNarrowName;
-  std::string text;
-  for (const std::string& gap : compared.gaps) text += fmt::format("warning: {}\n", gap);
-  text += compared.verdict.text + "\n";
-  if (compared.steps_only_before + compared.steps_only_after > 0) {
-    text += fmt::format("{} only in A, {} only in B\n",
-                        CountText(compared.steps_only_before, "step"), compared.steps_only_after);
-  }
-  text += StepsTable(compared, most);
-  text += RanksTable(compared.ranks);
-  text += TimesTable("operators by type, sums over ranks and steps", compared.types, most, room);
-  text += TimesTable("operators by name", compared.operators, most, room);
-  return text + TimesTable("collectives, moving and waiting", compared.collectives, most, room);
 }
 
 }  // namespace npumesh

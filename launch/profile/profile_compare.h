@@ -4,7 +4,6 @@
 #ifndef NPUMESH_LAUNCH_PROFILE_PROFILE_COMPARE_H_
 #define NPUMESH_LAUNCH_PROFILE_PROFILE_COMPARE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -65,9 +64,6 @@ struct ComparedProfiles {
 };
 
 ComparedProfiles CompareProfiles(const ProfileFacts& before, const ProfileFacts& after);
-
-// `most` rows of each table; A is the first profile, B the second. `columns`: as ProfileText.
-std::string ComparedText(const ComparedProfiles& compared, size_t most, int columns = 0);
 
 }  // namespace npumesh
 

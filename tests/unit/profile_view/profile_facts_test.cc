@@ -8,8 +8,7 @@
 
 #include "launch/profile/machine_limits.h"
 #include "launch/profile/profile_compare.h"
-#include "launch/profile/profile_json.h"
-#include "launch/profile/profile_text.h"
+#include "launch/profile/profile_report.h"
 #include "launch/profile/rank_parts.h"
 #include "launch/profile/units.h"
 #include "tests/unit/profile_view/profiles.h"

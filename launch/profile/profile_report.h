@@ -1,6 +1,7 @@
-// A profile as tables for people. Layout: docs/profile.md.
-#ifndef NPUMESH_LAUNCH_PROFILE_PROFILE_TEXT_H_
-#define NPUMESH_LAUNCH_PROFILE_PROFILE_TEXT_H_
+// What a profile says, or two of them beside each other: as text for people, as JSON for programs
+// and the page. Layout of the tables: docs/profile.md; keys: docs/json.md.
+#ifndef NPUMESH_LAUNCH_PROFILE_PROFILE_REPORT_H_
+#define NPUMESH_LAUNCH_PROFILE_PROFILE_REPORT_H_
 
 #include <cstddef>
 #include <optional>
@@ -8,15 +9,26 @@
 #include <string_view>
 
 #include "launch/profile/machine_limits.h"
+#include "launch/profile/profile_compare.h"
 #include "launch/profile/profile_facts.h"
+#include "launch/report/command_report.h"
 
 namespace npumesh {
+
+// Verdict "whole" or "partial": something of the profile is missing or cannot be trusted.
+CommandReport ProfileReport(const ProfileFacts& facts, const std::optional<MachineLimits>& limits);
 
 // `most` is the number of operators, of types, and of steps that are shown; the lines say how many
 // are not. Without `limits` nothing is compared with the machine. `columns`: of the screen, 0 in a
 // pipe or a file; on a narrow one the tables have fewer and shorter columns.
 std::string ProfileText(const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
                         size_t most, int columns = 0);
+
+// Verdict "same", "slower" or "faster".
+CommandReport ComparedReport(const ComparedProfiles& compared);
+
+// `most` rows of each table; A is the first profile, B the second. `columns`: as ProfileText.
+std::string ComparedText(const ComparedProfiles& compared, size_t most, int columns = 0);
 
 // What limits an operator, and the part of it that the operator reaches.
 struct NearLimit {
@@ -26,7 +38,7 @@ struct NearLimit {
 // Nullopt: neither its operations nor its bytes are known.
 std::optional<NearLimit> NearLimitOf(const OperatorFacts& facts, const MachineLimits& limits);
 
-// "12 GFLOP/s are 10% of what memory allows"; empty: the operator's work is not known.
+// "10% of what memory allows"; empty: the operator's work is not known.
 std::string LimitText(const OperatorFacts& facts, const MachineLimits& limits);
 
 // What the clocks of the hosts leave open, one line; empty on one host.
@@ -37,4 +49,4 @@ std::string CauseText(const CauseCheck& causes);
 
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_PROFILE_PROFILE_TEXT_H_
+#endif  // NPUMESH_LAUNCH_PROFILE_PROFILE_REPORT_H_
