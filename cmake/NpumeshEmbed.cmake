@@ -2,6 +2,9 @@
 # Compiles a text file into a library: `function` of npumesh, which `header` declares, returns it as a
 # std::string_view. Lines that include a file of the project, by its path from the root, become that file.
 # Run as a script (cmake -P) with FILE, ROOT, FUNCTION, HEADER and OUT it writes the .cc.
+#
+# npumesh_embed_page(<target> <name> <function> <header>)
+# The same for a page's <name>.html, .css and .js: `function` returns them as PageTexts (launch/page/page.h).
 if(CMAKE_SCRIPT_MODE_FILE)
   file(READ ${FILE} text)
   while("${text}" MATCHES "#include \"([^\"\n]+)\"\n")
@@ -36,5 +39,29 @@ function(npumesh_embed target file function header)
     DEPENDS ${source} ${included} ${NPUMESH_EMBED_SCRIPT}
     COMMENT "Embedding ${file}"
     VERBATIM)
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
+function(npumesh_embed_page target name function header)
+  set(declared "")
+  set(texts)
+  foreach(part html css js)
+    npumesh_embed(${target} ${name}.${part} ${function}_${part} ${header})
+    string(APPEND declared "std::string_view ${function}_${part}();\n")
+    list(APPEND texts "${function}_${part}()")
+  endforeach()
+  list(JOIN texts ", " texts)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/${function}.cc)
+  file(CONFIGURE OUTPUT ${out} CONTENT "#include \"${header}\"
+
+namespace npumesh {
+
+${declared}
+PageTexts ${function}() {
+  return {${texts}};
+}
+
+}  // namespace npumesh
+")
   target_sources(${target} PRIVATE ${out})
 endfunction()

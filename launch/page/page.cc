@@ -45,21 +45,21 @@ std::string HtmlPage(const PageParts& parts) {
       "<title>{}</title>\n<style>\n{}{}</style></head>\n",
       kPolicy, title,
       fmt::format("{}{}", PageStyle(), parts.draws ? DrawingStyle() : std::string_view()),
-      parts.style);
+      parts.texts.style);
   page += fmt::format(
       "<body>\n<header><h1>{}</h1>"
       "<button type=\"button\" id=\"theme\" title=\"light or dark\">dark</button></header>\n"
       "<noscript><p>This page draws its data with a script, which is switched "
       "off.</p></noscript>\n",
       title);
-  page += parts.body;
+  page += parts.texts.body;
   page += "\n<script type=\"application/json\" id=\"data\">";
   page += JsonInPage(parts.data);
   page += "</script>\n<script>\n";
   page += PageScript();
   page += "</script>\n<script>\n";
   if (parts.draws) page += DrawingScript();
-  page += parts.script;
+  page += parts.texts.script;
   page += "</script>\n</body></html>\n";
   return page;
 }

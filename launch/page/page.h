@@ -21,17 +21,22 @@ struct PageOrigin {
   std::string written;  // date and time
 };
 
-struct PageParts {
-  std::string title;         // plain text; also the heading
-  std::string body;          // HTML below the heading
-  std::string data;          // one JSON value
-  std::string_view style{};  // CSS, after that of all pages
-  std::string_view script;   // JavaScript, after that of all pages
-  bool draws = false;        // the script uses drawing.js, which shows a drawing of a graph
+// The texts of one kind of page, embedded when npumesh is built.
+struct PageTexts {
+  std::string_view body;    // HTML below the heading
+  std::string_view style;   // CSS, after that of all pages
+  std::string_view script;  // JavaScript, after that of all pages
 };
 
-// The whole file. REQUIRES: body, style and script are texts of npumesh, not of a user; names that
-// users gave belong into `data`, from where the script writes them as text.
+struct PageParts {
+  std::string title;  // plain text; also the heading
+  PageTexts texts;
+  std::string data;    // one JSON value
+  bool draws = false;  // the script uses drawing.js, which shows a drawing of a graph
+};
+
+// The whole file. REQUIRES: `texts` are npumesh's, not a user's; names that users gave belong into
+// `data`, from where the script writes them as text.
 std::string HtmlPage(const PageParts& parts);
 
 // JSON that can stand inside of a script element: nothing in it ends the element or begins a

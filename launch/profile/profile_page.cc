@@ -8,9 +8,7 @@
 
 #include "launch/page/page.h"
 #include "launch/profile/joined_trace.h"
-#include "launch/profile/page_script.h"
-#include "launch/profile/profile_json.h"
-#include "launch/profile/profile_text.h"
+#include "launch/profile/profile_report.h"
 #include "launch/profile/rank_parts.h"
 #include "launch/profile/units.h"
 #include "runtime/base/json.h"
@@ -275,11 +273,7 @@ ProfilePageText ProfilePage(const std::vector<RankProfile>& profiles, const Comm
       PageData(profiles, clock, facts, limits, origin, most_spans, page.left_out);
   const std::string title = fmt::format("npumesh profile: {}", CountText(profiles.size(), "rank")) +
                             (facts.command.empty() ? "" : ", " + facts.command);
-  page.html = HtmlPage({.title = title,
-                        .body = std::string(ProfileBody()),
-                        .data = data,
-                        .style = ProfileStyle(),
-                        .script = ProfileScript()});
+  page.html = HtmlPage({.title = title, .texts = ProfileTexts(), .data = data});
   return page;
 }
 

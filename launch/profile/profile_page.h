@@ -45,6 +45,9 @@ std::string PageData(const std::vector<RankProfile>& profiles, const CommonClock
                      const ProfileFacts& facts, const std::optional<MachineLimits>& limits,
                      const PageOrigin& origin, size_t most_spans, uint64_t& left_out);
 
+// profile.html, profile.css and profile.js, embedded when npumesh is built.
+PageTexts ProfileTexts();
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_LAUNCH_PROFILE_PROFILE_PAGE_H_

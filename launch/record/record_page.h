@@ -16,6 +16,9 @@ namespace npumesh {
 std::string RecordPage(const std::vector<RankRecord>& records, const Joined& joined,
                        const PageOrigin& origin);
 
+// record.html, record.css and record.js, embedded when npumesh is built.
+PageTexts RecordTexts();
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_LAUNCH_RECORD_RECORD_PAGE_H_

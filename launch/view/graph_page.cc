@@ -7,7 +7,6 @@
 #include "launch/view/graph_facts.h"
 #include "launch/view/layered_layout.h"
 #include "launch/view/node_detail.h"
-#include "launch/view/page_script.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {
@@ -37,8 +36,6 @@ Result<json> DrawingsOf(const Graph& graph, const OpRegistry& registry, json pla
 
 Result<std::string> GraphPageData(const Model& model, const OpRegistry& registry,
                                   const PageOrigin& origin) {
-  json nodes = json::array();
-  for (const NodeDetail& node : DetailsOf(model, registry)) nodes.push_back(ToJsonObject(node));
   json drawings = json::array();
   NPUMESH_ASSIGN_OR_RETURN(
       json main, DrawingsOf(model.graph, registry, {{"title", "the graph"}, {"graph", json()}}));
@@ -49,9 +46,10 @@ Result<std::string> GraphPageData(const Model& model, const OpRegistry& registry
                               {{"title", "subgraph " + graph.name()}, {"graph", graph.name()}}));
     drawings.push_back(std::move(body));
   }
-  const json data = {{"command", origin.command}, {"version", origin.version},
-                     {"written", origin.written}, {"facts", ToJsonObject(Examine(model, registry))},
-                     {"nodes", std::move(nodes)}, {"drawings", std::move(drawings)}};
+  const json data = {
+      {"command", origin.command},           {"version", origin.version},
+      {"written", origin.written},           {"facts", ToJsonObject(Examine(model, registry))},
+      {"nodes", DetailsOf(model, registry)}, {"drawings", std::move(drawings)}};
   return data.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -59,10 +57,8 @@ Result<std::string> GraphPage(const Model& model, const OpRegistry& registry,
                               const PageOrigin& origin) {
   NPUMESH_ASSIGN_OR_RETURN(const std::string data, GraphPageData(model, registry, origin));
   return HtmlPage({.title = "npumesh graph: " + model.graph.name(),
-                   .body = std::string(GraphBody()),
+                   .texts = GraphTexts(),
                    .data = data,
-                   .style = GraphStyle(),
-                   .script = GraphScript(),
                    .draws = true});
 }
 

@@ -26,6 +26,9 @@ Result<std::string> GraphPage(const Model& model, const OpRegistry& registry,
 Result<std::string> GraphPageData(const Model& model, const OpRegistry& registry,
                                   const PageOrigin& origin);
 
+// graph.html, graph.css and graph.js, embedded when npumesh is built.
+PageTexts GraphTexts();
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_LAUNCH_VIEW_GRAPH_PAGE_H_

@@ -81,6 +81,9 @@ Result<NodeDetail> FindDetail(const Model& model, const OpRegistry& registry,
 
 std::string ToText(const NodeDetail& node);
 nlohmann::json ToJsonObject(const NodeDetail& node);
+inline void to_json(nlohmann::json& json, const NodeDetail& node) {
+  json = ToJsonObject(node);
+}
 
 // The value of an attribute as ValueText (signature.h) has it, and of tensors and other structures
 // what they hold, cut at some eighty characters.

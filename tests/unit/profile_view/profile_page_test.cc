@@ -5,9 +5,7 @@
 
 #include "launch/page/page.h"
 #include "launch/page/page_text.h"
-#include "launch/profile/page_script.h"
-#include "launch/profile/profile_json.h"
-#include "launch/profile/profile_text.h"
+#include "launch/profile/profile_report.h"
 #include "runtime/base/json.h"
 #include "tests/unit/profile_view/profiles.h"
 
@@ -38,7 +36,7 @@ json DataIn(const std::string& html) {
 
 TEST(PageTest, NoDataEndsTheScript) {
   const std::string data = R"({"a":"</script><script>alert(1)</script><!--"})";
-  const std::string page = HtmlPage({.title = "t <b>", .body = "", .data = data, .script = ""});
+  const std::string page = HtmlPage({.title = "t <b>", .texts = {}, .data = data});
   EXPECT_EQ(CountOf(page, "</script>"), 3u);
   EXPECT_EQ(CountOf(page, "<!--"), 0u);
   EXPECT_THAT(page, HasSubstr("<title>t &lt;b&gt;</title>"));
@@ -55,9 +53,9 @@ TEST(PageTest, AsksForNothingElsewhere) {
 
 TEST(PageTest, EmbeddedTextsAreWhole) {
   EXPECT_THAT(std::string(PageScript()), HasSubstr("module.exports = npumesh"));
-  EXPECT_TRUE(ProfileScript().ends_with("})();\n"));
+  EXPECT_TRUE(ProfileTexts().script.ends_with("})();\n"));
   EXPECT_TRUE(PageStyle().ends_with("}\n"));
-  EXPECT_TRUE(ProfileBody().ends_with("</div>\n"));
+  EXPECT_TRUE(ProfileTexts().body.ends_with("</div>\n"));
 }
 
 TEST(ProfilePageTest, TheDataHaveEverySpan) {
