@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "collectives/contract/fixed_text.h"
+#include "collectives/contract/flight_layout.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/leftovers.h"
 #include "runtime/base/log.h"
@@ -38,11 +39,6 @@ using flight::State;
 template <typename T>
 void Publish(T& field, T value) {
   std::atomic_ref<T>(field).store(value, std::memory_order_release);
-}
-
-uint64_t BytesFor(uint64_t call_capacity) {
-  return sizeof(RecordHeader) + FlightRecord::kGroupCapacity * sizeof(GroupRow) +
-         call_capacity * sizeof(CallEntry) + FlightRecord::kNoticeCapacity * sizeof(NoticeEntry);
 }
 
 int64_t Now(clockid_t clock) {
@@ -118,16 +114,7 @@ Status RefuseLink(const std::string& path) {
                S_ISLNK(info.st_mode) ? "a symbolic link" : "no regular file");
 }
 
-void FillHeader(RecordHeader* header, const FlightRecord::Owner& owner, uint64_t call_capacity) {
-  header->byte_order = flight::kByteOrder;
-  header->version = flight::kVersion;
-  header->header_bytes = sizeof(RecordHeader);
-  header->group_bytes = sizeof(GroupRow);
-  header->entry_bytes = sizeof(CallEntry);
-  header->group_capacity = FlightRecord::kGroupCapacity;
-  header->call_capacity = call_capacity;
-  header->notice_bytes = sizeof(NoticeEntry);
-  header->notice_capacity = FlightRecord::kNoticeCapacity;
+void FillHeader(RecordHeader* header, const FlightRecord::Owner& owner) {
   header->soft_timeout_ns = owner.soft_timeout.count();
   header->rank = owner.rank;
   header->world_size = owner.world_size;
@@ -140,7 +127,6 @@ void FillHeader(RecordHeader* header, const FlightRecord::Owner& owner, uint64_t
   header->state = static_cast<uint32_t>(State::kRunning);
   (void)gethostname(header->host, sizeof(header->host) - 1);
   CopyText(BootId(), header->boot_id);
-  std::memcpy(header->magic, flight::kMagic.data(), flight::kMagic.size());
 }
 
 }  // namespace
@@ -176,7 +162,9 @@ Result<std::unique_ptr<FlightRecord>> FlightRecord::Create(const std::string& fo
   NPUMESH_RETURN_IF_ERROR(RefuseLink(path));
   const std::string aside = fmt::format("{}/.rank_{}.npr.{}.tmp", folder, owner.rank, getpid());
   NPUMESH_RETURN_IF_ERROR(RealFileSystem().Remove(aside));
-  const uint64_t bytes = BytesFor(call_capacity);
+  const RecordHeader header = flight::EmptyHeader(kGroupCapacity, call_capacity, kNoticeCapacity);
+  const flight::Places places = flight::PlacesOf(header);
+  const uint64_t bytes = places.bytes;
   NPUMESH_ASSIGN_OR_RETURN(const UniqueFd fd, MakeFile(aside, bytes));
   // Populated: the first use of a page would cost more than all calls in it.
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd.get(), 0);
@@ -187,8 +175,9 @@ Result<std::unique_ptr<FlightRecord>> FlightRecord::Create(const std::string& fo
   }
   std::unique_ptr<FlightRecord> record(new FlightRecord(static_cast<std::byte*>(data), bytes));
   record->call_capacity_ = call_capacity;
-  record->notices_ = reinterpret_cast<NoticeEntry*>(record->calls_ + call_capacity);
-  FillHeader(record->header_, owner, call_capacity);
+  record->notices_ = reinterpret_cast<NoticeEntry*>(record->data_ + places.notices);
+  *record->header_ = header;
+  FillHeader(record->header_, owner);
   NPUMESH_RETURN_IF_ERROR(RealFileSystem().Rename(aside, path));
   return record;
 }

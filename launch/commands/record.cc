@@ -1,7 +1,6 @@
 // `npumesh record`: joins the flight records of all ranks and says what went wrong.
 #include "launch/commands/answer.h"
 #include "launch/commands/versions.h"
-#include "launch/record/joined_json.h"
 #include "launch/record/record_join.h"
 #include "launch/record/record_page.h"
 #include "launch/record/timeline.h"

@@ -6,6 +6,7 @@
 #include <map>
 #include <system_error>
 
+#include "collectives/contract/flight_layout.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/process_state.h"
@@ -46,11 +47,6 @@ T Take(std::string_view bytes, uint64_t at) {
   return value;
 }
 
-uint64_t BytesOf(const RecordHeader& h) {
-  return sizeof(RecordHeader) + uint64_t{h.group_capacity} * sizeof(GroupRow) +
-         h.call_capacity * sizeof(CallEntry) + uint64_t{h.notice_capacity} * sizeof(NoticeEntry);
-}
-
 bool IsTime(int64_t ns) {
   return ns >= 0 && ns <= kLatestNs;
 }
@@ -85,9 +81,9 @@ Status CheckHeader(const RecordHeader& h, uint64_t file_bytes) {
     return Error(Code::kCorrupt, "it states room for {} groups, {} calls and {} notices",
                  h.group_capacity, h.call_capacity, h.notice_capacity);
   }
-  if (BytesOf(h) != file_bytes) {
+  if (flight::PlacesOf(h).bytes != file_bytes) {
     return Error(Code::kCorrupt, "it has {} bytes, expected {}; was it copied whole?", file_bytes,
-                 BytesOf(h));
+                 flight::PlacesOf(h).bytes);
   }
   if (h.world_size < 1 || h.world_size > kMostRanks || h.rank < 0 || h.rank >= h.world_size) {
     return Error(Code::kCorrupt, "it states rank {} of {}", h.rank, h.world_size);
@@ -155,7 +151,7 @@ RecordedNotice ToNotice(const NoticeEntry& e, int world_size) {
 }
 
 void ReadNotices(std::string_view bytes, const RecordHeader& h, RankRecord& record) {
-  const uint64_t start = bytes.size() - uint64_t{h.notice_capacity} * sizeof(NoticeEntry);
+  const uint64_t start = flight::PlacesOf(h).notices;
   const uint64_t used = std::min<uint64_t>(h.notices, h.notice_capacity);
   std::map<uint64_t, RecordedNotice> notices;  // by sequence
   for (uint64_t i = 0; i < used; ++i) {
@@ -172,17 +168,18 @@ void ReadNotices(std::string_view bytes, const RecordHeader& h, RankRecord& reco
 }
 
 void ReadGroups(std::string_view bytes, const RecordHeader& h, RankRecord& record) {
+  const uint64_t start = flight::PlacesOf(h).groups;
   const uint32_t rows = std::min(h.groups, h.group_capacity);
   record.has_all_groups = h.groups <= h.group_capacity;
   for (uint32_t i = 0; i < rows; ++i) {
-    const auto row = Take<GroupRow>(bytes, sizeof(RecordHeader) + uint64_t{i} * sizeof(GroupRow));
+    const auto row = Take<GroupRow>(bytes, start + i * sizeof(GroupRow));
     if (row.id == 0) continue;
     record.groups.push_back({row.id, row.size, row.group_rank, Text(row.name), Text(row.members)});
   }
 }
 
 void ReadCalls(std::string_view bytes, const RecordHeader& h, RankRecord& record) {
-  const uint64_t start = sizeof(RecordHeader) + uint64_t{h.group_capacity} * sizeof(GroupRow);
+  const uint64_t start = flight::PlacesOf(h).calls;
   const uint64_t used = std::min(h.calls, h.call_capacity);
   for (uint64_t i = 0; i < used; ++i) {
     const auto entry = Take<CallEntry>(bytes, start + i * sizeof(CallEntry));

@@ -12,6 +12,8 @@
 
 namespace npumesh {
 
+struct CommandReport;
+
 // How a rank came to the calls that all members of their groups recorded.
 struct LateRank {
   int rank = 0;
@@ -42,6 +44,9 @@ std::string BlameText(const Blame& blame);
 
 // Everything as text for people.
 std::string JoinedText(const std::vector<RankRecord>& records, const Joined& joined);
+
+// The same for programs: `npumesh record --json` (docs/json.md). Verdict "good" or "wrong".
+CommandReport RecordReport(const std::vector<RankRecord>& records, const Joined& joined);
 
 }  // namespace npumesh
 

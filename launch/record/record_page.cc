@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "launch/record/joined_json.h"
-#include "launch/record/page_script.h"
 #include "launch/record/timeline.h"
+#include "launch/report/command_report.h"
 #include "runtime/base/json.h"
 
 namespace npumesh {
@@ -22,10 +21,8 @@ std::string RecordPage(const std::vector<RankRecord>& records, const Joined& joi
   data += fmt::format(",\"trace\":{}}}", TimelineJson(records, joined));
   return HtmlPage({.title = fmt::format("npumesh record: {} of {} ranks", records.size(),
                                         records[0].world_size),
-                   .body = std::string(RecordBody()),
-                   .data = data,
-                   .style = RecordStyle(),
-                   .script = RecordScript()});
+                   .texts = RecordTexts(),
+                   .data = data});
 }
 
 }  // namespace npumesh

@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include "launch/record/joined_json.h"
 #include "launch/record/record_page.h"
 #include "launch/record/timeline.h"
+#include "launch/report/command_report.h"
 #include "runtime/base/json.h"
 #include "tests/unit/record/records.h"
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "collectives/contract/flight_layout.h"
 #include "runtime/base/rank_list.h"
 
 namespace npumesh::testing {
@@ -22,17 +23,7 @@ void Append(std::string& bytes, const T& part) {
 }
 
 flight::RecordHeader HeaderOf(const RankRecord& record) {
-  flight::RecordHeader header{};
-  std::memcpy(header.magic, flight::kMagic.data(), flight::kMagic.size());
-  header.byte_order = flight::kByteOrder;
-  header.version = flight::kVersion;
-  header.header_bytes = sizeof(flight::RecordHeader);
-  header.group_bytes = sizeof(flight::GroupRow);
-  header.entry_bytes = sizeof(flight::CallEntry);
-  header.group_capacity = kGroups;
-  header.call_capacity = kCalls;
-  header.notice_bytes = sizeof(flight::NoticeEntry);
-  header.notice_capacity = kNotices;
+  flight::RecordHeader header = flight::EmptyHeader(kGroups, kCalls, kNotices);
   header.notices = record.notices.size();
   header.soft_timeout_ns = record.soft_timeout_ns;
   header.process_start = record.process_start;
