@@ -11,7 +11,6 @@
 #include "launch/commands/versions.h"
 #include "launch/doctor/cleaning.h"
 #include "launch/doctor/doctor.h"
-#include "launch/doctor/doctor_json.h"
 #include "launch/doctor/machine_facts.h"
 #include "runtime/base/leftovers.h"
 #include "runtime/world/mpi_transport.h"

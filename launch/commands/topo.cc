@@ -3,7 +3,6 @@
 #include "launch/commands/answer.h"
 #include "launch/commands/fail_together.h"
 #include "launch/topo/cluster_files.h"
-#include "launch/topo/cluster_json.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/secure_file.h"
 #include "runtime/world/world.h"

@@ -3,7 +3,6 @@
 #include "launch/commands/answer.h"
 #include "launch/screen/progress_line.h"
 #include "launch/validate/package_check.h"
-#include "launch/validate/package_json.h"
 
 namespace npumesh {
 namespace {

@@ -4,12 +4,22 @@
 
 #include <algorithm>
 
-#include "runtime/base/json.h"
+#include "launch/report/command_report.h"
+#include "launch/report/json_parts.h"
 
 namespace npumesh {
-namespace {
 
 using nlohmann::json;
+
+// What is none of these is an error.
+NLOHMANN_JSON_SERIALIZE_ENUM(Severity, {{Severity::kError, "error"},
+                                        {Severity::kWarning, "warning"},
+                                        {Severity::kAdvice, "advice"},
+                                        {Severity::kInfo, "info"}})
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, subject, severity, text, mend)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostReport, host, findings)
+
+namespace {
 
 // The doctor's words, shorter than Name's.
 std::string_view Word(Severity severity) {
@@ -72,41 +82,26 @@ bool AnyWrong(const std::vector<HostReport>& reports) {
 }
 
 std::string ToJson(const HostReport& report) {
-  json findings = json::array();
-  for (const Finding& finding : report.findings) {
-    findings.push_back({{"subject", finding.subject},
-                        {"severity", static_cast<int>(finding.severity)},
-                        {"text", finding.text},
-                        {"mend", finding.mend}});
-  }
-  const json all = {{"host", report.host}, {"findings", findings}};
-  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json(report).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-HostReport ReportFromJson(const std::string& text) {
-  const HostReport unreadable = {
-      "?", {{"report", Severity::kError, "a rank sent a report that cannot be read", ""}}};
-  const json all = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!all.is_object()) return unreadable;
-  HostReport report;
-  const json host = all.value("host", json());
-  const json findings = all.value("findings", json());
-  if (!host.is_string() || !findings.is_array()) return unreadable;
-  report.host = host.get<std::string>();
-  for (const json& each : findings) {
-    const bool whole = each.is_object() && each.contains("subject") &&
-                       each["subject"].is_string() && each.contains("severity") &&
-                       each["severity"].is_number_integer() && each.contains("text") &&
-                       each["text"].is_string() && each.contains("mend") &&
-                       each["mend"].is_string();
-    if (!whole) return unreadable;
-    const bool good = each["severity"].get<int>() == static_cast<int>(Severity::kInfo);
-    const bool advice = each["severity"].get<int>() == static_cast<int>(Severity::kAdvice);
-    report.findings.push_back({each["subject"].get<std::string>(),
-                               good     ? Severity::kInfo
-                               : advice ? Severity::kAdvice
-                                        : Severity::kError,
-                               each["text"].get<std::string>(), each["mend"].get<std::string>()});
+HostReport ReportFromJson(const std::string& text) try {
+  return json::parse(text).get<HostReport>();
+} catch (const json::exception&) {
+  return {"?", {{"report", Severity::kError, "a rank sent a report that cannot be read", ""}}};
+}
+
+CommandReport ToReport(const std::vector<HostReport>& reports) {
+  CommandReport report;
+  report.verdict = AnyWrong(reports) ? "wrong" : "good";
+  report.details["hosts"] = json::array();
+  for (const HostReport& host : reports) {
+    report.details["hosts"].push_back(host.host);
+    for (const Finding& finding : host.findings) {
+      report.Add(
+          finding.severity, finding.text,
+          {{"host", host.host}, {"subject", finding.subject}, {"mend", OrNull(finding.mend)}});
+    }
   }
   return report;
 }

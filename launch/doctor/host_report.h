@@ -10,6 +10,8 @@
 
 namespace npumesh {
 
+struct CommandReport;
+
 // What one host's first rank found.
 struct HostReport {
   std::string host;
@@ -19,6 +21,10 @@ struct HostReport {
 // Findings of all hosts as text: what is wrong first, each with its remedy. Hosts that found the
 // same share a line.
 std::string ToText(const std::vector<HostReport>& reports);
+
+// The same for programs: `npumesh doctor --json` (docs/json.md). Verdict "good" or "wrong"; a
+// finding for each subject of each host, good ones included.
+CommandReport ToReport(const std::vector<HostReport>& reports);
 
 // True when one is an error: something will fail.
 bool AnyWrong(const std::vector<HostReport>& reports);

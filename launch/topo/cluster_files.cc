@@ -7,7 +7,8 @@
 #include <set>
 
 #include "graph/export/deployment_config.h"
-#include "runtime/base/json.h"
+#include "launch/report/command_report.h"
+#include "launch/report/json_parts.h"
 
 namespace npumesh {
 namespace {
@@ -198,6 +199,21 @@ std::string ClusterText(const ClusterMap& cluster) {
     }
   }
   return text;
+}
+
+CommandReport ToReport(const ClusterMap& cluster) {
+  const auto rank = [](const RankPlace& place) -> nlohmann::json {
+    return {{"rank", place.rank},
+            {"node", place.node},
+            {"item", place.item},
+            {"host", place.host},
+            {"address", place.address},
+            {"numa_node", place.numa_node},
+            {"processors", place.cpus},
+            {"numa_cores", place.numa_cores},
+            {"numa_memory_bytes", place.numa_memory}};
+  };
+  return {.details = {{"nodes", cluster.node_count()}, {"ranks", ListOf(cluster.ranks, rank)}}};
 }
 
 }  // namespace npumesh

@@ -13,6 +13,8 @@
 
 namespace npumesh {
 
+struct CommandReport;
+
 // The text of a file called `form`:
 //   rank_table_1.0   servers
 //   rank_table_1.2   the same with all servers in one super pod
@@ -31,6 +33,9 @@ std::string_view ClusterForms();
 
 // What `npumesh topo` prints: a line for each node, NUMA node and rank.
 std::string ClusterText(const ClusterMap& cluster);
+
+// The same for programs: `npumesh topo --json` (docs/json.md). Verdict "ok".
+CommandReport ToReport(const ClusterMap& cluster);
 
 }  // namespace npumesh
 

@@ -10,6 +10,7 @@
 #include "graph/export/graph_match.h"
 #include "graph/export/package_layout.h"
 #include "graph/session/group_table.h"
+#include "launch/report/command_report.h"
 #include "launch/validate/checksum_check.h"
 #include "launch/validate/config_check.h"
 #include "launch/validate/graph_check.h"
@@ -156,6 +157,21 @@ std::string ReportText(const PackageReport& report) {
                       report.constant_bytes, report.collectives,
                       report.matched ? "" : " (not compared)", VerdictText(report.findings));
   return text;
+}
+
+CommandReport ToReport(const PackageReport& package) {
+  CommandReport report;
+  report.verdict = package.findings.errors() == 0 ? "valid" : "invalid";
+  for (const Finding& finding : package.findings.all()) {
+    report.Add(finding.severity, finding.text, {{"file", finding.subject}});
+  }
+  report.details = {{"ranks", package.ranks},
+                    {"nodes", package.nodes},
+                    {"constants", package.constants},
+                    {"constant_bytes", package.constant_bytes},
+                    {"collectives", package.collectives},
+                    {"collectives_compared", package.matched}};
+  return report;
 }
 
 }  // namespace npumesh

@@ -14,6 +14,8 @@
 
 namespace npumesh {
 
+struct CommandReport;
+
 struct PackageReport {
   Findings findings;
   size_t ranks = 0;
@@ -39,6 +41,9 @@ Result<PackageReport> CheckPackage(const std::string& folder,
 
 // A line for each finding, and a verdict.
 std::string ReportText(const PackageReport& report);
+
+// The same for programs: `npumesh validate --json` (docs/json.md). Verdict "valid" or "invalid".
+CommandReport ToReport(const PackageReport& package);
 
 }  // namespace npumesh
 

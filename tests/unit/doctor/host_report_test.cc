@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "launch/doctor/doctor_json.h"
+#include "launch/report/command_report.h"
 
 namespace npumesh {
 namespace {

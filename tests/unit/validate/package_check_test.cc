@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/io/model_file.h"
-#include "launch/validate/package_json.h"
+#include "launch/report/command_report.h"
 #include "tests/unit/export/export_models.h"
 
 namespace npumesh {
