@@ -15,7 +15,7 @@
 #include "launch/dump/compare_page.h"
 #include "launch/dump/job_dump.h"
 #include "launch/dump/result_csv.h"
-#include "launch/dump/verdict_json.h"
+#include "launch/dump/verdict.h"
 #include "launch/screen/progress_line.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"

@@ -6,8 +6,7 @@
 #include "launch/commands/answer.h"
 #include "launch/commands/dump_compare.h"
 #include "launch/dump/job_dump.h"
-#include "launch/dump/verdict_json.h"
-#include "launch/dump/verdict_text.h"
+#include "launch/dump/verdict.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {

@@ -2,7 +2,7 @@
 
 #include "graph/inject/fault.h"
 #include "launch/commands/command.h"
-#include "launch/dump/verdict_text.h"
+#include "launch/dump/verdict.h"
 #include "launch/run/double_check.h"
 #include "runtime/base/printable.h"
 

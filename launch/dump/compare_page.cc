@@ -5,9 +5,9 @@
 #include <set>
 
 #include "graph/ir/node_kind.h"
-#include "launch/dump/page_script.h"
 #include "launch/dump/result_csv.h"
 #include "launch/page/page.h"
+#include "launch/report/json_parts.h"
 #include "launch/view/drawing_json.h"
 #include "launch/view/layered_layout.h"
 #include "launch/view/node_detail.h"
@@ -31,13 +31,12 @@ json RangeJson(const DifferingRange& range) {
 
 json DifferenceJson(const TensorDifference& difference, const Shape& shape) {
   if (difference.samples.empty()) return {};
-  json samples = json::array();
-  for (const DifferenceSample& sample : difference.samples) {
-    samples.push_back({{"at", PositionText(sample.flat, shape)},
-                       {"mine", NumberText(sample.mine)},
-                       {"golden", NumberText(sample.golden)}});
-  }
-  return {{"samples", std::move(samples)},
+  const auto sample = [&shape](const DifferenceSample& one) {
+    return json{{"at", PositionText(one.flat, shape)},
+                {"mine", NumberText(one.mine)},
+                {"golden", NumberText(one.golden)}};
+  };
+  return {{"samples", ListOf(difference.samples, sample)},
           {"rows", difference.rows},
           {"columns", difference.columns},
           {"map_rows", difference.map_rows},
@@ -55,7 +54,7 @@ json TensorJson(const TensorRow& tensor) {
           {"type", tensor.mine.ToString()},
           {"golden", tensor.golden.ToString()},
           {"reason", d.reason},
-          {"pattern", tensor.pattern.empty() ? json() : json(tensor.pattern)},
+          {"pattern", OrNull(tensor.pattern)},
           {"elements", tensor.mine.shape.elements()},
           {"differing", d.differing},
           {"max_abs", d.max_abs},
@@ -68,14 +67,12 @@ json TensorJson(const TensorRow& tensor) {
 }
 
 json RowJson(const OperatorRow& row) {
-  json tensors = json::array();
-  for (const TensorRow& tensor : row.tensors) tensors.push_back(TensorJson(tensor));
   return {{"name", row.name},
           {"key", row.key},
           {"type", row.type},
           {"standing", Name(row.standing)},
           {"inputs_differ", row.inputs_differ},
-          {"tensors", std::move(tensors)}};
+          {"tensors", ListOf(row.tensors, TensorJson)}};
 }
 
 json SameJson(const OperatorRow& row) {
@@ -87,7 +84,7 @@ json SameJson(const OperatorRow& row) {
 json RankJson(const RankComparison& one) {
   const Comparison& comparison = one.comparison;
   json rank = {{"rank", one.rank},
-               {"step", one.step.empty() ? json() : json(one.step)},
+               {"step", OrNull(one.step)},
                {"mine", comparison.mine},
                {"golden", comparison.golden},
                {"only_mine", comparison.only_mine},
@@ -271,15 +268,11 @@ Result<std::string> ComparePageData(const std::vector<RankComparison>& compariso
   json data = {{"command", origin.command},
                {"version", origin.version},
                {"written", origin.written},
-               {"lines", json::array()},
+               {"lines", ListOf(comparisons, SummaryText)},
                {"verdict", VerdictJson(comparisons, blamed)},
                {"blamed", blamed},
-               {"ranks", json::array()},
+               {"ranks", ListOf(comparisons, RankJson)},
                {"graph", json()}};
-  for (const RankComparison& one : comparisons) {
-    data["lines"].push_back(SummaryText(one));
-    data["ranks"].push_back(RankJson(one));
-  }
   if (graph != nullptr && !comparisons.empty()) {
     const auto shown = static_cast<size_t>(std::max(blamed, 0));
     NPUMESH_ASSIGN_OR_RETURN(data["graph"],
@@ -298,12 +291,7 @@ Result<std::string> ComparePage(const std::vector<RankComparison>& comparisons, 
     const RankComparison& one = comparisons[static_cast<size_t>(blamed)];
     title = fmt::format("npumesh dump compare: rank {}: {}", one.rank, Culprit(one));
   }
-  return HtmlPage({.title = title,
-                   .body = std::string(CompareBody()),
-                   .data = data,
-                   .style = CompareStyle(),
-                   .script = CompareScript(),
-                   .draws = true});
+  return HtmlPage({.title = title, .texts = CompareTexts(), .data = data, .draws = true});
 }
 
 }  // namespace npumesh

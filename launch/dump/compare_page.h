@@ -9,7 +9,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ops/core/op_registry.h"
-#include "launch/dump/verdict_text.h"
+#include "launch/dump/verdict.h"
 #include "launch/page/page.h"
 
 namespace npumesh {
@@ -43,6 +43,9 @@ Result<std::string> ComparePage(const std::vector<RankComparison>& comparisons, 
 Result<std::string> ComparePageData(const std::vector<RankComparison>& comparisons, int blamed,
                                     const Graph* graph, const OpRegistry& registry,
                                     const PageOrigin& origin);
+
+// compare.html, compare.css and compare.js, embedded when npumesh is built.
+PageTexts CompareTexts();
 
 }  // namespace npumesh
 

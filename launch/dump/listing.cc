@@ -8,14 +8,19 @@
 #include <set>
 
 #include "graph/compare/measures/elements.h"
+#include "launch/report/json_parts.h"
 #include "launch/view/graph_facts.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
 namespace npumesh {
-namespace {
 
 using nlohmann::json;
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListedOperator, type, name, task, statistics, inputs, outputs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StatisticsFile, name, type, content)
+
+namespace {
 
 std::string StepName(const DumpStep& step) {
   std::string name = fmt::format("rank {} of {}", step.rank, step.world_size);
@@ -151,20 +156,11 @@ std::string ToText(const ListedStep& listed) {
 
 json ToJsonObject(const ListedStep& listed) {
   const DumpStep& step = listed.step;
-  json rows = json::array();
-  for (const ListedOperator& row : listed.rows) {
-    rows.push_back({{"type", row.type},
-                    {"name", row.name},
-                    {"task", row.task},
-                    {"statistics", row.statistics},
-                    {"inputs", row.inputs},
-                    {"outputs", row.outputs}});
-  }
   return {{"folder", step.path},           {"rank", step.rank},
           {"world_size", step.world_size}, {"time", step.time},
           {"model", step.model},           {"step", step.index ? json(*step.index) : json()},
           {"operators", listed.operators}, {"files", listed.files},
-          {"bytes", listed.bytes},         {"rows", std::move(rows)}};
+          {"bytes", listed.bytes},         {"rows", listed.rows}};
 }
 
 Result<FolderStatistics> StatisticsOf(const std::string& folder, const std::string& only) {
@@ -192,21 +188,14 @@ std::string ToText(const FolderStatistics& statistics) {
 }
 
 json ToJsonObject(const FolderStatistics& statistics) {
-  json files = json::array();
-  for (const StatisticsFile& file : statistics.files) {
-    files.push_back({{"name", file.name}, {"type", file.type}, {"content", file.content}});
-  }
-  json tensors = json::array();
-  for (const ListedTensor& row : statistics.tensors) {
-    tensors.push_back({{"name", row.name},
-                       {"type", row.type},
-                       {"side", Name(row.side)},
-                       {"index", row.index},
-                       {"tensor", row.tensor},
-                       {"moments", MomentsJson(row.moments)}});
-  }
-  return {
-      {"folder", statistics.folder}, {"files", std::move(files)}, {"tensors", std::move(tensors)}};
+  const auto tensor = [](const ListedTensor& row) {
+    return json{{"name", row.name},       {"type", row.type},
+                {"side", Name(row.side)}, {"index", row.index},
+                {"tensor", row.tensor},   {"moments", MomentsJson(row.moments)}};
+  };
+  return {{"folder", statistics.folder},
+          {"files", statistics.files},
+          {"tensors", ListOf(statistics.tensors, tensor)}};
 }
 
 }  // namespace npumesh

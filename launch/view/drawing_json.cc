@@ -1,5 +1,6 @@
 #include "launch/view/drawing_json.h"
 
+#include "launch/report/json_parts.h"
 #include "launch/view/graph_picture.h"
 
 namespace npumesh {
@@ -7,8 +8,7 @@ namespace npumesh {
 using nlohmann::json;
 
 json DrawingJson(const Drawing& drawing, const std::function<json(const Box&)>& more) {
-  json boxes = json::array();
-  for (const Box& box : drawing.boxes) {
+  const auto box_json = [&more](const Box& box) {
     json object = more(box);
     object.update({{"x", box.x},
                    {"y", box.y},
@@ -19,20 +19,19 @@ json DrawingJson(const Drawing& drawing, const std::function<json(const Box&)>& 
                    {"kind", Name(box.kind)},
                    {"out", box.outputs},
                    {"dead", box.dead}});
-    boxes.push_back(std::move(object));
-  }
-  json edges = json::array();
-  for (const Edge& edge : drawing.edges) {
-    edges.push_back({{"from", edge.from},
-                     {"to", edge.to},
-                     {"d", PathOf(edge)},
-                     {"control", edge.control},
-                     {"label", edge.label}});
-  }
+    return object;
+  };
+  const auto edge_json = [](const Edge& edge) {
+    return json{{"from", edge.from},
+                {"to", edge.to},
+                {"d", PathOf(edge)},
+                {"control", edge.control},
+                {"label", edge.label}};
+  };
   return {{"width", drawing.width},
           {"height", drawing.height},
-          {"boxes", std::move(boxes)},
-          {"edges", std::move(edges)}};
+          {"boxes", ListOf(drawing.boxes, box_json)},
+          {"edges", ListOf(drawing.edges, edge_json)}};
 }
 
 }  // namespace npumesh

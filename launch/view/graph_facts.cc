@@ -8,6 +8,8 @@
 
 #include "graph/ir/graph_input.h"
 #include "graph/passes/analysis/bound_graph.h"
+#include "launch/report/json_parts.h"
+#include "launch/report/table.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {
@@ -105,13 +107,21 @@ class Examiner {
   std::set<std::string> unknown_;
 };
 
+nlohmann::json PortJson(const PortFacts& port) {
+  return {{"index", port.index},
+          {"name", port.name},
+          {"type", port.type.ToString()},
+          {"updated", port.ref}};
+}
+
 std::string PortLines(std::string_view title, const std::vector<PortFacts>& ports) {
-  std::string text = fmt::format("{} ({})\n", title, ports.size());
-  for (const PortFacts& port : ports) {
-    text += fmt::format("  {:>3}  {:<32} {}{}\n", port.index, Quotable(port.name),
-                        port.type.ToString(), port.ref ? "  updated in place" : "");
-  }
-  return text;
+  const auto type = [](const nlohmann::json& row, std::string_view key) {
+    return AsItIs(row, key) + (row.at("updated") == true ? "  updated in place" : "");
+  };
+  const TableForm table{
+      .columns = {{"", 3, "index"}, {"", -32, "name", AsName}, {"", 0, "type", type}},
+      .before = "  "};
+  return fmt::format("{} ({})\n{}", title, ports.size(), TableText(table, ListOf(ports, PortJson)));
 }
 
 std::string CollectiveLines(const GraphFacts& facts) {
@@ -192,29 +202,13 @@ std::string ToText(const GraphFacts& facts) {
   return text;
 }
 
-namespace {
-
-nlohmann::json PortsJson(const std::vector<PortFacts>& ports) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const PortFacts& port : ports) {
-    list.push_back({{"index", port.index},
-                    {"name", port.name},
-                    {"type", port.type.ToString()},
-                    {"updated", port.ref}});
-  }
-  return list;
-}
-
-}  // namespace
-
 nlohmann::json ToJsonObject(const GraphFacts& facts) {
   using nlohmann::json;
-  json operators = json::array();
-  for (const auto& [type, count] : facts.operators) {
-    const bool known =
-        std::find(facts.unknown.begin(), facts.unknown.end(), type) == facts.unknown.end();
-    operators.push_back({{"type", type}, {"count", count}, {"known", known}});
-  }
+  const auto known = [&facts](const auto& counted) {
+    return json{{"type", counted.first},
+                {"count", counted.second},
+                {"known", !std::ranges::count(facts.unknown, counted.first)}};
+  };
   json collectives = json::array();
   for (const auto& [group, types] : facts.collectives) {
     for (const auto& [type, calls] : types) {
@@ -225,20 +219,19 @@ nlohmann::json ToJsonObject(const GraphFacts& facts) {
                              {"of_unknown_size", calls.unknown}});
     }
   }
-  json subgraphs = json::array();
-  for (const auto& [name, nodes] : facts.subgraphs) {
-    subgraphs.push_back({{"name", name}, {"nodes", nodes}});
-  }
+  const auto subgraph = [](const auto& counted) {
+    return json{{"name", counted.first}, {"nodes", counted.second}};
+  };
   return {{"graph", facts.name},
           {"edges", facts.edges},
-          {"inputs", PortsJson(facts.inputs)},
-          {"outputs", PortsJson(facts.outputs)},
-          {"operators", std::move(operators)},
+          {"inputs", ListOf(facts.inputs, PortJson)},
+          {"outputs", ListOf(facts.outputs, PortJson)},
+          {"operators", ListOf(facts.operators, known)},
           {"parameters", facts.parameters},
           {"parameter_bytes", facts.parameter_bytes},
           {"weight_files", facts.files},
           {"collectives", std::move(collectives)},
-          {"subgraphs", std::move(subgraphs)}};
+          {"subgraphs", ListOf(facts.subgraphs, subgraph)}};
 }
 
 }  // namespace npumesh

@@ -15,15 +15,16 @@ struct Style {
   BoxKind kind;
   std::string_view fill;
   std::string_view line;
+  std::string_view meaning;
 };
 
 constexpr std::array<Style, 6> kStyles = {{
-    {BoxKind::kInput, "#e3f0fb", "#3a78b5"},
-    {BoxKind::kOutput, "#e6f4e6", "#3d8b40"},
-    {BoxKind::kOperator, "#f7f7f7", "#777777"},
-    {BoxKind::kCollective, "#fdebd0", "#c2740c"},
-    {BoxKind::kUnknown, "#fbe0e0", "#b53a3a"},
-    {BoxKind::kFolded, "#ece6f6", "#6f52a8"},
+    {BoxKind::kInput, "#e3f0fb", "#3a78b5", "input"},
+    {BoxKind::kOutput, "#e6f4e6", "#3d8b40", "output"},
+    {BoxKind::kOperator, "#f7f7f7", "#777777", "operator"},
+    {BoxKind::kCollective, "#fdebd0", "#c2740c", "collective"},
+    {BoxKind::kUnknown, "#fbe0e0", "#b53a3a", "npumesh cannot run it"},
+    {BoxKind::kFolded, "#ece6f6", "#6f52a8", "layers that repeat"},
 }};
 
 const Style& StyleOf(BoxKind kind) {
@@ -94,30 +95,12 @@ bool HasKind(const std::vector<Drawing>& drawings, BoxKind kind) {
   });
 }
 
-std::string_view Meaning(BoxKind kind) {
-  switch (kind) {
-    case BoxKind::kInput:
-      return "input";
-    case BoxKind::kOutput:
-      return "output";
-    case BoxKind::kCollective:
-      return "collective";
-    case BoxKind::kUnknown:
-      return "npumesh cannot run it";
-    case BoxKind::kFolded:
-      return "layers that repeat";
-    case BoxKind::kOperator:
-      break;
-  }
-  return "operator";
-}
-
 // What the colours and lines mean that the drawings have. `width`: what it takes.
 class Legend {
  public:
   explicit Legend(const std::vector<Drawing>& drawings) {
     for (const Style& style : kStyles) {
-      if (HasKind(drawings, style.kind)) AddBox(Name(style.kind), Meaning(style.kind));
+      if (HasKind(drawings, style.kind)) AddBox(Name(style.kind), style.meaning);
     }
     bool dead = false, control = false;
     for (const Drawing& drawing : drawings) {

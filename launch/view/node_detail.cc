@@ -12,6 +12,7 @@
 #include "graph/ir/node_kind.h"
 #include "graph/ops/core/operator.h"
 #include "graph/ops/core/signature.h"
+#include "launch/report/json_parts.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/printable.h"
 
@@ -60,10 +61,6 @@ std::string Shortened(std::string text) {
 std::string PortName(const std::vector<TensorDesc>& descs, size_t index, std::string_view side) {
   const bool named = index < descs.size() && !descs[index].name.empty();
   return named ? descs[index].name : fmt::format("{}{}", side, index);
-}
-
-nlohmann::json NullOr(const std::string& text) {
-  return text.empty() ? nlohmann::json() : nlohmann::json(text);
 }
 
 std::string_view Name(AttrSource source) {
@@ -245,26 +242,25 @@ std::string ToText(const NodeDetail& node) {
 
 nlohmann::json ToJsonObject(const NodeDetail& node) {
   using nlohmann::json;
-  json attributes = json::array();
-  for (const AttrDetail& attr : node.attributes) {
-    attributes.push_back(
-        {{"name", attr.name}, {"value", attr.value}, {"source", Name(attr.source)}});
-  }
-  json inputs = json::array();
-  for (const InputDetail& input : node.inputs) {
-    inputs.push_back(
-        {{"port", input.port}, {"from", NullOr(input.from)}, {"type", NullOr(input.type)}});
-  }
-  json outputs = json::array();
-  for (const OutputDetail& output : node.outputs) {
-    outputs.push_back(
-        {{"port", output.port}, {"type", NullOr(output.type)}, {"readers", output.readers}});
-  }
-  return {{"name", node.name},           {"type", node.type},
-          {"graph", NullOr(node.graph)}, {"attributes", std::move(attributes)},
-          {"inputs", std::move(inputs)}, {"outputs", std::move(outputs)},
-          {"after", node.after},         {"subgraphs", node.subgraphs},
-          {"file", NullOr(node.file)},   {"found", NullOr(node.found)},
+  const auto attribute = [](const AttrDetail& attr) {
+    return json{{"name", attr.name}, {"value", attr.value}, {"source", Name(attr.source)}};
+  };
+  const auto input = [](const InputDetail& one) {
+    return json{{"port", one.port}, {"from", OrNull(one.from)}, {"type", OrNull(one.type)}};
+  };
+  const auto output = [](const OutputDetail& one) {
+    return json{{"port", one.port}, {"type", OrNull(one.type)}, {"readers", one.readers}};
+  };
+  return {{"name", node.name},
+          {"type", node.type},
+          {"graph", OrNull(node.graph)},
+          {"attributes", ListOf(node.attributes, attribute)},
+          {"inputs", ListOf(node.inputs, input)},
+          {"outputs", ListOf(node.outputs, output)},
+          {"after", node.after},
+          {"subgraphs", node.subgraphs},
+          {"file", OrNull(node.file)},
+          {"found", OrNull(node.found)},
           {"known", node.known}};
 }
 

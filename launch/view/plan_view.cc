@@ -8,14 +8,21 @@
 #include <string_view>
 
 #include "graph/passes/rewrite/precision.h"
+#include "launch/report/json_parts.h"
+#include "launch/report/table.h"
 #include "launch/view/graph_facts.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {
-namespace {
 
 using nlohmann::json;
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PrecisionChoice, name, type, note)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PlannedPart, operators, steps, bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PlannedTensor, name, also, offset, bytes, first, last, output)
+
+namespace {
 
 // When later steps need not wait for a step: from its own end on, or from the wait that covers it.
 void SetEnds(std::vector<PlanStepView>& steps) {
@@ -76,23 +83,62 @@ std::string ChoiceLines(const PlanStepView& step) {
   return text;
 }
 
+json PlanStepJson(const PlanStepView& step) {
+  json kernel;
+  if (!step.kernel.name.empty()) {
+    kernel = {{"name", step.kernel.name},
+              {"refused", ListOf(step.kernel.refused, [](const KernelChoice::Refusal& refusal) {
+                 return json{{"candidate", refusal.candidate}, {"why", refusal.why}};
+               })}};
+  }
+  const auto unfused = [](const UnfusedNode& one) {
+    return json{{"pass", one.pass}, {"node", one.node}, {"why", one.why}};
+  };
+  return {{"name", step.name},
+          {"type", step.type},
+          {"stream", step.beside ? "communication" : "compute"},
+          {"wait_for", FromZero(step.wait_for)},
+          {"part", FromZero(step.part)},
+          {"done_by", step.done_by},
+          {"live_bytes", step.live_bytes},
+          {"kernel", std::move(kernel)},
+          {"unfused", ListOf(step.unfused, unfused)}};
+}
+
+std::string Bytes(const json& row, std::string_view key) {
+  return HumanBytes(row.at(std::string(key)).get<uint64_t>());
+}
+
 std::string StepLines(const PlanView& plan) {
   // Fused steps have long types.
   size_t wide = 24;
   for (const PlanStepView& step : plan.steps) wide = std::max(wide, Quotable(step.type).size());
   const bool parts = !plan.parts.empty();
-  std::string text = "steps\n";
-  text += fmt::format("  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}{}\n", "#", "stream", "operator", wide,
-                      "name", "waits for", "arena in use", parts ? "  static part" : "");
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const PlanStepView& step = plan.steps[i];
-    text += fmt::format(
-        "  {:>5}  {:<7} {:<{}} {:<32} {:>9}  {}\n", i, step.beside ? "comm" : "compute",
-        Quotable(step.type), wide, Quotable(step.name),
-        step.wait_for < 0 ? "-" : fmt::format("#{}", step.wait_for),
-        step.part < 0 ? HumanBytes(step.live_bytes)
-                      : fmt::format("{:<12}  {}", HumanBytes(step.live_bytes), step.part));
-    text += ChoiceLines(step);
+  size_t number = 0;
+  const auto stream = [](const json& row, std::string_view key) {
+    return row.at(std::string(key)) == "compute" ? "compute" : "comm";
+  };
+  const auto wait = [](const json& row, std::string_view key) {
+    const json& step = MemberOf(row, key);
+    return step.is_null() ? "-" : "#" + step.dump();
+  };
+  const auto part = [](const json& row, std::string_view key) {
+    const json& number = MemberOf(row, key);
+    return number.is_null() ? "" : number.dump();
+  };
+  const TableForm table{
+      .columns = {{"#", 5, "", [&number](auto&&...) { return std::to_string(number); }},
+                  {"stream", -7, "stream", stream},
+                  {"operator", -static_cast<int>(wide), "type", AsName},
+                  {"name", -32, "name", AsName},
+                  {"waits for", 9, "wait_for", wait},
+                  {"arena in use", -13, "live_bytes", Bytes},
+                  {"static part", 0, "part", part, parts}},
+      .before = "  "};
+  std::string text = "steps\n" + HeadLine(table);
+  for (const PlanStepView& step : plan.steps) {
+    text += RowLine(table, PlanStepJson(step)) + ChoiceLines(step);
+    ++number;
   }
   return text;
 }
@@ -121,62 +167,25 @@ std::string StageLines(const PlanView& plan) {
   return text;
 }
 
-json LaterStages(const PlanView& plan) {
-  json stages = json::array();
-  for (const LaterStage& stage : plan.later) {
-    json object = ToJsonObject(stage.outline);
-    object["plan"] = stage.plan.empty() ? json() : ToJsonObject(stage.plan[0]);
-    stages.push_back(std::move(object));
-  }
-  return stages;
-}
-
-json LateOperators(const PlanView& plan) {
-  json operators = json::array();
-  for (const OutlinedStep& step : plan.late) {
-    operators.push_back({{"name", step.name}, {"type", step.type}, {"outputs", step.outputs}});
-  }
-  return operators;
-}
-
-json Chosen(const KernelChoice& choice) {
-  if (choice.name.empty()) return json();
-  json refused = json::array();
-  for (const KernelChoice::Refusal& refusal : choice.refused) {
-    refused.push_back({{"candidate", refusal.candidate}, {"why", refusal.why}});
-  }
-  return {{"name", choice.name}, {"refused", refused}};
-}
-
-json Unfused(const PlanStepView& step) {
-  json list = json::array();
-  for (const UnfusedNode& unfused : step.unfused) {
-    list.push_back({{"pass", unfused.pass}, {"node", unfused.node}, {"why", unfused.why}});
-  }
-  return list;
-}
-
-json Parts(const PlanView& plan) {
-  json parts = json::array();
-  for (const PlannedPart& part : plan.parts) {
-    parts.push_back({{"operators", part.operators}, {"steps", part.steps}, {"bytes", part.bytes}});
-  }
-  return parts;
-}
-
 std::string TensorLines(const PlanView& plan) {
-  std::string text = "tensors\n";
-  text += fmt::format("  {:>12} {:>12}  {:>11}  {}\n", "from byte", "to", "steps", "values");
-  for (const PlannedTensor& tensor : plan.tensors) {
-    const bool kept = tensor.last >= static_cast<int>(plan.steps.size());
-    const std::string life =
-        fmt::format("{}-{}", tensor.first, kept ? "end" : fmt::format("{}", tensor.last));
-    text += fmt::format("  {:>12} {:>12}  {:>11}  {}{}{}\n", tensor.offset,
-                        tensor.offset + tensor.bytes, life, Quotable(tensor.name),
-                        tensor.also.empty() ? "" : " = ",
-                        fmt::join(PrintableNames(tensor.also), " = "));
-  }
-  return text;
+  const auto end = [](const json& row, std::string_view) {
+    return std::to_string(row.at("offset").get<uint64_t>() + row.at("bytes").get<uint64_t>());
+  };
+  const auto life = [&plan](const json& row, std::string_view) {
+    const bool kept = row.at("last").get<size_t>() >= plan.steps.size();
+    return fmt::format("{}-{}", row.at("first").dump(), kept ? "end" : row.at("last").dump());
+  };
+  const auto values = [](const json& row, std::string_view key) {
+    std::string text = AsName(row, key);
+    for (const json& also : row.at("also")) text += " = " + Quotable(also.get<std::string>());
+    return text;
+  };
+  const TableForm table{.columns = {{"from byte", 12, "offset"},
+                                    {"to", 12, "", end},
+                                    {"steps", 12, "", life},
+                                    {"values", 0, "name", values}},
+                        .before = "  "};
+  return "tensors\n" + TableText(table, plan.tensors);
 }
 
 std::string NameLines(std::string_view what, const std::vector<std::string>& names) {
@@ -196,20 +205,11 @@ std::vector<PrecisionChoice> PrecisionChoices(const Graph& graph) {
 
 std::string PrecisionLines(const PlanView& plan) {
   if (plan.precision.empty()) return "";
-  std::string text = fmt::format("types that precision_mode chose ({})\n", plan.precision.size());
-  for (const PrecisionChoice& choice : plan.precision) {
-    text += fmt::format("  {:<24} {:<32} {}\n", Quotable(choice.type), Quotable(choice.name),
-                        Printable(choice.note));
-  }
-  return text;
-}
-
-json Precision(const PlanView& plan) {
-  json list = json::array();
-  for (const PrecisionChoice& choice : plan.precision) {
-    list.push_back({{"name", choice.name}, {"type", choice.type}, {"note", choice.note}});
-  }
-  return list;
+  const TableForm table{
+      .columns = {{"", -24, "type", AsName}, {"", -32, "name", AsName}, {"", 0, "note"}},
+      .before = "  "};
+  return fmt::format("types that precision_mode chose ({})\n{}", plan.precision.size(),
+                     TableText(table, plan.precision));
 }
 
 }  // namespace
@@ -270,39 +270,30 @@ std::string ToJson(const PlanView& plan) {
 }
 
 json ToJsonObject(const PlanView& plan) {
-  json steps = json::array();
-  for (const PlanStepView& step : plan.steps) {
-    steps.push_back({{"name", step.name},
-                     {"type", step.type},
-                     {"stream", step.beside ? "communication" : "compute"},
-                     {"wait_for", step.wait_for < 0 ? json() : json(step.wait_for)},
-                     {"part", step.part < 0 ? json() : json(step.part)},
-                     {"done_by", step.done_by},
-                     {"live_bytes", step.live_bytes},
-                     {"kernel", Chosen(step.kernel)},
-                     {"unfused", Unfused(step)}});
-  }
-  json tensors = json::array();
-  for (const PlannedTensor& tensor : plan.tensors) {
-    tensors.push_back({{"name", tensor.name},
-                       {"also", tensor.also},
-                       {"offset", tensor.offset},
-                       {"bytes", tensor.bytes},
-                       {"first", tensor.first},
-                       {"last", tensor.last},
-                       {"output", tensor.output}});
-  }
+  const auto late = [](const OutlinedStep& step) {
+    return json{{"name", step.name}, {"type", step.type}, {"outputs", step.outputs}};
+  };
+  const auto later = [](const LaterStage& stage) {
+    json object = ToJsonObject(stage.outline);
+    object["plan"] = stage.plan.empty() ? json() : ToJsonObject(stage.plan[0]);
+    return object;
+  };
   const json memory = {{"peak_bytes", plan.peak_bytes}, {"arena_bytes", plan.arena_bytes},
                        {"live_bytes", plan.live_bytes}, {"scratch_bytes", plan.scratch_bytes},
                        {"inputs", plan.inputs},         {"input_bytes", plan.input_bytes},
                        {"constants", plan.constants},   {"constant_bytes", plan.constant_bytes},
                        {"packed", plan.packed},         {"packed_bytes", plan.packed_bytes}};
-  return {{"graph", plan.graph},       {"stages", plan.stages},
-          {"memory", memory},          {"steps", steps},
-          {"tensors", tensors},        {"folded", plan.folded},
-          {"pruned", plan.pruned},     {"precision", Precision(plan)},
-          {"parts", Parts(plan)},      {"late", LateOperators(plan)},
-          {"later", LaterStages(plan)}};
+  return {{"graph", plan.graph},
+          {"stages", plan.stages},
+          {"memory", memory},
+          {"steps", ListOf(plan.steps, PlanStepJson)},
+          {"tensors", plan.tensors},
+          {"folded", plan.folded},
+          {"pruned", plan.pruned},
+          {"precision", plan.precision},
+          {"parts", plan.parts},
+          {"late", ListOf(plan.late, late)},
+          {"later", ListOf(plan.later, later)}};
 }
 
 }  // namespace npumesh

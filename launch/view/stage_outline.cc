@@ -7,7 +7,7 @@
 #include "graph/engine/plan/static_parts.h"
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/schedule/execution_order.h"
-#include "runtime/base/json.h"
+#include "launch/report/json_parts.h"
 #include "runtime/base/printable.h"
 
 namespace npumesh {
@@ -35,15 +35,11 @@ std::string StepLine(const OutlinedStep& step) {
                      step.part < 0 ? "" : fmt::format("  static part {}", step.part));
 }
 
-json Steps(const std::vector<OutlinedStep>& steps) {
-  json array = json::array();
-  for (const OutlinedStep& step : steps) {
-    array.push_back({{"name", step.name},
-                     {"type", step.type},
-                     {"outputs", step.outputs},
-                     {"part", step.part < 0 ? json() : json(step.part)}});
-  }
-  return array;
+json OutlinedJson(const OutlinedStep& step) {
+  return {{"name", step.name},
+          {"type", step.type},
+          {"outputs", step.outputs},
+          {"part", FromZero(step.part)}};
 }
 
 }  // namespace
@@ -120,8 +116,8 @@ std::string ToText(const StageOutline& stage) {
 json ToJsonObject(const StageOutline& stage) {
   return {{"stage", stage.number},
           {"inputs", stage.inputs},
-          {"steps", Steps(stage.steps)},
-          {"late", Steps(stage.late)}};
+          {"steps", ListOf(stage.steps, OutlinedJson)},
+          {"late", ListOf(stage.late, OutlinedJson)}};
 }
 
 }  // namespace npumesh

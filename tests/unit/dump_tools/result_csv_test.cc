@@ -2,7 +2,7 @@
 
 #include "graph/compare/sources/dump_folder.h"
 #include "graph/io/npy.h"
-#include "launch/dump/verdict_text.h"
+#include "launch/dump/verdict.h"
 #include "tests/unit/dump_tools/dump_fixture.h"
 
 namespace npumesh {

@@ -1,7 +1,9 @@
-// What comparisons found, in lines for a terminal.
-#ifndef NPUMESH_LAUNCH_DUMP_VERDICT_TEXT_H_
-#define NPUMESH_LAUNCH_DUMP_VERDICT_TEXT_H_
+// What comparisons found: in lines for a terminal, and for programs: `--json` of dump compare, dump
+// laws and replay (docs/json.md).
+#ifndef NPUMESH_LAUNCH_DUMP_VERDICT_H_
+#define NPUMESH_LAUNCH_DUMP_VERDICT_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +13,8 @@
 #include "graph/compare/laws/law_check.h"
 #include "graph/compare/measures/comparison.h"
 #include "graph/compare/replay/input_cause.h"
+#include "graph/compare/replay/replay.h"
+#include "launch/report/command_report.h"
 
 namespace npumesh {
 
@@ -54,6 +58,19 @@ std::vector<std::string> GoldenVerdictLines(const GoldenReport& report, const Go
 std::string GoldenText(const std::string& compared, const std::vector<std::string>& verdict);
 std::string GoldenHeading(const GoldenReport& report);
 
+// Verdict "same", "differ" or "sharded". `blamed` as for VerdictText, `out`: where the files are.
+CommandReport CompareReport(const std::vector<RankComparison>& comparisons, int blamed,
+                            const std::string& out);
+
+// The laws of one step; `table` is listed when `list`. The first broken law makes the verdict
+// "broken".
+void NoteLaws(uint64_t step, const LawReport& laws, const LawTable& table, bool list,
+              CommandReport& report);
+
+// One step of a replay. Makes the verdict, which begins as "same", "not replayed" when operators
+// should have been and were not, and "differ" when one differs.
+void NoteReplayed(uint64_t step, const Replayed& replayed, CommandReport& report);
+
 }  // namespace npumesh
 
-#endif  // NPUMESH_LAUNCH_DUMP_VERDICT_TEXT_H_
+#endif  // NPUMESH_LAUNCH_DUMP_VERDICT_H_
