@@ -18,7 +18,6 @@
 #include "launch/run/crash_line.h"
 #include "launch/run/dim_bindings.h"
 #include "launch/run/double_check.h"
-#include "launch/run/int_ranges.h"
 #include "launch/run/run_job.h"
 #include "launch/run/run_story.h"
 #include "launch/run/stop_request.h"
@@ -33,9 +32,10 @@ namespace {
 
 using nlohmann::json;
 
-// A rank's numbers, on their way to the others.
+// A rank's numbers, on their way to the others. Infinite ones have no text in JSON.
 std::string Packed(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::vector<uint8_t> bytes = json::to_cbor(value);
+  return {bytes.begin(), bytes.end()};
 }
 
 // Collective over all ranks.
@@ -48,7 +48,7 @@ Result<MeasuredRun> ShareMeasured(RankCircle& circle, const RunJob& job) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, circle.Share(Packed(mine)));
   MeasuredRun measured;
   for (const std::string& text : texts) {
-    const json theirs = json::parse(text);
+    const json theirs = json::from_cbor(text);
     measured.ranks.push_back(theirs.at("report").get<RankReport>());
     for (const json& check : theirs.at("checks")) measured.checks.push_back(check);
     for (const json& output : theirs.at("outputs")) measured.outputs.push_back(output);
@@ -244,19 +244,20 @@ int RunModel(const RunOptions& options) {
   return end.ok() || code != 0 ? code : FailAlone(options, Outcome::From(end));
 }
 
-// What is wrong with words that the parser took one by one.
-Status CheckWords(const RunOptions& options) {
+// Reads words that the parser took one by one, and says what is wrong with them.
+Status ReadWords(const std::vector<std::string>& int_ranges, RunOptions& options) {
   NPUMESH_RETURN_IF_ERROR(CheckTolerance(options.tolerance));
   if (!options.report.empty() && options.report == options.junit) {
     return Error(Code::kInvalidArgument, "--report and --junit name the same file {}",
                  options.report);
   }
-  NPUMESH_RETURN_IF_ERROR(DimBindings::Parse(options.dims).status());
-  return IntRanges::Parse(options.int_ranges).status();
+  NPUMESH_ASSIGN_OR_RETURN(options.bindings, DimBindings::Parse(options.dims));
+  NPUMESH_ASSIGN_OR_RETURN(options.int_ranges, IntRanges::Parse(int_ranges));
+  return Status();
 }
 
-int CheckAndRun(const RunOptions& options) {
-  const Status words = CheckWords(options);
+int ReadAndRun(const std::vector<std::string>& int_ranges, RunOptions& options) {
+  const Status words = ReadWords(int_ranges, options);
   if (words.ok()) return RunModel(options);
   return FailBefore(options,
                     Outcome::Usage(fmt::format("{}; see npumesh run --help", words.message())));
@@ -266,6 +267,7 @@ int CheckAndRun(const RunOptions& options) {
 
 void AddRun(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
+  auto int_ranges = std::make_shared<std::vector<std::string>>();
   CLI::App* run = app.add_subcommand("run", "Run a graph, or each rank its graph of an export");
   AddFooter(
       *run, "--check or --golden differs",
@@ -304,7 +306,7 @@ void AddRun(CLI::App& app, Action& action) {
       ->type_name("NAME=V")
       ->allow_extra_args(false)
       ->excludes(inputs);
-  run->add_option("--int-range", options->int_ranges,
+  run->add_option("--int-range", *int_ranges,
                   "Random integers of an input are LOW to HIGH - 1; default 0 to 7, and less where "
                   "an operator looks up with them")
       ->type_name("NAME=LOW:HIGH")
@@ -348,9 +350,9 @@ void AddRun(CLI::App& app, Action& action) {
   run->add_flag("--no-progress", options->quiet,
                 "No line that shows how weights arrive and how many steps are done; otherwise "
                 "there is one where standard error is a terminal");
-  run->callback([options, &action] {
+  run->callback([options, int_ranges, &action] {
     options->show_progress = !options->quiet && ScreenOf(STDERR_FILENO).terminal;
-    action = [options] { return CheckAndRun(*options); };
+    action = [options, int_ranges] { return ReadAndRun(*int_ranges, *options); };
   });
 }
 

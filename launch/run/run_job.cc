@@ -17,8 +17,6 @@
 #include "graph/session/group_table.h"
 #include "graph/session/session_config.h"
 #include "launch/ranks/model_choice.h"
-#include "launch/run/dim_bindings.h"
-#include "launch/run/int_ranges.h"
 #include "launch/run/reader_bounds.h"
 #include "launch/run/tensor_check.h"
 #include "launch/run/weight_progress.h"
@@ -203,12 +201,10 @@ Status RunJob::AtFile(const Status& status) const {
 
 Status RunJob::MakeRandomInputs() {
   const std::vector<InputSpec>& inputs = session_->inputs();
-  NPUMESH_ASSIGN_OR_RETURN(const DimBindings dims, DimBindings::Parse(options_.dims));
-  NPUMESH_ASSIGN_OR_RETURN(const IntRanges ranges, IntRanges::Parse(options_.int_ranges));
-  Result<std::vector<TensorType>> types = dims.Apply(inputs);
+  Result<std::vector<TensorType>> types = options_.bindings.Apply(inputs);
   if (!types.ok()) return AtFile(types.status());
   NPUMESH_RETURN_IF_ERROR(AtFile(CheckFits(inputs, *types, memory_->total_bytes())));
-  Result<std::vector<std::optional<IntRange>>> bounds = ranges.For(inputs);
+  Result<std::vector<std::optional<IntRange>>> bounds = options_.int_ranges.For(inputs);
   if (!bounds.ok()) return AtFile(bounds.status());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto bound = reader_bounds_.find(inputs[i].index);

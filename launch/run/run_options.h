@@ -8,6 +8,8 @@
 
 #include "graph/config/config_reader.h"
 #include "graph/ops/op_library.h"
+#include "launch/run/dim_bindings.h"
+#include "launch/run/int_ranges.h"
 #include "launch/run/run_dump.h"
 #include "launch/run/tolerance.h"
 
@@ -41,11 +43,11 @@ struct RunOptions {
   uint64_t seed = 0;
   bool per_rank_inputs = false;
 
-  // NAME=LOW:HIGH for random inputs of integers (launch/run/int_ranges.h).
-  std::vector<std::string> int_ranges;
+  IntRanges int_ranges;  // of random inputs
 
-  // NAME=VALUE for open dimensions of random inputs (launch/run/dim_bindings.h).
+  // Of open dimensions of random inputs: as typed, and as values.
   std::vector<std::string> dims;
+  DimBindings bindings;
 
   ToleranceOptions tolerance;
 

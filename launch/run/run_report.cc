@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 
 #include "graph/compare/measures/elements.h"
 #include "launch/ranks/standing_out.h"
+#include "launch/report/table.h"
 #include "runtime/base/rank_list.h"
 
 namespace npumesh {
@@ -27,49 +27,7 @@ std::string SummaryText(const OutputSummary& summary) {
   return text;
 }
 
-nlohmann::json FiniteOrNull(double number) {
-  return std::isfinite(number) ? nlohmann::json(number) : nlohmann::json();
-}
-
 }  // namespace
-
-void to_json(nlohmann::json& json, const OutputCheck& check) {
-  json = {{"rank", check.rank},
-          {"index", check.index},
-          {"dtype", check.dtype},
-          {"shape", check.shape},
-          {"step", check.step},
-          {"max_abs_diff", check.max_abs_diff},
-          {"where", check.where},
-          {"differing", check.differing},
-          {"ok", check.ok},
-          {"detail", check.detail},
-          {"rtol", check.rtol},
-          {"atol", FiniteOrNull(check.atol)},
-          {"tolerance", check.tolerance},
-          {"needs_atol", FiniteOrNull(check.needs_atol)}};
-}
-
-void from_json(const nlohmann::json& json, OutputCheck& check) {
-  const auto number = [&json](const char* key) {
-    const nlohmann::json& value = json.at(key);
-    return value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>();
-  };
-  json.at("rank").get_to(check.rank);
-  json.at("index").get_to(check.index);
-  json.at("dtype").get_to(check.dtype);
-  json.at("shape").get_to(check.shape);
-  json.at("step").get_to(check.step);
-  json.at("max_abs_diff").get_to(check.max_abs_diff);
-  json.at("where").get_to(check.where);
-  json.at("differing").get_to(check.differing);
-  json.at("ok").get_to(check.ok);
-  json.at("detail").get_to(check.detail);
-  json.at("rtol").get_to(check.rtol);
-  check.atol = number("atol");
-  json.at("tolerance").get_to(check.tolerance);
-  check.needs_atol = number("needs_atol");
-}
 
 OutputSummary Summarise(int rank, int index, const Tensor& output) {
   OutputSummary summary;
@@ -129,17 +87,22 @@ std::vector<int> SlowestRanks(const std::vector<RankReport>& ranks) {
 }
 
 std::string ReportTable(const std::vector<RankReport>& ranks, uint64_t steps) {
-  std::string text =
-      fmt::format("{:>4} {:>4} {:>10} {:>10} {:>14} {:>9} {:>12}\n", "rank", "node", "compile ms",
-                  "compute ms", "collectives ms", "total ms", "peak HBM KiB");
   const std::vector<int> slowest = SlowestRanks(ranks);
-  for (const RankReport& r : ranks) {
-    text += fmt::format(
-        "{:>4} {:>4} {:>10.3f} {:>10.3f} {:>14.3f} {:>9.3f} {:>12.1f}{}\n", r.rank, r.node,
-        r.compile_seconds * 1e3, r.compute_seconds * 1e3, r.collective_seconds * 1e3,
-        r.total_seconds * 1e3, static_cast<double>(r.peak_hbm_bytes) / 1024,
-        std::binary_search(slowest.begin(), slowest.end(), r.rank) ? " <- slowest" : "");
-  }
+  const auto mark = [&slowest](const nlohmann::json& row, std::string_view key) {
+    const bool marked = std::ranges::binary_search(slowest, row.at(key).get<int>());
+    return marked ? "<- slowest" : "";
+  };
+  const TableForm table{
+      .columns = {{"rank", 4, "rank"},
+                  {"node", 4, "node"},
+                  {"compile ms", 10, "compile_seconds", WithDigits(3, 1e3)},
+                  {"compute ms", 10, "compute_seconds", WithDigits(3, 1e3)},
+                  {"collectives ms", 14, "collective_seconds", WithDigits(3, 1e3)},
+                  {"total ms", 9, "total_seconds", WithDigits(3, 1e3)},
+                  {"peak HBM KiB", 12, "peak_hbm_bytes", WithDigits(1, 1.0 / 1024)},
+                  {"", 0, "rank", mark}},
+      .between = " "};
+  std::string text = TableText(table, ranks);
   for (const RankReport& r : ranks) {
     if (r.hidden_seconds <= 0) continue;
     text += fmt::format("rank {}: {:.3f} ms of its collectives passed beside computing\n", r.rank,

@@ -62,9 +62,8 @@ struct OutputCheck {
   std::string tolerance;
   double needs_atol = 0;
 };
-// A number that JSON does not have is null.
-void to_json(nlohmann::json& json, const OutputCheck& check);
-void from_json(const nlohmann::json& json, OutputCheck& check);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputCheck, rank, index, dtype, shape, step, max_abs_diff,
+                                   where, differing, ok, detail, rtol, atol, tolerance, needs_atol)
 
 // What one output of one rank holds after the last step. Numbers are those of its finite elements.
 struct OutputSummary {

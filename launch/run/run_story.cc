@@ -7,6 +7,7 @@
 #include <set>
 
 #include "launch/report/command_report.h"
+#include "launch/report/json_parts.h"
 #include "launch/report/junit.h"
 #include "runtime/base/foreign_json.h"
 #include "runtime/base/json_text.h"
@@ -32,14 +33,6 @@ Result<std::string> ReadReport(const std::string& file) {
   return ReadFile(file, kLargestReport);
 }
 
-json OrNull(const std::string& text) {
-  return text.empty() ? json() : json(text);
-}
-
-json RankOrNull(int rank) {
-  return rank < 0 ? json() : json(rank);
-}
-
 json OptionsAsJson(const RunOptions& options) {
   json result = {{"path", options.path}, {"steps", options.steps},
                  {"seed", options.seed}, {"per_rank_inputs", options.per_rank_inputs},
@@ -63,7 +56,7 @@ json GoldenAsJson(const RunStory& story, const RunOptions& options) {
   json golden = {{"graph", options.golden}, {"compared", story.golden.has_value()}};
   if (!story.golden) return golden;
   golden["differs"] = story.golden->differs;
-  golden["rank"] = RankOrNull(story.golden->rank());
+  golden["rank"] = FromZero(story.golden->rank());
   golden["ranks"] = story.golden->ranks;
   golden["operator"] = OrNull(story.golden->op);
   golden["type"] = OrNull(story.golden->type);
@@ -134,7 +127,7 @@ json FindingsOf(const RunStory& story) {
   }
   if (story.golden && story.golden->differs) {
     found.Add(Severity::kError, GoldenWords(*story.golden, "; "),
-              {{"rank", RankOrNull(story.golden->rank())}, {"operator", story.golden->op}});
+              {{"rank", FromZero(story.golden->rank())}, {"operator", story.golden->op}});
   }
   return found.findings;
 }
@@ -237,12 +230,12 @@ std::string ToJson(const RunStory& story, const RunOptions& options, const json&
                        {"verdict", VerdictOf(story, options)},
                        {"exit_code", story.ended ? json(story.outcome.exit_code) : json()},
                        {"error", OrNull(ErrorOf(story))},
-                       {"rank", RankOrNull(RankToBlame(story))},
+                       {"rank", FromZero(RankToBlame(story))},
                        {"operator", OrNull(OperatorToBlame(story))},
                        {"findings", FindingsOf(story)},
                        {"next", OrNull(NextStep(story, options))},
                        {"golden", GoldenAsJson(story, options)},
-                       {"slowest_rank", slowest.empty() ? json() : json(slowest.front())},
+                       {"slowest_rank", FromZero(slowest.empty() ? -1 : slowest.front())},
                        {"ranks", measured.ranks},
                        {"checks", measured.checks},
                        {"outputs", measured.outputs}};
