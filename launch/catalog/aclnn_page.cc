@@ -6,6 +6,7 @@
 
 #include "graph/aclnn/table/table.h"
 #include "graph/ops/builtin_ops.h"
+#include "launch/report/json_parts.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/printable.h"
 
@@ -81,19 +82,13 @@ std::string AclnnPage(const AclnnFacts& facts) {
 }
 
 CommandReport AclnnReport(const std::vector<AclnnFacts>& functions) {
-  CommandReport report;
-  report.verdict = "ok";
-  nlohmann::json& list = report.details["functions"] = nlohmann::json::array();
-  for (const AclnnFacts& facts : functions) {
-    list.push_back({{"name", facts.name},
-                    {"state", facts.state},
-                    {"reason", facts.reason},
-                    {"header", facts.header},
-                    {"signature", facts.signature},
-                    {"operators", facts.operators},
-                    {"without", facts.limits}});
-  }
-  return report;
+  const auto row = [](const AclnnFacts& facts) -> nlohmann::json {
+    return {{"name", facts.name},           {"state", facts.state},
+            {"reason", facts.reason},       {"header", facts.header},
+            {"signature", facts.signature}, {"operators", facts.operators},
+            {"without", facts.limits}};
+  };
+  return {.details = {{"functions", ListOf(functions, row)}}};
 }
 
 }  // namespace npumesh

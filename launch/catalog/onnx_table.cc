@@ -1,6 +1,7 @@
 #include "launch/catalog/onnx_table.h"
 
 #include "graph/onnx/op_table.h"
+#include "launch/report/json_parts.h"
 
 namespace npumesh {
 namespace {
@@ -28,14 +29,10 @@ std::string OnnxOpsAsMarkdown() {
 }
 
 CommandReport OnnxOpsReport() {
-  CommandReport report;
-  report.verdict = "ok";
-  nlohmann::json& operators = report.details["operators"] = nlohmann::json::array();
-  for (const OnnxOp& op : OnnxOps()) {
-    operators.push_back(
-        {{"domain", op.domain}, {"name", op.name}, {"since", op.since}, {"becomes", op.text}});
-  }
-  return report;
+  const auto row = [](const OnnxOp& op) -> nlohmann::json {
+    return {{"domain", op.domain}, {"name", op.name}, {"since", op.since}, {"becomes", op.text}};
+  };
+  return {.details = {{"operators", ListOf(OnnxOps(), row)}}};
 }
 
 }  // namespace npumesh

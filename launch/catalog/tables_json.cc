@@ -5,6 +5,7 @@
 #include "launch/catalog/environment.h"
 #include "launch/catalog/op_table.h"
 #include "launch/catalog/option_page.h"
+#include "launch/report/json_parts.h"
 #include "runtime/base/ascend_env.h"
 #include "runtime/base/hccl_env.h"
 
@@ -25,22 +26,14 @@ std::string_view KindOf(const PortSpec& port) {
   return "required";
 }
 
-json PortsJson(const std::vector<PortSpec>& ports) {
-  json list = json::array();
-  for (const PortSpec& port : ports) {
-    list.push_back({{"name", port.name}, {"kind", KindOf(port)}});
-  }
-  return list;
+json PortJson(const PortSpec& port) {
+  return {{"name", port.name}, {"kind", KindOf(port)}};
 }
 
-json AttrsJson(const std::vector<AttrSpec>& attrs) {
-  json list = json::array();
-  for (const AttrSpec& attr : attrs) {
-    list.push_back({{"name", attr.name},
-                    {"required", !attr.fallback},
-                    {"default", attr.fallback ? json(ValueText(*attr.fallback)) : json()}});
-  }
-  return list;
+json AttrJson(const AttrSpec& attr) {
+  return {{"name", attr.name},
+          {"required", !attr.fallback},
+          {"default", attr.fallback ? json(ValueText(*attr.fallback)) : json()}};
 }
 
 void AddVariables(std::string_view family, std::span<const EnvVariable> variables,
@@ -59,24 +52,20 @@ void AddVariables(std::string_view family, std::span<const EnvVariable> variable
 }  // namespace
 
 CommandReport OpsReport(const OpRegistry& registry) {
-  CommandReport report;
-  report.verdict = "ok";
-  json& operators = report.details["operators"] = json::array();
-  for (const std::string_view type : registry.Types()) {
+  const auto row = [&registry](std::string_view type) -> json {
     const Operator& op = *registry.Find(type);
-    operators.push_back({{"type", type},
-                         {"signature", SignatureText(op.schema)},
-                         {"inputs", PortsJson(op.schema.inputs)},
-                         {"outputs", PortsJson(op.schema.outputs)},
-                         {"attributes", AttrsJson(op.schema.attrs)},
-                         {"traits", TraitsOf(op)}});
-  }
-  return report;
+    return {{"type", type},
+            {"signature", SignatureText(op.schema)},
+            {"inputs", ListOf(op.schema.inputs, PortJson)},
+            {"outputs", ListOf(op.schema.outputs, PortJson)},
+            {"attributes", ListOf(op.schema.attrs, AttrJson)},
+            {"traits", TraitsOf(op)}};
+  };
+  return {.details = {{"operators", ListOf(registry.Types(), row)}}};
 }
 
 CommandReport EnvReport(const std::function<const char*(const char*)>& get) {
   CommandReport report;
-  report.verdict = "ok";
   json& variables = report.details["variables"] = json::array();
   AddVariables("npumesh", AllVariables(), get, variables);
   AddVariables("hccl", HcclEnvTable(), get, variables);
@@ -85,20 +74,17 @@ CommandReport EnvReport(const std::function<const char*(const char*)>& get) {
 }
 
 CommandReport OptionsReport() {
-  CommandReport report;
-  report.verdict = "ok";
-  json& options = report.details["options"] = json::array();
+  const auto row = [](const Option& option) -> json {
+    return {{"name", option.path},
+            {"accepted", AcceptedText(option)},
+            {"default", ToText(Get(option))},
+            {"has_effect", option.effect == OptionEffect::kHere},
+            {"meaning", option.does},
+            {"modes", ModeText(option.mode)}};
+  };
   CompilerConfig config;
   SystemOptions session;
-  for (const Option& option : OptionsOf(config, session).rows) {
-    options.push_back({{"name", option.path},
-                       {"accepted", AcceptedText(option)},
-                       {"default", ToText(Get(option))},
-                       {"has_effect", option.effect == OptionEffect::kHere},
-                       {"meaning", option.does},
-                       {"modes", ModeText(option.mode)}});
-  }
-  return report;
+  return {.details = {{"options", ListOf(OptionsOf(config, session).rows, row)}}};
 }
 
 }  // namespace npumesh

@@ -121,21 +121,17 @@ Status CheckWords(const AtcOptions& options) {
 
 Result<Answer> TellOffline(const AtcOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const OfflineFacts facts, ReadOfflineFacts(options.om));
-  Answer answer{0, fmt::format("{}: {}", options.om, InfoText(facts)), {}};
-  answer.report.verdict = "ok";
-  answer.report.details = nlohmann::json::parse(ToJson(facts));
-  return answer;
+  return Answer{0,
+                fmt::format("{}: {}", options.om, InfoText(facts)),
+                {.details = nlohmann::json::parse(ToJson(facts))}};
 }
 
 Result<Answer> TellModelAsJson(const AtcOptions& options) {
   NPUMESH_RETURN_IF_ERROR(WriteModelJson(options));
-  Answer answer{
+  return Answer{
       0,
       fmt::format("{}: {} as JSON, without the bytes of weights\n", options.json, options.om),
-      {}};
-  answer.report.verdict = "ok";
-  answer.report.details = {{"written", {options.json}}};
-  return answer;
+      {.details = {{"written", {options.json}}}}};
 }
 
 Result<Answer> Compile(const AtcWords& words) {
@@ -157,7 +153,6 @@ Result<Answer> Compile(const AtcWords& words) {
     for (const OfflineFacts& facts : result.facts) answer.text += InfoText(facts);
   }
   answer.text += "ATC run success\n";  // what scripts look for
-  answer.report.verdict = "ok";
   answer.report.details = {{"written", result.written},
                            {"work_bytes", result.facts[0].work_bytes},
                            {"weight_bytes", result.facts[0].weight_bytes}};

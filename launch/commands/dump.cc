@@ -8,6 +8,7 @@
 #include "launch/dump/convert.h"
 #include "launch/dump/listing.h"
 #include "launch/dump/overflow_report.h"
+#include "launch/report/json_parts.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
@@ -29,7 +30,6 @@ struct FolderOptions {
 Result<Answer> List(const FolderOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
   Answer answer;
-  answer.report.verdict = "ok";
   json& list = answer.report.details["steps"] = json::array();
   for (const DumpStep& step : steps) {
     NPUMESH_ASSIGN_OR_RETURN(const ListedStep listed, ListStep(step, options.operators));
@@ -62,7 +62,6 @@ Result<Answer> Convert(const FolderOptions& options) {
     return Error(Code::kUnsupported, "{} dump files could not be converted, the first: {}",
                  failed.size(), failed.front());
   }
-  answer.report.verdict = "ok";
   answer.report.details = {{"out", options.out}, {"files", files}};
   return answer;
 }
@@ -70,7 +69,6 @@ Result<Answer> Convert(const FolderOptions& options) {
 Result<Answer> Stat(const FolderOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpStep> steps, FindDumpSteps(options.path));
   Answer answer;
-  answer.report.verdict = "ok";
   json& folders = answer.report.details["folders"] = json::array();
   for (const DumpStep& step : steps) {
     NPUMESH_ASSIGN_OR_RETURN(const FolderStatistics found, StatisticsOf(step.path, options.op));
@@ -105,12 +103,10 @@ Result<Answer> ShowOverflows(const FolderOptions& options) {
       text, FileKind::kDataDump));
   Answer answer{overflows.empty() ? 0 : 1, text, {}};
   answer.report.verdict = overflows.empty() ? "none" : "overflowed";
-  json& list = answer.report.details["overflows"] = json::array();
+  answer.report.details["overflows"] =
+      ListOf(overflows, [](const Overflow& overflow) { return ToJsonObject(overflow); });
   std::set<std::string> records;
-  for (const Overflow& overflow : overflows) {
-    records.insert(overflow.record_file);
-    list.push_back(ToJsonObject(overflow));
-  }
+  for (const Overflow& overflow : overflows) records.insert(overflow.record_file);
   for (const std::string& record : records) {
     NPUMESH_RETURN_IF_ERROR(ConvertOverflowRecord(record, options.out).status());
   }

@@ -34,7 +34,6 @@ Answer AnswerOf(const ExportSummary& summary, int ranks) {
                   summary.weight_bytes, summary.external ? "in files" : "inside",
                   summary.configs ? ", with model_relation_config.json and numa_config.json" : "",
                   ranks == 1 ? "" : fmt::format("; {} ranks", ranks));
-  answer.report.verdict = "ok";
   answer.report.details = {{"written", summary.air},
                            {"ranks", ranks},
                            {"weights", summary.weights},

@@ -68,7 +68,6 @@ Result<Answer> ShowOutline(const GraphOptions& options, Model model, const Sessi
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<StageOutline> stages,
                            OutlineOnPaper(std::move(model), session, place));
   Answer answer;
-  answer.report.verdict = "ok";
   answer.text = fmt::format(
       "order of {}: inputs have open dimensions, so types are known in part (-1: "
       "open); --dim gives them values and shows the plan\n",
@@ -103,7 +102,6 @@ Result<Answer> ShowPlan(const GraphOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const PlanView plan, PlanOnPaper(std::move(shown.model), inputs.types,
                                                             inputs.values, session, shown.place));
   Answer answer{0, ToText(plan), {}};
-  answer.report.verdict = "ok";
   answer.report.details = ToJsonObject(plan);
   if (options.svg.empty()) return answer;
   NPUMESH_RETURN_IF_ERROR(WriteFile(options.svg, ToSvg(plan), FileKind::kData));

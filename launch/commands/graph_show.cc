@@ -124,13 +124,8 @@ Result<Answer> ShowGraph(const GraphOptions& options) {
     return runnable;
   }
   if (!options.json) return answer;
-  answer.report.verdict = "ok";
   answer.report.details = ToJsonObject(facts);
-  json nodes = json::array();
-  for (const NodeDetail& node : DetailsOf(shown.model, *shown.registry)) {
-    nodes.push_back(ToJsonObject(node));
-  }
-  answer.report.details["nodes"] = std::move(nodes);
+  answer.report.details["nodes"] = DetailsOf(shown.model, *shown.registry);
   return answer;
 }
 
@@ -139,10 +134,8 @@ Result<Answer> ShowNode(const GraphOptions& options) {
   Infer(shown);
   const Result<NodeDetail> node = FindDetail(shown.model, *shown.registry, options.node);
   if (!node.ok()) return node.status().WithContext(options.file);
-  Answer answer{0, ToText(*node), {}};
-  answer.report.verdict = "ok";
-  answer.report.details = {{"graph", shown.model.graph.name()}, {"node", ToJsonObject(*node)}};
-  return answer;
+  return Answer{
+      0, ToText(*node), {.details = {{"graph", shown.model.graph.name()}, {"node", *node}}}};
 }
 
 Result<Answer> ShowDiff(const GraphOptions& options) {

@@ -8,6 +8,7 @@
 #include "launch/catalog/onnx_table.h"
 #include "launch/commands/answer.h"
 #include "launch/commands/shard_words.h"
+#include "launch/report/json_parts.h"
 #include "launch/run/dim_bindings.h"
 #include "runtime/base/parse.h"
 
@@ -65,15 +66,13 @@ Result<Answer> ImportFile(const ImportWords& words) {
                             words.output.empty() ? words.file : words.output, model.graph.name(),
                             model.graph.nodes().size(), model.graph.DataNodes().size(), outputs,
                             model.subgraphs.size());
-  answer.report.verdict = "ok";
-  answer.report.details = {
-      {"file", words.file},
-      {"written", words.output.empty() ? nlohmann::json() : nlohmann::json(words.output)},
-      {"graph", model.graph.name()},
-      {"nodes", model.graph.nodes().size()},
-      {"inputs", model.graph.DataNodes().size()},
-      {"outputs", outputs},
-      {"subgraphs", model.subgraphs.size()}};
+  answer.report.details = {{"file", words.file},
+                           {"written", OrNull(words.output)},
+                           {"graph", model.graph.name()},
+                           {"nodes", model.graph.nodes().size()},
+                           {"inputs", model.graph.DataNodes().size()},
+                           {"outputs", outputs},
+                           {"subgraphs", model.subgraphs.size()}};
   answer.next = NextOf(words, model);
   return answer;
 }

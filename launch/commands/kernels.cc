@@ -7,6 +7,7 @@
 #include "graph/static_kernel/store/kernel_store.h"
 #include "graph/static_kernel/store/program_run.h"
 #include "launch/commands/answer.h"
+#include "launch/report/json_parts.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/secure_file.h"
 
@@ -36,7 +37,7 @@ Result<std::optional<KernelStore>> ExistingStore(const KernelsOptions& options) 
   return std::optional<KernelStore>(std::move(store));
 }
 
-nlohmann::json ToJson(const KernelObject& kernel) {
+nlohmann::json KernelJson(const KernelObject& kernel) {
   return {{"key", kernel.key},           {"title", kernel.title},
           {"symbol", kernel.symbol},     {"object", kernel.object},
           {"sha256", kernel.sha256},     {"instructions", kernel.instructions},
@@ -49,17 +50,15 @@ Result<Answer> ListKernels(const KernelsOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const std::string root, RootOf(options));
   NPUMESH_ASSIGN_OR_RETURN(std::optional<KernelStore> store, ExistingStore(options));
   Answer answer;
-  answer.report.verdict = "ok";
-  answer.report.details = {{"store", root}, {"kernels", nlohmann::json::array()}};
+  const std::vector<KernelObject> kernels = store ? store->List() : std::vector<KernelObject>();
+  answer.report.details = {{"store", root}, {"kernels", ListOf(kernels, KernelJson)}};
   if (!store) {
     answer.text = fmt::format("{}: no store yet\n", root);
     return answer;
   }
-  const std::vector<KernelObject> kernels = store->List();
   for (const KernelObject& kernel : kernels) {
     answer.text += fmt::format("{}  {}  {}  {}\n", ShortKey(kernel.key), kernel.created,
                                kernel.instructions, Quotable(kernel.title));
-    answer.report.details["kernels"].push_back(ToJson(kernel));
   }
   answer.text += fmt::format("{}: {} static kernel(s)\n", root, kernels.size());
   return answer;
@@ -90,14 +89,12 @@ Result<Answer> VerifyKernels(const KernelsOptions& options) {
 Result<Answer> CollectKernels(const KernelsOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(std::optional<KernelStore> store, ExistingStore(options));
   Answer answer;
-  answer.report.verdict = "ok";
-  answer.report.details = {{"removed", nlohmann::json::array()}};
   const std::vector<std::string> removed =
       store ? store->Collect(std::chrono::hours(24 * options.days)) : std::vector<std::string>();
   for (const std::string& path : removed) {
     answer.text += fmt::format("removed {}\n", Quotable(path));
-    answer.report.details["removed"].push_back(path);
   }
+  answer.report.details = {{"removed", removed}};
   answer.text += fmt::format("{} file(s) and folder(s) removed\n", removed.size());
   return answer;
 }
@@ -141,11 +138,7 @@ Result<Answer> RunPackage(const KernelsOptions& options, std::string_view verb) 
     return Error(corrupt ? Code::kCorrupt : Code::kIo, "{}",
                  end.said.substr(0, end.said.find('\n')));
   }
-  Answer answer;
-  answer.text = end.said;
-  answer.report.verdict = "ok";
-  answer.report.details = {{"store", root}, {"package", options.package}};
-  return answer;
+  return Answer{0, end.said, {.details = {{"store", root}, {"package", options.package}}}};
 }
 
 // ---- show ----
@@ -195,8 +188,7 @@ Result<Answer> ShowKernel(const KernelsOptions& options) {
       kernel.key, Quotable(kernel.title), kernel.symbol, kernel.object, kernel.instructions,
       kernel.compiler, kernel.created, record, source,
       code.empty() ? "" : "\n---- machine code ----\n", code);
-  answer.report.verdict = "ok";
-  answer.report.details = ToJson(kernel);
+  answer.report.details = KernelJson(kernel);
   answer.report.details["operators"] = record;
   answer.report.details["source"] = source;
   answer.report.details["machine_code"] = code;

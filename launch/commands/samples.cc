@@ -3,6 +3,7 @@
 
 #include "launch/catalog/environment.h"
 #include "launch/commands/answer.h"
+#include "launch/report/json_parts.h"
 #include "launch/samples/samples.h"
 
 namespace npumesh {
@@ -17,20 +18,17 @@ struct SamplesWords {
 // `folder`: in which the samples lie, or would.
 Answer AnswerOf(const std::vector<const Sample*>& samples, const std::string& folder,
                 std::string text) {
-  Answer answer{0, std::move(text), {}};
-  answer.report.verdict = "ok";
-  nlohmann::json& list = answer.report.details["samples"] = nlohmann::json::array();
-  for (const Sample* sample : samples) {
+  const auto row = [&folder](const Sample* sample) -> nlohmann::json {
     const std::string place = (std::filesystem::path(folder) / sample->name / "").string();
-    list.push_back({{"name", sample->name},
-                    {"ranks", sample->ranks},
-                    {"steps", sample->steps},
-                    {"model", sample->model},
-                    {"library", sample->library},
-                    {"summary", sample->summary},
-                    {"run", RunCommand(*sample, place)}});
-  }
-  return answer;
+    return {{"name", sample->name},
+            {"ranks", sample->ranks},
+            {"steps", sample->steps},
+            {"model", sample->model},
+            {"library", sample->library},
+            {"summary", sample->summary},
+            {"run", RunCommand(*sample, place)}};
+  };
+  return {0, std::move(text), {.details = {{"samples", ListOf(samples, row)}}}};
 }
 
 Result<Answer> ListSamples(const SamplesWords& words) {

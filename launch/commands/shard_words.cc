@@ -30,7 +30,6 @@ Result<Answer> Shard(const std::string& file, const OpRegistry& registry,
   const Result<ShardReport> report = RunShardJob(model, registry, env, options, package);
   if (!report.ok()) return report.status().WithContext(file);
   Answer answer{0, ToText(*report), {}, NextOf(file, model, options, *report)};
-  answer.report.verdict = "ok";
   answer.report.details = {{"ranks", options.ranks},
                            {"written", report->package.air},
                            {"weights", report->package.weights},

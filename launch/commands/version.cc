@@ -23,13 +23,6 @@ constexpr std::array<std::pair<const char*, const char*>, 7> kLibraries = {{
     {"compiler", NPUMESH_COMPILER},
 }};
 
-Answer Versions() {
-  Answer answer{0, VersionsAsText(), {}};
-  answer.report.verdict = "ok";
-  answer.report.details = VersionsAsJson();
-  return answer;
-}
-
 }  // namespace
 
 std::string VersionsAsText() {
@@ -50,8 +43,11 @@ void AddVersion(CLI::App& app, Action& action) {
   CLI::App* version = app.add_subcommand("version", "Versions of npumesh and of its libraries");
   AddFooter(*version, "", {"npumesh version --json"});
   AddJsonFlag(*version, *as_json);
-  version->callback(
-      [as_json, &action] { action = [as_json] { return Tell("version", *as_json, Versions()); }; });
+  version->callback([as_json, &action] {
+    action = [as_json] {
+      return Tell("version", *as_json, Answer{0, VersionsAsText(), {.details = VersionsAsJson()}});
+    };
+  });
 }
 
 PageOrigin OriginOf(std::string command) {

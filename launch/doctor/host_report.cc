@@ -11,7 +11,7 @@ namespace npumesh {
 
 using nlohmann::json;
 
-// What is none of these is an error.
+// Any other word is an error.
 NLOHMANN_JSON_SERIALIZE_ENUM(Severity, {{Severity::kError, "error"},
                                         {Severity::kWarning, "warning"},
                                         {Severity::kAdvice, "advice"},

@@ -17,7 +17,7 @@
 
 namespace npumesh {
 
-// A member of a row, or of a member: "ours_us/p50". Null: there is none.
+// A member of a row, or of a member: "ours_us/p50". Null where the row lacks it.
 const nlohmann::json& MemberOf(const nlohmann::json& row, std::string_view key);
 
 // The text of a cell, of a row and the key of the column.
