@@ -667,7 +667,8 @@ class Aclnn(unittest.TestCase):
             self.skipTest("torch is not installed (build/venv of launch/install_deps --torch)")
         import aclnn_cases
         said = coverage_page.numbers("random calls of # of the functions: # against numpy, # against torch")
-        self.assertEqual(said, [len({*CASES, *aclnn_cases.CASES}), len(CASES), len(aclnn_cases.CASES)])
+        self.assertEqual(said, [len({*CASES, *aclnn_cases.CASES}), len(CASES), len(aclnn_cases.CASES)],
+                         "docs/coverage.md")
 
     def compare(self, cases, calls):
         names = sorted(name for name in cases if ONLY in (None, name))
