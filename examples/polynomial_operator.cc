@@ -59,5 +59,5 @@ NPUMESH_OPERATOR_LIBRARY(list) {
       {.schema = {"Polynomial", {{"x"}}, {{"y"}}, {{"coefficients", npumesh::Required::kFloats}}},
        .infer = InferPolynomial,
        .make_kernel = MakePolynomial,
-       .elementwise = true});
+       .axes = "[..]"});
 }

@@ -1,19 +1,17 @@
-#include "graph/shard/heads_rule.h"
-
+// Attention: pieces are heads.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "graph/shard/rule_parts.h"
+#include "graph/shard/rules.h"
 
 namespace npumesh {
 namespace {
 
-// Whether `names`, separated by blanks, has this one.
-bool Lists(std::string_view names, std::string_view name) {
-  const std::vector<std::string_view> words = WordsIn(names);
-  return std::find(words.begin(), words.end(), name) != words.end();
+bool Lists(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 // The axis of N, or of H, the vectors of all heads side by side; -1: there is neither.
@@ -24,7 +22,7 @@ int AxisOfHeads(std::string_view letters) {
 
 class Attention {
  public:
-  Attention(const RuleQuestion& question, const SplitTrait& trait)
+  Attention(const RuleQuestion& question, const HeadsTrait& trait)
       : question_(question), trait_(trait), answer_(AllReplicated(question)) {}
 
   RuleOutcome Decide();
@@ -40,7 +38,7 @@ class Attention {
   int AxisOfShared(const Shape& shape) const;
 
   const RuleQuestion& question_;
-  const SplitTrait& trait_;
+  const HeadsTrait& trait_;
   RuleAnswer answer_;
   size_t query_ = 0;
   std::string in_letters_, out_letters_;
@@ -67,7 +65,7 @@ int64_t Attention::SharedHeads() const {
     const int64_t given = question_.context.attr_int(trait_.shared_heads);
     return given == 0 ? heads_ : given;
   }
-  const std::optional<size_t> key = InputAt(question_, WordsIn(trait_.shared).front());
+  const std::optional<size_t> key = InputAt(question_, trait_.shared.front());
   const int axis = AxisOfHeads(in_letters_);
   if (!key || input(*key).type.shape.rank() != static_cast<int>(in_letters_.size())) return 0;
   const int64_t size = input(*key).type.shape[axis];
@@ -83,7 +81,7 @@ int Attention::AxisOfShared(const Shape& shape) const {
 }
 
 RuleOutcome Attention::TakeQuery() {
-  const std::optional<size_t> at = InputAt(question_, trait_.data);
+  const std::optional<size_t> at = InputAt(question_, trait_.query);
   const std::string letters = question_.context.attr_string(trait_.arrangement);
   const size_t cut = letters.find('_');
   in_letters_ = letters.substr(0, cut);
@@ -143,7 +141,7 @@ RuleOutcome Attention::TakeByHead(size_t at, std::string_view port) {
     if (IsSplit(input(at))) return Whole(fmt::format("its {} is split", port));
     return GoOn();
   }
-  const auto layout = AsPieces(input(at), 1, Common{0, pieces_, {}});
+  const auto layout = AsPieces(input(at), 1, ShardLayout::Split(0, pieces_));
   if (!layout) return Whole(fmt::format("its {} is not split by heads", port));
   answer_.inputs[at] = *layout;
   return GoOn();
@@ -195,7 +193,7 @@ RuleOutcome Attention::Decide() {
 
 }  // namespace
 
-RuleOutcome HeadsRule(const RuleQuestion& question, const SplitTrait& trait) {
+RuleOutcome HeadsRule(const RuleQuestion& question, const HeadsTrait& trait) {
   return Attention(question, trait).Decide();
 }
 

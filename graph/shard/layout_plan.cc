@@ -41,7 +41,7 @@ void LayoutPlan::FindKnown() {
       const bool from_known =
           std::all_of(node.inputs.begin(), node.inputs.end(),
                       [&](const std::optional<Value>& value) { return !value || known(*value); });
-      mine = inference().folded(id) ? from_known || (op->shape_query && !open_)
+      mine = inference().folded(id) ? from_known || (op->axes.shape_query() && !open_)
                                     : from_known && ComputedFromWeights(node, *op);
     }
     known_[static_cast<size_t>(id)] = mine;
@@ -82,9 +82,10 @@ Result<Tensor> LayoutPlan::Constant(Value value) const {
 void LayoutPlan::FindVocabulary() {
   for (const NodeId id : order_) {
     const Operator* op = analysis_.bound().op(id);
-    if (op == nullptr || !op->split || op->split->form != SplitForm::kLookup) continue;
+    if (op == nullptr || op->axes.looked_up() == nullptr) continue;
     const RuleQuestion question = QuestionOf(graph().node(id), *op);
-    const int at = question.context.input_index(question.context.slot(op->split->data));
+    const std::string_view data = op->axes.inputs()[0].port;
+    const int at = question.context.input_index(question.context.slot(data));
     const RuleInput& table = question.inputs[static_cast<size_t>(at)];
     if (!table.known || table.type.shape.rank() != 2) continue;
     vocabulary_ = std::max(vocabulary_, table.type.shape[0]);
@@ -178,7 +179,7 @@ RuleQuestion LayoutPlan::QuestionOf(const Node& node, const Operator& op) const 
 // Something like a fill, of which a rank makes its piece at once.
 bool LayoutPlan::MakesAnySize(Value value) const {
   const Operator* op = analysis_.bound().op(value.node);
-  return op != nullptr && op->split && op->split->form == SplitForm::kFill;
+  return op != nullptr && op->axes.fills();
 }
 
 LayoutPlan::Way LayoutPlan::WayTo(Value value, const ShardLayout& wanted) const {
@@ -289,13 +290,13 @@ void LayoutPlan::Leave(const Node& node, const Operator& op, RuleAnswer answer) 
     origins.insert(origins_[*value].begin(), origins_[*value].end());
     of_inputs = of_inputs || of_inputs_.contains(*value);
   }
-  if (op.product && origins.empty()) origins.insert(node.id);
+  if (op.axes.product() && origins.empty()) origins.insert(node.id);
   for (size_t port = 0; port < answer.outputs.size(); ++port) {
     if (!answer.outputs[port].split()) continue;
     const Value value{node.id, static_cast<int>(port)};
     layouts_[value] = answer.outputs[port];
     origins_[value] = origins;
-    if (of_inputs && !op.product) of_inputs_.insert(value);
+    if (of_inputs && !op.axes.product()) of_inputs_.insert(value);
   }
   answers_[node.id] = std::move(answer);
 }
@@ -380,7 +381,7 @@ std::set<NodeId> LayoutPlan::InputsBehind(Value value) const {
     const Node& node = graph().node(id);
     const Operator* op = analysis_.bound().op(id);
     if (IsInputNode(node)) inputs.insert(id);
-    if (op == nullptr || op->product || op->shape_query) continue;
+    if (op == nullptr || op->axes.product() || op->axes.shape_query()) continue;
     for (const std::optional<Value>& input : node.inputs) {
       if (input) open.push_back(input->node);
     }
@@ -465,7 +466,7 @@ Status LayoutPlan::NothingSplit() const {
   for (const NodeId id : order_) {
     const Node& node = graph().node(id);
     const Operator* op = analysis_.bound().op(id);
-    if (op == nullptr || !op->product) continue;
+    if (op == nullptr || !op->axes.product()) continue;
     const auto hint = hints_.find(id);
     const auto why = whys_.find(id);
     std::string text = hint != hints_.end() ? hint->second.reason : std::string();
@@ -542,7 +543,8 @@ std::vector<ShardNote> LayoutPlan::Notes() const {
     }
     const auto why = whys_.find(id);
     const auto hint = hints_.find(id);
-    if (op != nullptr && op->product && hint != hints_.end() && !hint->second.reason.empty()) {
+    if (op != nullptr && op->axes.product() && hint != hints_.end() &&
+        !hint->second.reason.empty()) {
       note.text += (note.text.empty() ? "" : "; ") + hint->second.reason;
     } else if (why != whys_.end() && !why->second.empty()) {
       note.text += (note.text.empty() ? "" : "; ") + why->second;

@@ -1,5 +1,5 @@
 // How an operator carries tensors that are split over ranks. What operators say of themselves is in
-// their traits (graph/ops/core/operator.h, split_trait.h); here is what follows from it.
+// their axes (graph/ops/core/axes.h) and traits (shard_traits.h); here is what follows from it.
 //
 // Thread-safety: all functions may be called from several threads.
 #ifndef NPUMESH_GRAPH_SHARD_LAYOUT_RULES_H_

@@ -1,4 +1,4 @@
-// What the rules of layout_rules.h are made of.
+// What the rules of rules.h are made of.
 //
 // Thread-safety: all functions may be called from several threads.
 #ifndef NPUMESH_GRAPH_SHARD_RULE_PARTS_H_
@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/ops/core/bound_axes.h"
 #include "graph/shard/layout_rules.h"
 
 namespace npumesh {
@@ -20,34 +21,31 @@ RuleOutcome Whole(std::string why);
 RuleAnswer AllReplicated(const RuleQuestion& question);
 
 bool IsSplit(const RuleInput& input);
+bool AnySplit(const RuleQuestion& question);
 
-// What the split inputs have in common, with axes that count from the last one.
-struct Common {
-  int from_end = 0;
-  int pieces = 1;
-  std::vector<int64_t> blocks;
-};
-
-// Nullopt: no input is split, or they are split along several axes or in other blocks.
-std::optional<Common> CommonSplit(const RuleQuestion& question);
-
-// `input` in pieces along `axis`; nullopt: it cannot be had so.
-std::optional<ShardLayout> AsPieces(const RuleInput& input, int axis, const Common& common);
-
-// The words of a list with blanks between them.
-std::vector<std::string_view> WordsIn(std::string_view list);
+// `input` in pieces like those of `like`, but along `axis`; nullopt: it cannot be had so.
+std::optional<ShardLayout> AsPieces(const RuleInput& input, int axis, const ShardLayout& like);
 
 // Position in Node::inputs of the first tensor of a port; none: it is not fed, or the operator has
 // no such port.
 std::optional<size_t> InputAt(const RuleQuestion& question, std::string_view port);
 
-// Integers of an attribute, one or several, with the default of the schema. Nullopt: there is no
-// such attribute.
-std::optional<std::vector<int64_t>> IntsOfAttr(const RuleQuestion& question, std::string_view name);
+// Integers of ports and attributes; those of a port whose value the inputs of the graph decide are
+// not known. REQUIRES: `question` outlives it.
+AxisValues KnownValues(const RuleQuestion& question);
 
-// Integers of a port or an attribute. Nullopt: not known, or a port whose value the inputs of the
-// graph decide.
-std::optional<std::vector<int64_t>> IntsAt(const RuleQuestion& question, std::string_view name);
+// The port, or the attribute in its place, with the sizes of a tensor, divided by the `divisors`.
+// Nullopt: it has another number of sizes.
+std::optional<ScaledSizes> SizesAt(const RuleQuestion& question, std::string_view name,
+                                   std::vector<int64_t> divisors);
+
+// Where the operator is told the sizes of its output `output`, which is split along `axis`: adds
+// those of a piece. False: they cannot be changed.
+bool ScaleSizes(const RuleQuestion& question, size_t output, int axis, int pieces,
+                RuleAnswer* answer);
+
+// The axis, not one of size 1, that has this many elements before it; nullopt: no such axis.
+std::optional<int> AxisAfter(const Shape& shape, int64_t before);
 
 }  // namespace npumesh
 

@@ -10,6 +10,7 @@
 #include "graph/ir/node_kind.h"
 #include "graph/ops/shard_nodes.h"
 #include "graph/shard/layout_plan.h"
+#include "graph/shard/rule_parts.h"
 
 namespace npumesh {
 namespace {
@@ -113,7 +114,7 @@ Result<Value> RankWriter::MakeKnown(Value value, const ShardLayout& wanted) {
 Result<std::optional<Value>> RankWriter::KnownThrough(Value value, const ShardLayout& wanted) {
   const Node& whole = plan_.graph().node(value.node);
   const Operator& op = *plan_.analysis().bound().op(value.node);
-  const bool moves = (op.view && !op.retypes) || !op.permutation.empty();
+  const bool moves = (op.view && !op.retypes) || !op.axes.permutation().empty();
   if (!moves || !whole.inputs[0] || !plan_.known(*whole.inputs[0])) return std::optional<Value>();
   RuleQuestion question = plan_.QuestionOf(whole, op);
   const int rank = question.inputs[0].type.shape.rank();
@@ -166,14 +167,11 @@ Result<Value> RankWriter::Cut(Value value, const ShardLayout& wanted) {
 Result<Value> RankWriter::Filled(Value value, const ShardLayout& wanted) {
   const Node& whole = plan_.graph().node(value.node);
   const Operator& op = *plan_.analysis().bound().op(value.node);
-  const OpContext& context = plan_.inference().context(value.node);
   RuleAnswer answer;
   answer.inputs.resize(whole.inputs.size());
-  const int rank = plan_.inference().type(value).shape.rank();
-  ScaledSizes sizes{static_cast<size_t>(context.input_index(context.slot(op.split->sizes))),
-                    std::vector<int64_t>(static_cast<size_t>(rank), 1)};
-  sizes.divisors[static_cast<size_t>(wanted.axis)] = wanted.pieces;
-  answer.sizes = sizes;
+  if (!ScaleSizes(plan_.QuestionOf(whole, op), 0, wanted.axis, wanted.pieces, &answer)) {
+    return Error(Code::kInternal, "node \"{}\" ({}) has no sizes", whole.name, whole.type);
+  }
   NPUMESH_ASSIGN_OR_RETURN(Node node, Adapted(whole, &answer));
   node.name += "_piece";
   return Add(std::move(node));
@@ -217,7 +215,7 @@ Result<Value> RankWriter::Input(Value value, const ShardLayout& wanted) {
   if (have == wanted) return values_.at(value);
   if (!wanted.split()) return Gathered(value);
   const Operator* op = plan_.analysis().bound().op(value.node);
-  const bool fill = op != nullptr && op->split && op->split->form == SplitForm::kFill;
+  const bool fill = op != nullptr && op->axes.fills();
   return fill && !have.split() ? Filled(value, wanted) : Cut(value, wanted);
 }
 
@@ -276,9 +274,10 @@ Result<Node> RankWriter::Adapted(const Node& whole, const RuleAnswer* answer) {
 Result<Value> RankWriter::LookedUp(const Node& whole, Node node) {
   const Operator& op = *plan_.analysis().bound().op(whole.id);
   const OpContext& context = plan_.inference().context(whole.id);
-  const int at = context.input_index(context.slot(op.split->positions));
-  const TensorType& table = context.in(op.split->data);
-  const TensorType& positions = context.in(op.split->positions);
+  const std::string_view port = op.axes.looked_up()->positions;
+  const int at = context.input_index(context.slot(port));
+  const TensorType& table = context.in(op.axes.inputs()[0].port);
+  const TensorType& positions = context.in(port);
   TableRows rows;
   rows.total = table.shape[0];
   const int64_t most = (rows.total + plan_.ranks() - 1) / plan_.ranks();

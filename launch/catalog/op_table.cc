@@ -133,9 +133,9 @@ Result<OpRegistry> Filtered(const OpRegistry& registry, const OpFilter& filter) 
 std::vector<std::string> TraitsOf(const Operator& op) {
   std::vector<std::string> traits;
   if (op.view) traits.emplace_back("view");
-  if (op.elementwise) traits.emplace_back("elementwise");
+  if (op.axes.elementwise()) traits.emplace_back("elementwise");
   if (op.collective) traits.emplace_back("collective");
-  if (op.product) traits.emplace_back("product");
+  if (op.axes.product()) traits.emplace_back("product");
   if (op.loop != nullptr) traits.emplace_back("loop program");
   if (!op.in_place.empty()) traits.emplace_back("in place");
   if (op.evaluate) traits.emplace_back("late");

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "graph/ir/node_kind.h"
-#include "graph/ops/index/lookups.h"
 
 namespace npumesh {
 namespace {
@@ -51,11 +50,16 @@ std::optional<int64_t> LeastDimension(const Graph& graph, Value value) {
 }
 
 // What `node` asks of positions that it takes from `value`; nullopt: nothing.
-std::optional<int64_t> BoundOf(const Graph& graph, const Node& node, Value value) {
-  const Lookup* const lookup = FindLookup(node.type);
-  if (lookup == nullptr || InputOf(node, lookup->positions) != value) return std::nullopt;
-  const std::optional<Value> tensor = InputOf(node, lookup->tensor);
-  return tensor ? LeastDimension(graph, *tensor) : std::nullopt;
+std::optional<int64_t> BoundOf(const OpRegistry& registry, const Graph& graph, const Node& node,
+                               Value value) {
+  const Operator* const op = registry.Find(node.type);
+  if (op == nullptr) return std::nullopt;
+  for (const AxisLookup& lookup : op->axes.lookups()) {
+    if (InputOf(node, lookup.positions) != value) continue;
+    const std::optional<Value> data = InputOf(node, lookup.data);
+    return data ? LeastDimension(graph, *data) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 bool HoldsIntegers(const Node& data) {
@@ -66,7 +70,7 @@ bool HoldsIntegers(const Node& data) {
 bool PassesOn(const OpRegistry& registry, const Node& node) {
   if (Among(kKeepShape, node.type)) return true;
   const Operator* const op = registry.Find(node.type);
-  return op != nullptr && ((op->view && !op->retypes) || !op->permutation.empty());
+  return op != nullptr && ((op->view && !op->retypes) || !op->axes.permutation().empty());
 }
 
 // `data` and what only passes it on.
@@ -92,7 +96,7 @@ std::map<int64_t, int64_t> ReaderBounds(const Model& model, const OpRegistry& re
     for (const Value value : SameValues(graph, registry, data)) {
       for (const Node& node : graph.nodes()) {
         if (node.removed) continue;
-        const std::optional<int64_t> bound = BoundOf(graph, node, value);
+        const std::optional<int64_t> bound = BoundOf(registry, graph, node, value);
         if (!bound) continue;
         const auto [at, first] = bounds.emplace(index, *bound);
         at->second = std::min(at->second, *bound);

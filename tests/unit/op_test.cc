@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/ops/core/bound_axes.h"
 #include "tests/unit/op_unknown.h"
 
 namespace npumesh {
@@ -43,6 +44,21 @@ Node MakeNode(const Operator& op, const OpCall& call) {
   return node;
 }
 
+namespace {
+
+// Letters have one size in all tensors, where values that are known say which axes have them.
+void ExpectSizesOfAxes(const Operator& op, const OpContext& context) {
+  if (!op.axes.given()) return;
+  for (int port = 0; port < context.outputs(); ++port) {
+    if (!context.out(port).shape.is_static()) return;
+  }
+  const Status bound = BindAxes(op.axes, context, ValuesOf(context)).status();
+  EXPECT_TRUE(bound.ok() || bound.code() == Code::kUnsupported)
+      << op.schema.type << ": " << bound.message();
+}
+
+}  // namespace
+
 Result<OpContext> BindAndInfer(const Operator& op, const OpCall& call, const Node& node) {
   NPUMESH_ASSIGN_OR_RETURN(OpContext context, OpContext::Bind(node, op.schema));
   for (int slot = 0; slot < context.slots(); ++slot) {
@@ -63,6 +79,7 @@ Result<OpContext> BindAndInfer(const Operator& op, const OpCall& call, const Nod
   const OpContext types = context;
   NPUMESH_RETURN_IF_ERROR(op.infer(context));
   ExpectSoundWithUnknowns(op, types, context);
+  ExpectSizesOfAxes(op, context);
   return context;
 }
 
@@ -150,7 +167,7 @@ namespace {
 // Input slots whose storage output 0 may take over.
 std::vector<int> SlotsToReuse(const Operator& op, const OpContext& context) {
   std::vector<int> slots;
-  if (!op.elementwise || context.outputs() == 0) return slots;
+  if (!op.axes.elementwise() || context.outputs() == 0) return slots;
   for (int slot = 0; slot < context.slots(); ++slot) {
     if (context.has(slot) && context.in(slot).shape.elements() == context.out(0).shape.elements() &&
         context.in(slot).bytes() == context.out(0).bytes()) {

@@ -7,7 +7,8 @@
 // nothing behind them is touched, inputs are left alone (unless the operator works in place), an
 // operator marked `elementwise` gives the same bytes when its output lies over an input, and a
 // second run of the same kernel repeats the first. Inference with unknown dimensions and ranks in
-// place of the call's claims nothing that is not so (op_unknown.h).
+// place of the call's claims nothing that is not so (op_unknown.h). Sizes are those that the
+// operator's axes say (graph/ops/core/axes.h).
 //
 // Inputs that an operator updates without an output port follow the outputs, in the order of
 // Operator::in_place.

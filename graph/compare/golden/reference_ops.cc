@@ -245,7 +245,7 @@ OpRegistry MakeReferenceOps() {
 
 std::unique_ptr<Kernel> MakeFloat64Kernel(const OpContext& op, const Operator& builtin) {
   if (!IsComputed(builtin)) return nullptr;
-  if (builtin.product) return MakeProduct(op, *builtin.product);
+  if (builtin.axes.product()) return MakeProduct(op, *builtin.axes.product());
   std::unique_ptr<Kernel> wide;
   if (builtin.in_place.empty()) wide = MakeWideMachine(op, builtin.loop);
   return wide ? std::move(wide) : MakeWide(op, builtin);

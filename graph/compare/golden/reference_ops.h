@@ -12,7 +12,7 @@
 namespace npumesh {
 
 // A kernel of the operator that computes in float64 and rounds its outputs to their types: products
-// (Operator::product) of floating types by plain loops, what has a loop program by the wide machine
+// (Axes::product) of floating types by plain loops, what has a loop program by the wide machine
 // (toolbox/machine), and what knows doubles by itself. Null for operators that know none, that
 // give something else than floats, meet other ranks, or decide by a rounded value whether they
 // jump.

@@ -240,7 +240,7 @@ class RoundingEstimate::Walk {
                         const Operator& op) const {
     const double kept = UnitRoundoff(output.dtype);
     if (kept == 0) return {};
-    const double sum = op.elementwise ? 1 : SumLength(inputs, output);
+    const double sum = op.axes.elementwise() ? 1 : SumLength(inputs, output);
     const DataType accumulator =
         output.dtype == DataType::kDouble ? DataType::kDouble : DataType::kFloat;
     // Partial results of ranks are added in the dtype that they travel in.

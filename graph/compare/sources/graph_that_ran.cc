@@ -50,8 +50,8 @@ Result<Tensor> DumpedAt(const TensorSource& source, const BoundGraph& bound, Nod
 
 // The trait of a product that can read its right operand transposed; null: another operator.
 const ProductTrait* ProductOf(const BoundGraph& bound, NodeId id) {
-  if (!bound.bound(id) || !bound.op(id)->product) return nullptr;
-  const ProductTrait& product = *bound.op(id)->product;
+  if (!bound.bound(id) || !bound.op(id)->axes.product()) return nullptr;
+  const ProductTrait& product = *bound.op(id)->axes.product();
   return product.right_transposed.empty() ? nullptr : &product;
 }
 
@@ -74,7 +74,7 @@ void TurnAsDumped(Model& model, const OpRegistry& registry, const TensorSource& 
   const BoundGraph bound(model.graph, registry);
   for (const Node& node : model.graph.nodes()) {
     if (node.removed || !RanTurned(bound, node.id, model.path, source)) continue;
-    turned.emplace_back(node.id, bound.op(node.id)->product->right_transposed);
+    turned.emplace_back(node.id, bound.op(node.id)->axes.product()->right_transposed);
   }
   for (const auto& [id, attribute] : turned) {
     Node& product = model.graph.node(id);

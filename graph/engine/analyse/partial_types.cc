@@ -115,12 +115,12 @@ int64_t SummedDim(const OpContext& op, const ProductTrait& product, bool left) {
 
 // Whether known dimensions alone show that the node cannot run. Only where the rule is sure.
 bool KnownConflict(const Operator& op, const OpContext& context) {
-  if (op.product) {
-    const int64_t left = SummedDim(context, *op.product, true);
-    const int64_t right = SummedDim(context, *op.product, false);
+  if (op.axes.product()) {
+    const int64_t left = SummedDim(context, *op.axes.product(), true);
+    const int64_t right = SummedDim(context, *op.axes.product(), false);
     return left > 0 && right > 0 && left != right;
   }
-  if (!op.elementwise) return false;
+  if (!op.axes.elementwise()) return false;
   for (int a = 0; a < context.slots(); ++a) {
     for (int b = a + 1; b < context.slots(); ++b) {
       if (!context.has(a) || !context.has(b)) continue;

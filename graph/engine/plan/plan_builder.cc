@@ -65,7 +65,7 @@ PlanStep PlanBuilder::PlanOf(NodeId id, Step& step, const Slots& slots) {
   for (const PlanIndex index : slots) {
     if (index >= 0) plan.reads.push_back(index);
   }
-  if (op.elementwise && op.in_place.empty() && context.outputs() == 1) {
+  if (op.axes.elementwise() && op.in_place.empty() && context.outputs() == 1) {
     plan.may_take_over = TakeOverCandidates(step, slots);
   }
   for (int port = 0; port < context.outputs(); ++port) {

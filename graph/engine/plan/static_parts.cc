@@ -43,7 +43,7 @@ class KnowledgeOfValues {
   void Visit(const Node& node) {
     const Operator* const op = graph_.op(node.id);
     if (op == nullptr || node.inputs.empty()) return;
-    const bool query = op->shape_query;
+    const bool query = op->axes.shape_query();
     const bool repeatable = op->pure && !op->late() && !op->collective && !op->side_effect;
     Knowledge least = repeatable ? Knowledge::kSame : Knowledge::kNothing;
     for (const std::optional<Value>& input : node.inputs) {

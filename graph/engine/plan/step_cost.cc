@@ -3,10 +3,10 @@
 namespace npumesh {
 
 double ProductFlops(const Operator& op, const OpContext& context) {
-  if (!op.product || context.outputs() == 0) return 0;
-  const Shape& left = context.in(op.product->left).shape;
+  if (!op.axes.product() || context.outputs() == 0) return 0;
+  const Shape& left = context.in(op.axes.product()->left).shape;
   if (left.rank() < 1) return 0;
-  const std::string_view flag = op.product->left_transposed;
+  const std::string_view flag = op.axes.product()->left_transposed;
   const bool transposed = left.rank() > 1 && !flag.empty() && context.attr_bool(flag);
   const int64_t k = left.dims()[static_cast<size_t>(left.rank() - (transposed ? 2 : 1))];
   return 2.0 * static_cast<double>(context.out(0).shape.elements()) * static_cast<double>(k);

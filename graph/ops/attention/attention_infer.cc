@@ -314,18 +314,13 @@ void RegisterInferAttentionOps(OpRegistry& registry) {
         "block_size=0, inner_precise=1) -> attention_out"}) {
     registry.Add(Define<attention::PlanInference, attention::RunAttention>(
         signature,
-        {.split = SplitTrait{.form = SplitForm::kHeads,
-                             .data = "query",
-                             .heads = "num_heads",
-                             .shared_heads = "num_key_value_heads",
-                             .arrangement = "input_layout",
-                             .shared = "key value",
-                             .by_head = "pse_shift",
-                             .of_all = "atten_mask actual_seq_lengths actual_seq_lengths_kv "
-                                       "block_table query_padding_size kv_padding_size "
-                                       "q_start_idx kv_start_idx",
-                             .pages = "block_table",
-                             .mixed = "attention_out"}}));
+        {.heads = HeadsTrait{
+             .heads = "num_heads",
+             .shared_heads = "num_key_value_heads",
+             .by_head = {"pse_shift"},
+             .of_all = {"atten_mask", "actual_seq_lengths", "actual_seq_lengths_kv", "block_table",
+                        "query_padding_size", "kv_padding_size", "q_start_idx", "kv_start_idx"},
+             .pages = "block_table"}}));
   }
   registry.Add(Define<attention::PlanUpdate, attention::RunUpdate>(
       "AttentionUpdate(lse..., go...; update_type:int, sp:int) -> output, lse_m"));

@@ -314,15 +314,10 @@ void RegisterTrainAttentionOps(OpRegistry& registry) {
       "input_layout:string, inner_precise=1, sparse_mode=0, pse_type=0, seed==0, offset==0, "
       "out_dtype==0, softmax_out_layout==\"\") -> softmax_max, softmax_sum, softmax_out, "
       "attention_out",
-      {.split = SplitTrait{.form = SplitForm::kHeads,
-                           .data = "query",
-                           .heads = "head_num",
-                           .arrangement = "input_layout",
-                           .shared = "key value",
-                           .by_head = "real_shift",
-                           .of_all = "atten_mask prefix actual_seq_qlen actual_seq_kvlen "
-                                     "q_start_idx kv_start_idx",
-                           .mixed = "attention_out"}}));
+      {.heads = HeadsTrait{.heads = "head_num",
+                           .by_head = {"real_shift"},
+                           .of_all = {"atten_mask", "prefix", "actual_seq_qlen", "actual_seq_kvlen",
+                                      "q_start_idx", "kv_start_idx"}}}));
   registry.Add(Define<attention::PlanGradient, attention::RunGradient>(
       "FlashAttentionScoreGrad(query, key, value, dy, pse_shift?, drop_mask?, padding_mask?, "
       "atten_mask?, softmax_max?, softmax_sum?, softmax_in?, attention_in?, prefix?, "

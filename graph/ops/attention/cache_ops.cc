@@ -385,11 +385,11 @@ void RegisterCacheOps(OpRegistry& registry) {
       "compress_seq_offset?, seq_lens?; cache_mode=\"Norm\", scatter_mode=\"None\", "
       "strides=[1,1], offsets=[0,0]) -> key_cache, value_cache",
       {.in_place = {{0, 1}, {1, 4}},
-       .split = SplitTrait{.form = SplitForm::kRows,
-                           .data = "key value",
-                           .caches = "key_cache value_cache",
-                           .row_axis = RowAxis,
-                           .positions = "slot_mapping"}}));
+       .axes = "key_cache[p@slot_mapping ..!] -> key_cache[p ..]",
+       .rows = RowsTrait{.rows = {"key", "value"},
+                         .caches = {"key_cache", "value_cache"},
+                         .positions = "slot_mapping",
+                         .axis = RowAxis}}));
   registry.Add(Define<PlanGather, RunGather>(
       "GatherPaKvCache(key_cache, value_cache, block_tables, seq_lens, key, value, seq_offset?; "
       "cache_mode=\"Norm\", is_seq_lens_cumsum=true) -> key, value",

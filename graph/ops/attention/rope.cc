@@ -266,11 +266,11 @@ void RotaryTables::Rotate(const KernelArgs& args, int64_t first, const float* x,
 }
 
 void RegisterRopeOps(OpRegistry& registry) {
-  registry.Add(Define<PlanEmbedding, RunRotary>(
-      "RotaryPositionEmbedding(x, cos, sin, rotate?; mode=0) -> y"));
-  registry.Add(Define<PlanMul, RunRotary>(
-      "RotaryMul(x, r1, r2) -> y",
-      {.split = SplitTrait{.form = SplitForm::kElementwise, .last = 1}}));
+  registry.Add(
+      Define<PlanEmbedding, RunRotary>("RotaryPositionEmbedding(x, cos, sin, rotate?; mode=0) -> y",
+                                       {.axes = "x[.. d!], cos[.. d], sin[.. d] -> y[.. d]"}));
+  registry.Add(Define<PlanMul, RunRotary>("RotaryMul(x, r1, r2) -> y",
+                                          {.axes = "x[.. d!], r1[.. d], r2[.. d] -> y[.. d]"}));
   registry.Add(Define<PlanInterleave, RunRotary>("InterleaveRope(x, cos, sin) -> y"));
   registry.Add(Define<PlanApply, RunRotary>(
       "ApplyRotaryPosEmb(query, key, cos, sin; layout=1, rotary_mode=\"half\") -> query, key",

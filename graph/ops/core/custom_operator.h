@@ -37,7 +37,7 @@ struct OperatorAbi {
   bool operator==(const OperatorAbi&) const = default;
 };
 
-inline constexpr OperatorAbi kOperatorAbi = {.version = 7,
+inline constexpr OperatorAbi kOperatorAbi = {.version = 8,
                                              .cxx11_strings = kCxx11Strings,
                                              .operator_bytes = sizeof(Operator),
                                              .context_bytes = sizeof(OpContext),

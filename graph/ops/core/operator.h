@@ -24,8 +24,9 @@
 #include "collectives/communicator.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
+#include "graph/ops/core/axes.h"
 #include "graph/ops/core/choice.h"
-#include "graph/ops/core/split_trait.h"
+#include "graph/ops/core/shard_traits.h"
 #include "graph/ops/core/tuning.h"
 #include "runtime/base/status.h"
 
@@ -244,18 +245,6 @@ struct InPlace {
   int slot = 0;
 };
 
-// A product of matrices, of the last two dimensions of two inputs: output 0 is left * right, plus
-// the bias where there is one.
-struct ProductTrait {
-  std::string_view left = "x1";
-  std::string_view right = "x2";  // where models have their weights
-  // Attributes: whether the operand is transposed before it is multiplied.
-  std::string_view left_transposed;
-  std::string_view right_transposed;
-  // An optional port with one row for all rows of the product; empty: no such port.
-  std::string_view bias;
-};
-
 // The port of a weight, and the private format in which a device likes it.
 struct WeightTrait {
   std::string_view port;
@@ -317,20 +306,11 @@ struct Operator {
   std::vector<InPlace> in_place;
   // Ports whose *values* inference needs (Reshape.shape, Range.limit ...).
   std::vector<std::string_view> value_inputs;
-  // Element i of output 0 depends only on element i of inputs of equal size: the output may take
-  // over the storage of such an input when it is the only reader.
-  bool elementwise = false;
   // Meets other ranks.
   std::optional<CollectiveTrait> collective = std::nullopt;
-  std::optional<ProductTrait> product = std::nullopt;
   std::optional<WeightTrait> weight = std::nullopt;
   // Must run although its outputs have no reader (send, print).
   bool side_effect = false;
-  // The outputs follow from the types of the inputs, whose bytes the kernel does not read.
-  bool shape_query = false;
-  // The port, or the attribute, that says how output 0 permutes the axes of input 0; empty: it is
-  // no permutation.
-  std::string_view permutation = {};
   // Gives the same outputs for the same inputs; false for random numbers.
   bool pure = true;
   // In place of make_kernel when the output shapes are only known after the operator ran; `infer`
@@ -344,9 +324,12 @@ struct Operator {
   // It has two implementations and reads which from the attribute kImplMode of its node: what
   // optypelist_for_implmode calls such operators, "Pooling" or "Reduction". Empty: it has one.
   std::string_view implementations = {};
-  // How it carries tensors that are split over ranks; none: as `elementwise`, `view`, `permutation`
-  // and `product` say, and not at all without those.
-  std::optional<SplitTrait> split = std::nullopt;
+  // What it does along each axis of its tensors: whether it is element-wise, a product, a
+  // permutation or only asks for sizes, and how it carries tensors that are split over ranks.
+  Axes axes = {};
+  // What `axes` cannot say of such tensors.
+  std::optional<HeadsTrait> heads = std::nullopt;
+  std::optional<RowsTrait> rows = std::nullopt;
 
   // Its output types are not known before it ran: plans end here (passes/rewrite/stages.h).
   bool late() const { return evaluate != nullptr || control_flow; }

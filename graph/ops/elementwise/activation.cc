@@ -252,12 +252,13 @@ void RegisterActivationOps(OpRegistry& registry) {
   RegisterElementwise(registry, specs);
   registry.Add(Define<PlanSwiGlu, RunSwiGlu>(
       "SwiGlu(x; dim=-1) -> y",
-      {.loop = LoopSwiGlu, .split = SplitTrait{.form = SplitForm::kHalves, .axes = "dim"}}));
+      {.loop = LoopSwiGlu, .axes = "x[.. 2a ..] -> y[.. a ..]; a = dim"}));
 }
 
 void RegisterHalvesOps(OpRegistry& registry) {
-  registry.Add(
-      DefineReal<PlanGlu, RunForward>("GLU(x; dim=-1) -> y", {.loop = LoopForward<PlanGlu>}));
+  registry.Add(DefineReal<PlanGlu, RunForward>(
+      "GLU(x; dim=-1) -> y",
+      {.loop = LoopForward<PlanGlu>, .axes = "x[.. 2a ..] -> y[.. a ..]; a = dim"}));
   registry.Add(DefineReal<PlanGeGlu, RunForward>(
       "GeGluV2(x; dim=-1, approximate=1, activate_left=false) -> y, gelu",
       {.loop = LoopForward<PlanGeGlu>}));

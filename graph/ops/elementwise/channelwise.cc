@@ -70,12 +70,18 @@ const PointwiseSpec kChannelwise[] = {
     {"BNInfer(x, scale, offset, mean, variance; epsilon:float) -> y",
      [](Real auto x, Real auto scale, Real auto offset, Real auto mean, Real auto variance,
         const C& c) { return (x - mean) / RootOf(variance + c[0]) * scale + offset; },
-     {.data = 1, .seen_as = AlongChannelsOfNchw, .precision = PrecisionClass::kBlack}},
+     {.data = 1,
+      .seen_as = AlongChannelsOfNchw,
+      .axes = "x[n c ..], scale[c], offset[c], mean[c], variance[c] -> y[n c ..]",
+      .precision = PrecisionClass::kBlack}},
     {"BNInferGrad(grads, scale, batch_variance; epsilon=0.0001) -> x_backprop",
      [](Real auto grad, Real auto scale, Real auto variance, const C& c) {
        return grad * scale / RootOf(variance + c[0]);
      },
-     {.data = 1, .seen_as = AlongChannelsOfNchw, .precision = PrecisionClass::kBlack}},
+     {.data = 1,
+      .seen_as = AlongChannelsOfNchw,
+      .axes = "grads[n c ..], scale[c], batch_variance[c] -> x_backprop[n c ..]",
+      .precision = PrecisionClass::kBlack}},
     {"SyncBatchNormBackwardElemt(grad_output, save_input, mean, invstd, weight, mean_dy, "
      "mean_dy_xmu) -> grad_input",
      [](Real auto grad, Real auto x, Real auto mean, Real auto invstd, Real auto weight,
@@ -83,7 +89,11 @@ const PointwiseSpec kChannelwise[] = {
        const auto centered = (x - mean) * invstd * invstd * mean_dy_xmu;
        return (grad - mean_dy - centered) * invstd * weight;
      },
-     {.data = 1, .seen_as = AlongChannelsOfNchw, .precision = PrecisionClass::kBlack}},
+     {.data = 1,
+      .seen_as = AlongChannelsOfNchw,
+      .axes = "grad_output[n c ..], save_input[n c ..], mean[c], invstd[c], weight[c], mean_dy[c], "
+              "mean_dy_xmu[c] -> grad_input[n c ..]",
+      .precision = PrecisionClass::kBlack}},
     {"SyncBatchNormBackwardReduce(sum_dy, sum_dy_dx_pad, mean, invert_std) -> sum_dy_xmu, y",
      [](Real auto sum_dy, Real auto sum_dy_dx_pad, Real auto mean, Real auto invert_std) {
        const auto sum_dy_xmu = sum_dy_dx_pad - sum_dy * mean;
@@ -95,10 +105,11 @@ const PointwiseSpec kChannelwise[] = {
      {.integer = [](WideInt x, WideInt bias) { return x + bias; },
       .data = 1,
       .seen_as = AlongChannelsByFormat,
+      .axes = "x[..], bias[?] -> y[..]",
       .words = {"NHWC", "NCHW", "NDHWC", "NCDHW"}}},
     {"Scale(x, scale, bias?; axis=1, num_axes=1, scale_from_blob=true) -> y",
      [](Real auto x, Real auto scale, Real auto bias) { return x * scale + bias; },
-     {.data = 1, .seen_as = AlongNamedAxes}},
+     {.data = 1, .seen_as = AlongNamedAxes, .axes = "x[..], scale[?], bias[?] -> y[..]"}},
 };
 
 }  // namespace

@@ -88,9 +88,8 @@ Operator DefineSelect(std::string_view signature) {
   return {.schema = Signature(signature),
           .infer = define::Infer<PlanFn>,
           .make_kernel = MakeSelect<kMask, kThen, kElse>,
-          .elementwise = true,
           .loop = LoopSelect<kMask, kThen, kElse>,
-          .split = SplitTrait{.form = SplitForm::kElementwise}};
+          .axes = "[..]"};
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ void RegisterComplexOps(OpRegistry& registry) {
   registry.Add(Define<PlanEach<float>, RunEach<float, imag>>("Imag(input; Tout=0) -> output"));
   registry.Add(Define<PlanEach<float>, RunEach<float, magnitude>>("ComplexAbs(x; Tout=0) -> y"));
   registry.Add(Define<PlanEach<Complex>, RunEach<Complex, conjugate>>("Conj(input) -> output",
-                                                                      {.elementwise = true}));
+                                                                      {.axes = "[..]"}));
   registry.Add(Define<PlanFourier<1>, RunFourier, PrepareFourier<1>>("FFT(x) -> y"));
   registry.Add(Define<PlanFourier<2>, RunFourier, PrepareFourier<2>>("FFT2D(x) -> y"));
 }

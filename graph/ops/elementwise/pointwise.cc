@@ -341,12 +341,9 @@ Operator PointwiseOf(const PointwiseSpec& spec) {
   for (size_t i = 0; i < updates.size(); ++i) {
     op.in_place.push_back({static_cast<int>(i), updates[i]});
   }
-  op.elementwise = updates.empty() && op.schema.outputs.size() == 1 &&
-                   spec.traits.gathered == Gathered::kElements;
   op.precision = spec.traits.precision;
-  if (op.elementwise && spec.traits.seen_as == nullptr) {
-    op.split = SplitTrait{.form = SplitForm::kElementwise};
-  }
+  const bool single = updates.empty() && op.schema.outputs.size() == 1;
+  if (single && spec.traits.gathered == Gathered::kElements) op.axes = spec.traits.axes;
   const auto shared = std::make_shared<const PointwiseSpec>(spec);
   op.infer = [shared](OpContext& context) -> Status {
     NPUMESH_ASSIGN_OR_RETURN(const PointwisePlan plan, PlanPointwise(context, *shared));

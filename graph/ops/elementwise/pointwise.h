@@ -196,8 +196,9 @@ struct PointwiseTraits {
   bool truncates = false;  // integers narrower than 64 bits go through `real` and lose the fraction
   // The shape under which an input takes part (a vector along the channels); null: its own.
   Result<Shape> (*seen_as)(const OpContext& op, int slot) = nullptr;
-  int divisor = -1;   // slot that may hold no (integer) zero
-  double absent = 0;  // value of an optional input that is not fed
+  const char* axes = "[..]";  // of those with one output that gather and update nothing
+  int divisor = -1;           // slot that may hold no (integer) zero
+  double absent = 0;          // value of an optional input that is not fed
   // Slots that results 0, 1, ... are written to, for operators that update their inputs. Results
   // past the last output port are seen in the inputs alone.
   std::vector<int> updates = {};

@@ -94,7 +94,7 @@ const PointwiseSpec kActivationRows[] = {
       .data = 1}},
     {"PRelu(x, weight) -> y",
      [](Real auto x, Real auto weight) { return Where(x > 0, x, weight * x); },
-     {.data = 1, .seen_as = PReluShape}},
+     {.data = 1, .seen_as = PReluShape, .axes = "x[..], weight[?] -> y[..]"}},
 };
 
 }  // namespace

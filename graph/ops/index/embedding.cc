@@ -250,7 +250,8 @@ void RegisterEmbeddingOps(OpRegistry& registry) {
   registry.Add(Define<PlanBag, RunBag>(
       "EmbeddingBag(weight, indices, offsets?, per_sample_weights?; mode=\"mean\", "
       "scale_grad_by_freq=false, sparse=false, include_last_offset=false, padding_idx=-1) -> y, "
-      "offset2bag, bag_size, max_indices"));
+      "offset2bag, bag_size, max_indices",
+      {.axes = "weight[r@indices d!], indices[i!..] -> y[n! d]"}));
   registry.Add(Define<PlanDenseGrad, RunDenseGrad>(
       "EmbeddingDenseGrad(grad, indices; num_weights:int, padding_idx=-1, "
       "scale_grad_by_freq=false) -> y"));

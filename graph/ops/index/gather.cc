@@ -221,22 +221,21 @@ void RegisterGatherOps(OpRegistry& registry) {
   registry.Add(Define<PlanGather<false>, RunGather>(
       "Gather(x, indices; validate_indices=true, batch_dims=0, is_preprocessed=false, "
       "negative_index_support=false) -> y",
-      {.split =
-           SplitTrait{.form = SplitForm::kLookup, .positions = "indices", .batch = "batch_dims"}}));
+      {.axes = "x[r@indices ..], indices[i..] -> y[i.. ..]; batch_dims == 0"}));
   registry.Add(Define<PlanGather<true>, RunGather>(
       "GatherV2(x, indices, axis; batch_dims=0, is_preprocessed=false, "
       "negative_index_support=false) -> y",
       {.value_inputs = {"axis"},
-       .split = SplitTrait{.form = SplitForm::kLookup,
-                           .axes = "axis",
-                           .positions = "indices",
-                           .batch = "batch_dims"}}));
-  registry.Add(Define<PlanGatherElements, RunElements>("GatherElements(x, index; dim=0) -> y"));
+       .axes = "x[.. r@indices ..], indices[i..] -> y[.. i.. ..]; r = axis, batch_dims == 0"}));
+  registry.Add(Define<PlanGatherElements, RunElements>(
+      "GatherElements(x, index; dim=0) -> y",
+      {.axes = "x[..~ a@index ..], index[.. b ..] -> y[.. b ..]; a = dim"}));
 }
 
 void RegisterIndexOps(OpRegistry& registry) {
   registry.Add(
-      Define<PlanGatherNd, RunRows>("GatherNd(x, indices; negative_index_support=false) -> y"));
+      Define<PlanGatherNd, RunRows>("GatherNd(x, indices; negative_index_support=false) -> y",
+                                    {.axes = "x[r..@indices ..], indices[i.. #r] -> y[i.. ..]"}));
   registry.Add(
       Define<PlanIndex<true>, RunRows>("IndexByTensor(x, indices...; indices_mask=[]) -> y"));
   registry.Add(

@@ -168,25 +168,26 @@ ScatterPlan PlanCacheWrite(const OpContext& op, Check& check) {
 // ---- registration ----
 
 template <auto PlanFn>
-Operator Updating(std::string_view signature, SplitTrait split) {
-  split.form = SplitForm::kUpdate;
-  split.data = "updates";
-  return Define<PlanFn, RunScatter>(signature, {.in_place = {{0, 0}}, .split = split});
+Operator Updating(std::string_view signature, Axes axes) {
+  return Define<PlanFn, RunScatter>(signature, {.in_place = {{0, 0}}, .axes = std::move(axes)});
 }
 
 template <Join kJoin>
 Operator ByTuples(std::string_view signature) {
-  return Updating<PlanRows<kJoin, Addressing::kTuples, true>>(signature, {.leading = "indices"});
+  return Updating<PlanRows<kJoin, Addressing::kTuples, true>>(
+      signature, "var[r..@indices ..], indices[i.. #r], updates[i..! ..] -> var[r.. ..]");
 }
 
 template <Join kJoin>
 Operator ByFirst(std::string_view signature) {
-  return Updating<PlanRows<kJoin, Addressing::kFirst, true>>(signature, {.first = 1});
+  return Updating<PlanRows<kJoin, Addressing::kFirst, true>>(
+      signature, "var[r@indices ..], indices[i..], updates[i..! ..] -> var[r ..]");
 }
 
 template <Join kJoin>
-Operator OfTensor(std::string_view signature) {
-  return Define<PlanRows<kJoin, Addressing::kTuples, false>, RunScatter>(signature);
+Operator OfTensor(std::string_view signature, Axes axes) {
+  return Define<PlanRows<kJoin, Addressing::kTuples, false>, RunScatter>(signature,
+                                                                         {.axes = std::move(axes)});
 }
 
 template <Join kJoin>
@@ -200,7 +201,9 @@ void RegisterScatterOps(OpRegistry& registry) {
   using enum Join;
   const auto add = [&](Operator op) { registry.Add(std::move(op)); };
   add(Define<PlanScatterElements, RunScatter>(
-      "ScatterElements(data, indices, updates; axis=0, reduction=\"none\") -> y"));
+      "ScatterElements(data, indices, updates; axis=0, reduction=\"none\") -> y",
+      {.axes = "data[..~ a@indices ..], indices[.. b! ..], updates[.. b ..] -> y[.. a ..]; "
+               "a = axis"}));
   add(ByTuples<kSet>("ScatterNdUpdate(var, indices, updates; use_locking=false) -> var"));
   add(ByTuples<kAdd>("ScatterNdAdd(var, indices, updates; use_locking=false) -> var"));
   add(ByTuples<kSub>("ScatterNdSub(var, indices, updates; use_locking=false) -> var"));
@@ -212,17 +215,22 @@ void RegisterScatterOps(OpRegistry& registry) {
   add(ByFirst<kDiv>("ScatterDiv(var, indices, updates; use_locking=false) -> var"));
   add(ByFirst<kMax>("ScatterMax(var, indices, updates; use_locking=false) -> var"));
   add(ByFirst<kMin>("ScatterMin(var, indices, updates; use_locking=false) -> var"));
-  add(OfTensor<kSet>("TensorScatterUpdate(x, indices, updates) -> y"));
-  add(OfTensor<kAdd>("TensorScatterAdd(x, indices, updates) -> y"));
-  add(OfTensor<kSub>("TensorScatterSub(x, indices, updates) -> y"));
-  add(OfTensor<kMax>("TensorScatterMax(input, indices, updates) -> output"));
-  add(OfTensor<kMin>("TensorScatterMin(input, indices, updates) -> output"));
+  const Axes x_to_y = "x[r..@indices ..], indices[i.. #r], updates[i..! ..] -> y[r.. ..]";
+  const Axes in_to_out =
+      "input[r..@indices ..], indices[i.. #r], updates[i..! ..] -> output[r.. ..]";
+  add(OfTensor<kSet>("TensorScatterUpdate(x, indices, updates) -> y", x_to_y));
+  add(OfTensor<kAdd>("TensorScatterAdd(x, indices, updates) -> y", x_to_y));
+  add(OfTensor<kSub>("TensorScatterSub(x, indices, updates) -> y", x_to_y));
+  add(OfTensor<kMax>("TensorScatterMax(input, indices, updates) -> output", in_to_out));
+  add(OfTensor<kMin>("TensorScatterMin(input, indices, updates) -> output", in_to_out));
   add(Define<PlanScatterNd, RunScatter>("ScatterNd(indices, x, shape) -> y",
                                         {.value_inputs = {"shape"}}));
   add(Updating<PlanIndexAdd>("InplaceIndexAdd(var, indices, updates, alpha?; axis:int) -> var",
-                             {.axes = "axis"}));
-  add(Updating<PlanCacheWrite>("Scatter(var, indices, updates; reduce:string, axis=0) -> var",
-                               {.axes = "axis", .first = 1}));
+                             "var[.. r@indices ..], indices[i], updates[.. i! ..] -> var[.. r ..]; "
+                             "r = axis"));
+  add(Updating<PlanCacheWrite>(
+      "Scatter(var, indices, updates; reduce:string, axis=0) -> var",
+      "var[b! .. r@indices ..], updates[u! .. i! ..] -> var[b .. r ..]; r = axis"));
   add(
       Segment<kAdd>("UnsortedSegmentSum(x, segment_ids, num_segments; is_preprocessed=false, "
                     "check_ids==false) -> y"));

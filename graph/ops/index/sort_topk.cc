@@ -218,13 +218,19 @@ constexpr auto kRunningExtreme = [](const AlongPlan& plan, auto wide) {
 
 template <bool kLargest, bool kWithValue = false>
 Operator ArgOperator(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
-  return DefineRows<PlanArg<kWithValue>, kExtreme<kLargest>>(signature, std::move(value_inputs));
+  Operator op =
+      DefineRows<PlanArg<kWithValue>, kExtreme<kLargest>>(signature, std::move(value_inputs));
+  op.axes = kWithValue ? "x[.. a! ..] -> indice[.. a?keep_dims ..], values[.. a?keep_dims ..]; "
+                         "a = dimension"
+                       : "x[.. a! ..] -> y[.. ..]; a = dimension";
+  return op;
 }
 
 template <bool kMultiplies>
 Operator Scan(std::string_view signature, std::vector<std::string_view> value_inputs = {}) {
   Operator op = DefineRows<PlanScan, kRunning<kMultiplies>>(signature, std::move(value_inputs));
   op.precision = PrecisionClass::kBlack;
+  op.axes = "x[.. a! ..] -> y[.. a ..]; a = axis";
   return op;
 }
 

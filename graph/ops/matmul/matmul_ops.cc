@@ -319,13 +319,11 @@ Result<std::unique_ptr<Kernel>> MakeProductAndTail(const OpContext& op, const Pr
 // opImplMode, enable_hf32 and inner_precise let a device compute with fewer bits; nothing does
 // here.
 void RegisterMatmulOps(OpRegistry& registry) {
-  const auto add = [&](std::string_view signature, bool eight_bits = false) {
-    OpSchema schema = Signature(signature);
-    ProductTrait product;
-    product.left_transposed = schema.attrs[0].name;
-    product.right_transposed = schema.attrs[1].name;
-    if (schema.inputs.size() > 2) product.bias = "bias";
-    registry.Add({.schema = std::move(schema),
+  const Axes matrices =
+      "x1[.. m? k+ | transpose_x1], x2[.. k n? | transpose_x2], bias[.. 1? n] -> y[.. m? n?]";
+  const Axes batches = "x1[.. m? k+ | adj_x1], x2[.. k n? | adj_x2], bias[.. 1? n] -> y[.. m? n?]";
+  const auto add = [&](std::string_view signature, const Axes& axes, bool eight_bits = false) {
+    registry.Add({.schema = Signature(signature),
                   .infer =
                       [=](OpContext& op) {
                         Check check(op);
@@ -334,18 +332,22 @@ void RegisterMatmulOps(OpRegistry& registry) {
                         return SetOutput(op, 0, y.dtype, y.shape);
                       },
                   .make_kernel = [](const OpContext& op) { return MakeMatmulKernel(op); },
-                  .product = product,
-                  .weight = WeightTrait{.port = product.right}});
+                  .weight = WeightTrait{.port = "x2"},
+                  .axes = axes});
   };
-  add("MatMul(x1, x2, bias?; transpose_x1=false, transpose_x2=false) -> y");
+  add("MatMul(x1, x2, bias?; transpose_x1=false, transpose_x2=false) -> y", matrices);
   add("MatMulV2(x1, x2, bias?, offset_w?; transpose_x1=false, transpose_x2=false, offset_x=0) -> y",
-      true);
+      matrices, true);
   add("MatMulV3(x1, x2, bias?, offset_w?; transpose_x1=false, transpose_x2=false, offset_x=0, "
-      "opImplMode=1) -> y");
-  add("BatchMatMul(x1, x2; adj_x1=false, adj_x2=false) -> y");
-  add("BatchMatMulV2(x1, x2, bias?, offset_w?; adj_x1=false, adj_x2=false, offset_x=0) -> y", true);
+      "opImplMode=1) -> y",
+      matrices);
+  add("BatchMatMul(x1, x2; adj_x1=false, adj_x2=false) -> y",
+      "x1[.. m? k+ | adj_x1], x2[.. k n? | adj_x2] -> y[.. m? n?]");
+  add("BatchMatMulV2(x1, x2, bias?, offset_w?; adj_x1=false, adj_x2=false, offset_x=0) -> y",
+      batches, true);
   add("BatchMatMulV3(x1, x2, bias?, offset_w?; adj_x1=false, adj_x2=false, offset_x=0, "
-      "enable_hf32=false) -> y");
+      "enable_hf32=false) -> y",
+      batches);
   registry.Add(Define<PlanFused, RunFused, PrepareFused>(
       "FusedMatMul(x1, x2, bias?, x3?; transpose_x1=false, transpose_x2=false, enable_hf32=false, "
       "fused_op_type=\"\", inner_precise=1) -> y"));

@@ -223,7 +223,8 @@ void RegisterLossOps(OpRegistry& registry) {
   registry.Add(DefineReal<PlanEntropy<false>, RunEntropy<false>>(
       "SoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop"));
   registry.Add(DefineReal<PlanEntropy<true>, RunEntropy<true>>(
-      "SparseSoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop"));
+      "SparseSoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop",
+      {.axes = "features[n c@labels], labels[n] -> loss[n], backprop[n c]"}));
   registry.Add(
       DefineReal<PlanPReluGrad, RunPReluGrad>("PReluGrad(grads, features, weights) -> dx, da"));
 }

@@ -255,20 +255,22 @@ std::unique_ptr<Kernel> MakeLayerNormKernel(LayerNormPlan plan) {
 }
 
 void RegisterNormOps(OpRegistry& registry) {
-  const SplitTrait rows = {.form = SplitForm::kAlong, .trailing = "gamma"};
+  const Axes rows = "x[.. g..!], gamma[g..] -> y[.. g..], rstd[.. 1..]";
   registry.Add(Define<PlanLayerNorm, RunLayerNorm>(
       "LayerNormV4(x, normalized_shape, gamma?, beta?; epsilon=1e-05) -> y, mean, rstd",
       {.value_inputs = {"normalized_shape"},
        .loop = LoopLayerNorm,
-       .split = SplitTrait{.form = SplitForm::kAlong, .trailing = "gamma"}}));
+       .axes = "x[.. g..!], normalized_shape[#g], gamma[g..], beta[g..] -> y[.. g..], "
+               "mean[.. 1..], rstd[.. 1..]"}));
   registry.Add(Define<PlanRmsNorm<false>, RunRmsNorm>("RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd",
-                                                      {.loop = LoopRmsNorm<false>, .split = rows}));
+                                                      {.loop = LoopRmsNorm<false>, .axes = rows}));
   registry.Add(
       Define<PlanGemmaRmsNorm, RunRmsNorm>("GemmaRmsNorm(x, gamma; epsilon=1e-06) -> y, rstd",
-                                           {.loop = LoopRmsNorm<false, true>, .split = rows}));
+                                           {.loop = LoopRmsNorm<false, true>, .axes = rows}));
   registry.Add(Define<PlanRmsNorm<true>, RunRmsNorm>(
       "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x",
-      {.loop = LoopRmsNorm<true>, .split = rows}));
+      {.loop = LoopRmsNorm<true>,
+       .axes = "x1[.. g..!], x2[.. g..], gamma[g..] -> y[.. g..], rstd[.. 1..], x[.. g..]"}));
 }
 
 }  // namespace npumesh

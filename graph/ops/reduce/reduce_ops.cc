@@ -307,7 +307,7 @@ void AddReductions(OpRegistry& registry, std::string_view by_input, std::string_
   Operator op = Define<PlanReduce<kKind, false>, RunReduce>(
       "Reduce(x, axes; keep_dims=false, noop_with_empty_axes=true) -> y");
   op.loop = LoopReduce<kKind, false>;
-  op.split = SplitTrait{.form = SplitForm::kAlong, .axes = "axes", .reduces = true};
+  op.axes = "x[.. a! ..] -> y[.. a?keep_dims ..]; a = axes";
   if constexpr (kAddsUp<kKind>) {
     op.precision = PrecisionClass::kBlack;
     op.implementations = "Reduction";
@@ -337,7 +337,8 @@ void RegisterReduceOps(OpRegistry& registry) {
       {.value_inputs = {"axes"},
        .loop = LoopReduce<FoldKind::kMean, true>,
        .precision = PrecisionClass::kBlack,
-       .implementations = "Reduction"}));
+       .implementations = "Reduction",
+       .axes = "x[.. a! ..] -> y[.. a?keep_dims ..]; a = axes"}));
 }
 
 }  // namespace npumesh

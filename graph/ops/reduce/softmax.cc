@@ -137,7 +137,7 @@ void LoopSoftmax(const OpContext& op, LoopBuilder& loop) {
 void RegisterSoftmaxOps(OpRegistry& registry) {
   registry.Add(Define<PlanSoftmax, RunSoftmax>(
       "SoftmaxV2(x; axes=[-1], half_to_float=false) -> y",
-      {.loop = LoopSoftmax, .split = SplitTrait{.form = SplitForm::kAlong, .axes = "axes"}}));
+      {.loop = LoopSoftmax, .axes = "x[.. a! ..] -> y[.. a ..]; a = axes"}));
 }
 
 }  // namespace npumesh

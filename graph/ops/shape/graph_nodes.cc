@@ -138,7 +138,7 @@ void RegisterStructureOps(OpRegistry& registry) {
   registry.Add(Define<PlanCopies, RunCopies<true>>("Copy(x; N:int) -> y..."));
   registry.Add(Define<PlanAssign, RunAssign>(
       "Assign(ref, value; validate_shape=true, use_locking=false) -> ref",
-      {.in_place = {{0, 0}}, .split = SplitTrait{.form = SplitForm::kElementwise}}));
+      {.in_place = {{0, 0}}, .axes = "[..]"}));
   registry.Add({.schema = Signature("Bitcast(x; type:type, keep_dim=false) -> y"),
                 .infer = define::Infer<PlanBitcast>,
                 .view = true,

@@ -242,20 +242,18 @@ PiecesPlan PlanSplit(const OpContext& op, Check& check) {
 void RegisterConcatOps(OpRegistry& registry) {
   registry.Add(Define<PlanConcat, RunJoin, PreparePieces<true>>(
       "ConcatV2(x..., concat_dim; N=1) -> y",
-      {.value_inputs = {"concat_dim"},
-       .split = SplitTrait{.form = SplitForm::kJoin, .axes = "concat_dim"}}));
-  registry.Add(Define<PlanPack, RunJoin, PreparePieces<true>>("Pack(x...; axis=0, N:int) -> y"));
-  registry.Add(
-      Define<PlanUnpack, RunCut, PreparePieces<false>>("Unpack(x; num:int, axis=0) -> y..."));
+      {.value_inputs = {"concat_dim"}, .axes = "x[.. a ..] -> y[.. a* ..]; a = concat_dim"}));
+  registry.Add(Define<PlanPack, RunJoin, PreparePieces<true>>(
+      "Pack(x...; axis=0, N:int) -> y", {.axes = "x[..] -> y[.. n ..]; n = axis"}));
+  registry.Add(Define<PlanUnpack, RunCut, PreparePieces<false>>(
+      "Unpack(x; num:int, axis=0) -> y...", {.axes = "x[.. n! ..] -> y[.. ..]; n = axis"}));
   registry.Add(Define<PlanSplit<true>, RunCut, PreparePieces<false>>(
       "SplitV(x, size_splits, split_dim; num_split:int) -> y...",
       {.value_inputs = {"size_splits", "split_dim"},
-       .split =
-           SplitTrait{.form = SplitForm::kParts, .axes = "split_dim", .sizes = "size_splits"}}));
+       .axes = "x[.. a* ..], size_splits[#a] -> y[.. a ..]; a = split_dim"}));
   registry.Add(Define<PlanSplit<false>, RunCut, PreparePieces<false>>(
       "Split(split_dim, x; num_split:int) -> y...",
-      {.value_inputs = {"split_dim"},
-       .split = SplitTrait{.form = SplitForm::kParts, .axes = "split_dim"}}));
+      {.value_inputs = {"split_dim"}, .axes = "x[.. a* ..] -> y[.. a ..]; a = split_dim"}));
 }
 
 }  // namespace npumesh

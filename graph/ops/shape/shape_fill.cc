@@ -191,9 +191,8 @@ Status RunRange(const RangePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterFillOps(OpRegistry& registry) {
-  registry.Add(Define<PlanFill, RunFill>(
-      "Fill(dims, value) -> y",
-      {.value_inputs = {"dims"}, .split = SplitTrait{.form = SplitForm::kFill, .sizes = "dims"}}));
+  registry.Add(Define<PlanFill, RunFill>("Fill(dims, value) -> y",
+                                         {.value_inputs = {"dims"}, .axes = "dims[#y] -> y[..]"}));
   registry.Add(Define<PlanEmpty, RunZeros>("Empty(shape; dtype=3, init=false) -> y",
                                            {.value_inputs = {"shape"}}));
   registry.Add(Define<PlanLike, RunZeros>("ZerosLike(x) -> y"));

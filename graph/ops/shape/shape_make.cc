@@ -171,12 +171,15 @@ Status RunLinSpace(const Planned&, RealTensors& t) {
 }  // namespace
 
 void RegisterMakeOps(OpRegistry& registry) {
-  registry.Add(Define<PlanOneHot, RunOneHot>("OneHot(x, depth, on_value, off_value; axis=-1) -> y",
-                                             {.value_inputs = {"depth"}}));
+  registry.Add(Define<PlanOneHot, RunOneHot>(
+      "OneHot(x, depth, on_value, off_value; axis=-1) -> y",
+      {.value_inputs = {"depth"}, .axes = "x[..] -> y[.. n ..]; n = axis"}));
   registry.Add(
       Define<PlanEye, RunEye>("Eye(; num_rows:int, num_columns=0, batch_shape=[], dtype=0) -> y"));
-  registry.Add(Define<PlanTriangle, RunTriangle<true>>("Triu(x; diagonal=0) -> y"));
-  registry.Add(Define<PlanTriangle, RunTriangle<false>>("Tril(x; diagonal=0) -> y"));
+  registry.Add(Define<PlanTriangle, RunTriangle<true>>("Triu(x; diagonal=0) -> y",
+                                                       {.axes = "x[.. r! c!] -> y[.. r c]"}));
+  registry.Add(Define<PlanTriangle, RunTriangle<false>>("Tril(x; diagonal=0) -> y",
+                                                        {.axes = "x[.. r! c!] -> y[.. r c]"}));
   registry.Add(DefineReal<PlanLinSpace, RunLinSpace>("LinSpace(start, stop, num) -> output",
                                                      {.value_inputs = {"num"}}));
 }

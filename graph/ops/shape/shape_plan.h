@@ -36,9 +36,9 @@ Status RunCopy(const CopyPlan& plan, const KernelArgs& args);
 
 template <auto PlanFn>
 Operator DefineCopy(std::string_view signature, std::vector<std::string_view> value_inputs = {},
-                    std::optional<SplitTrait> split = std::nullopt) {
+                    Axes axes = {}) {
   return Define<PlanFn, RunCopy, PrepareCopy>(
-      signature, {.value_inputs = std::move(value_inputs), .split = split});
+      signature, {.value_inputs = std::move(value_inputs), .axes = std::move(axes)});
 }
 
 // ---- mapped copies ----

@@ -210,13 +210,13 @@ void RegisterSliceOps(OpRegistry& registry) {
   registry.Add(DefineCopy<PlanStridedSlice<true>>(
       "StridedSliceV2(x, begin, end, axes?, strides?; begin_mask=0, end_mask=0, "
       "ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0) -> y",
-      {"begin", "end", "axes", "strides"}, SplitTrait{.form = SplitForm::kAlong}));
+      {"begin", "end", "axes", "strides"}, "x[..~] -> y[..]; strides > 0"));
   registry.Add(DefineCopy<PlanStridedSlice<false>>(
       "StridedSlice(x, begin, end, strides; begin_mask=0, end_mask=0, ellipsis_mask=0, "
       "new_axis_mask=0, shrink_axis_mask=0) -> y",
-      {"begin", "end", "strides"}, SplitTrait{.form = SplitForm::kAlong}));
+      {"begin", "end", "strides"}, "x[..~] -> y[..]; strides > 0"));
   registry.Add(DefineCopy<PlanSlice>("Slice(x, offsets, size) -> y", {"offsets", "size"},
-                                     SplitTrait{.form = SplitForm::kAlong, .sizes = "size"}));
+                                     "x[..~], size[#y] -> y[..]"));
 }
 
 }  // namespace npumesh

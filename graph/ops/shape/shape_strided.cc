@@ -184,16 +184,14 @@ Status RunViewCopy(const ViewCopyPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterStridedOps(OpRegistry& registry) {
-  Operator transpose = DefineCopy<PlanTranspose>("Transpose(x, perm) -> y", {"perm"});
-  transpose.permutation = "perm";
-  registry.Add(std::move(transpose));
-  registry.Add(DefineCopy<PlanTranspose>("Permute(x; order=[0]) -> y"));
-  const SplitTrait broadcast = {.form = SplitForm::kBroadcast, .sizes = "shape"};
+  registry.Add(
+      DefineCopy<PlanTranspose>("Transpose(x, perm) -> y", {"perm"}, "x[..] -> y[..^perm]"));
+  registry.Add(DefineCopy<PlanTranspose>("Permute(x; order=[0]) -> y", {}, "x[..] -> y[..^order]"));
+  const Axes broadcast = "x[..], shape[#y] -> y[..]";
   registry.Add(
       DefineCopy<PlanBroadcast<false>>("BroadcastTo(x, shape) -> y", {"shape"}, broadcast));
   registry.Add(DefineCopy<PlanBroadcast<true>>("Expand(x, shape) -> y", {"shape"}, broadcast));
-  registry.Add(DefineCopy<PlanTile>("Tile(x, multiples) -> y", {"multiples"},
-                                    SplitTrait{.form = SplitForm::kAlong}));
+  registry.Add(DefineCopy<PlanTile>("Tile(x, multiples) -> y", {"multiples"}, "x[..~] -> y[..]"));
   registry.Add(DefineCopy<PlanAsStrided>("AsStrided(x, size, stride, storage_offset) -> y",
                                          {"size", "stride", "storage_offset"}));
   registry.Add(Define<PlanViewCopy, RunViewCopy>(

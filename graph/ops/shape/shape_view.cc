@@ -155,12 +155,12 @@ Planned PlanFlattenV2(const OpContext& op, Check& check) {
 
 template <auto PlanFn>
 Operator DefineView(std::string_view signature, std::vector<std::string_view> value_inputs = {},
-                    std::optional<SplitTrait> split = std::nullopt) {
+                    Axes axes = {}) {
   return {.schema = Signature(signature),
           .infer = define::Infer<PlanFn>,
           .view = true,
           .value_inputs = std::move(value_inputs),
-          .split = split};
+          .axes = std::move(axes)};
 }
 
 // ---- Shape, ShapeN, Size, Rank ----
@@ -217,7 +217,8 @@ AnswerPlan PlanRank(const OpContext& op, Check& check) {
 
 void RegisterViewOps(OpRegistry& registry) {
   registry.Add(DefineView<PlanReshape>("Reshape(x, shape; axis=0, num_axes=-1, allowzero=-1) -> y",
-                                       {"shape"}, SplitTrait{.sizes = "shape"}));
+                                       {"shape"},
+                                       "x[s..], shape[#y] -> y[..]; axis == 0, num_axes == -1"));
   registry.Add(DefineView<PlanSqueeze>("Squeeze(x; axis=[]) -> y"));
   registry.Add(DefineView<PlanSqueeze>("SqueezeV2(x; axis=[]) -> y"));
   registry.Add(DefineView<PlanSqueeze>("SqueezeV3(x, axes?) -> y", {"axes"}));
@@ -227,15 +228,12 @@ void RegisterViewOps(OpRegistry& registry) {
   registry.Add(DefineView<PlanFlatten>("Flatten(x; axis=1) -> y"));
   registry.Add(DefineView<PlanFlattenV2>("FlattenV2(x; axis=1, end_axis=-1) -> y"));
   registry.Add(DefineView<PlanExpandDims>("ExpandDims(x, axis) -> y", {"axis"}));
-  for (Operator op :
-       {Define<PlanShapes, RunAnswer>("Shape(x; dtype=3) -> y",
-                                      {.split = SplitTrait{.form = SplitForm::kShape}}),
-        Define<PlanShapes, RunAnswer>("ShapeN(x...; dtype=3) -> y..."),
-        Define<PlanSize, RunAnswer>("Size(x; dtype=3) -> y"),
-        Define<PlanRank, RunAnswer>("Rank(x) -> y")}) {
-    op.shape_query = true;
-    registry.Add(std::move(op));
-  }
+  registry.Add(
+      Define<PlanShapes, RunAnswer>("Shape(x; dtype=3) -> y", {.axes = "x[..] -> y[#..]"}));
+  registry.Add(
+      Define<PlanShapes, RunAnswer>("ShapeN(x...; dtype=3) -> y...", {.axes = "x[..~] -> y[#..]"}));
+  registry.Add(Define<PlanSize, RunAnswer>("Size(x; dtype=3) -> y", {.axes = "x[..] -> y[]"}));
+  registry.Add(Define<PlanRank, RunAnswer>("Rank(x) -> y", {.axes = "x[..] -> y[]"}));
 }
 
 }  // namespace npumesh

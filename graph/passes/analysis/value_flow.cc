@@ -18,14 +18,14 @@ bool MayDecideShapes(const Node& node) {
 bool PassesValues(const BoundGraph& graph, NodeId id) {
   const Operator* op = graph.op(id);
   return op != nullptr && graph.bound(id) && op->pure && !op->late() && !op->collective &&
-         !op->side_effect && op->in_place.empty() && !op->shape_query;
+         !op->side_effect && op->in_place.empty() && !op->axes.shape_query();
 }
 
 }  // namespace
 
 bool IsShapeQuery(const BoundGraph& graph, NodeId id) {
   const Operator* const op = graph.op(id);
-  return op != nullptr && op->shape_query;
+  return op != nullptr && op->axes.shape_query();
 }
 
 std::vector<NodeId> ProducersOfValueInputs(const BoundGraph& graph, NodeId id) {

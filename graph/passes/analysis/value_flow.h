@@ -26,7 +26,7 @@ std::vector<bool> NodesKnownLate(const BoundGraph& graph, const std::vector<Node
 // that are not bound.
 std::vector<NodeId> ProducersOfValueInputs(const BoundGraph& graph, NodeId id);
 
-// True for a node whose operator is a shape query (Operator::shape_query).
+// True for a node whose operator is a shape query (Axes::shape_query).
 bool IsShapeQuery(const BoundGraph& graph, NodeId id);
 
 }  // namespace npumesh

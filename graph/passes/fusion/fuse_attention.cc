@@ -154,20 +154,20 @@ class AttentionFinder {
   }
 
   bool IsProduct(NodeId id) const {
-    if (!view_.Free(id) || !view_.op(id).product) return false;
+    if (!view_.Free(id) || !view_.op(id).axes.product()) return false;
     const OpContext& op = view_.context(id);
     if (!kFloats.Contains(out(id).dtype) || out(id).shape.rank() < 2) return false;
     for (const int slot : {0, 1}) {
       const Shape& shape = in(id, slot).shape;
       if (shape.rank() < 2 || shape.elements() == 0) return false;
     }
-    const std::string_view bias = view_.op(id).product->bias;
+    const std::string_view bias = view_.op(id).axes.product()->bias;
     return bias.empty() || !op.has(bias);
   }
 
   // REQUIRES: IsProduct(product).
   bool Transposes(NodeId product, int slot) const {
-    const ProductTrait& trait = *view_.op(product).product;
+    const ProductTrait& trait = *view_.op(product).axes.product();
     return view_.context(product).attr_bool(slot == 0 ? trait.left_transposed
                                                       : trait.right_transposed);
   }

@@ -191,7 +191,7 @@ class MatMulFinder {
       step.inputs.emplace_back(*view_.SlotValue(sum.add, sum.slot));
     };
     const bool plain = context.out(0).dtype == DataType::kFloat;
-    const std::string_view bias = view_.op(product).product->bias;
+    const std::string_view bias = view_.op(product).axes.product()->bias;
     const bool has_bias = !bias.empty() && context.has(bias);
     add(tail.bias, plain && !has_bias, sums.bias);
     add(tail.residual, plain && writer.empty(), sums.residual);
@@ -211,7 +211,7 @@ class MatMulFinder {
 void FuseMatMul(FusionView& view) {
   MatMulFinder finder(view);
   for (const NodeId id : view.order()) {
-    if (view.Free(id) && view.op(id).product) finder.Try(id);
+    if (view.Free(id) && view.op(id).axes.product()) finder.Try(id);
   }
 }
 

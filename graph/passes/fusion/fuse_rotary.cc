@@ -139,9 +139,9 @@ class RotaryFinder {
   // Reads x where it lies before a Transpose that nothing else reads, if there is one.
   bool FindTranspose() {
     const NodeId id = match_.x.port == 0 ? match_.x.node : kNoNode;
-    if (!view_.Free(id) || view_.op(id).permutation.empty()) return false;
+    if (!view_.Free(id) || view_.op(id).axes.permutation().empty()) return false;
     if (!view_.OnlyReadInside(id, match_.nodes)) return false;
-    Result<std::vector<int64_t>> order = view_.context(id).Ints(view_.op(id).permutation);
+    Result<std::vector<int64_t>> order = view_.context(id).Ints(view_.op(id).axes.permutation());
     if (!order.ok()) return false;
     StridedView rows(view_.context(id).in(0).shape);
     for (int64_t& axis : *order) axis += axis < 0 ? rows.rank() : 0;

@@ -56,7 +56,7 @@ struct FusedStep {
   // that leaves it empty means output 0 of the last node alone.
   std::vector<Value> outputs;
   std::function<Result<std::unique_ptr<Kernel>>()> make_kernel;
-  // As Operator::elementwise.
+  // As Axes::elementwise.
   bool elementwise = false;
 };
 

@@ -48,7 +48,7 @@ bool IsRepeatable(const Operator& op, const OpContext& context) {
 
 Result<std::optional<std::vector<Tensor>>> FoldConstants(const Operator& op,
                                                          const OpContext& context, uint64_t most) {
-  if (!IsRepeatable(op, context) || !(op.shape_query || AllInputsConstant(context)))
+  if (!IsRepeatable(op, context) || !(op.axes.shape_query() || AllInputsConstant(context)))
     return std::optional<std::vector<Tensor>>();
   if (op.view) {
     return std::optional(std::vector<Tensor>{context.value(0)->WithType(context.out(0))});

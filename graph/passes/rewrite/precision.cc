@@ -128,7 +128,7 @@ class Chooser {
   }
 
   bool MayChange(NodeId id) const {
-    return bound_.bound(id) && !KeepsTypes(*bound_.op(id)) && !bound_.op(id)->shape_query &&
+    return bound_.bound(id) && !KeepsTypes(*bound_.op(id)) && !bound_.op(id)->axes.shape_query() &&
            !rule_.Keeps(bound_.node(id)) && !bound_.HasEffect(id) &&
            !decides_shapes_[static_cast<size_t>(id)] && !SharesOverwritten(id);
   }
@@ -235,7 +235,7 @@ class Chooser {
   }
 
   void ReadChosenTypes(NodeId id) {
-    if (bound_.op(id) != nullptr && bound_.op(id)->shape_query) return;
+    if (bound_.op(id) != nullptr && bound_.op(id)->axes.shape_query()) return;
     for (size_t i = 0; i < graph_.node(id).inputs.size(); ++i) {
       const std::optional<Value> input = graph_.node(id).inputs[i];
       if (!input) continue;

@@ -28,15 +28,16 @@ bool SwapsTwo(const std::vector<int64_t>& perm) {
 std::optional<Value> TransposedWeight(const BoundGraph& bound, NodeId id,
                                       const std::string& model_path) {
   const Node& node = bound.node(id);
-  if (!bound.bound(id) || bound.op(id)->permutation.empty()) return std::nullopt;
+  if (!bound.bound(id) || bound.op(id)->axes.permutation().empty()) return std::nullopt;
   const std::optional<Value> weight = bound.SlotValue(id, 0);
   if (!weight || !IsWeightNode(bound.node(weight->node))) return std::nullopt;
   const Operator& op = *bound.op(id);
   const bool by_attribute =
       std::any_of(op.schema.attrs.begin(), op.schema.attrs.end(),
-                  [&](const AttrSpec& attr) { return attr.name == op.permutation; });
-  if (by_attribute) return SwapsTwo(node.IntsAttr(op.permutation)) ? weight : std::nullopt;
-  const std::optional<Value> perm = bound.SlotValue(id, bound.context(id).slot(op.permutation));
+                  [&](const AttrSpec& attr) { return attr.name == op.axes.permutation(); });
+  if (by_attribute) return SwapsTwo(node.IntsAttr(op.axes.permutation())) ? weight : std::nullopt;
+  const std::optional<Value> perm =
+      bound.SlotValue(id, bound.context(id).slot(op.axes.permutation()));
   const bool swaps = perm && SwapsTwo(IntegersOf(bound.node(perm->node), model_path));
   return swaps ? weight : std::nullopt;
 }
@@ -54,8 +55,8 @@ void ReadTransposedWeights(Model& model, const OpRegistry& registry) {
   std::vector<Change> changes;
   const BoundGraph bound(model.graph, registry);
   for (const Node& node : model.graph.nodes()) {
-    if (!bound.bound(node.id) || !bound.op(node.id)->product) continue;
-    const ProductTrait& product = *bound.op(node.id)->product;
+    if (!bound.bound(node.id) || !bound.op(node.id)->axes.product()) continue;
+    const ProductTrait& product = *bound.op(node.id)->axes.product();
     const OpContext& context = bound.context(node.id);
     const int slot = context.slot(product.right);
     const int input = context.input_index(slot);

@@ -71,7 +71,7 @@ class Orderer {
   // A view is read where its readers run, and a graph output when everything has run.
   bool ReadsBytes(const Node& node) const {
     const Operator* const op = graph_.op(node.id);
-    return !IsNetOutput(node) && (op == nullptr || (!op->shape_query && !op->view));
+    return !IsNetOutput(node) && (op == nullptr || (!op->axes.shape_query() && !op->view));
   }
 
   // A weight, or a view of one.

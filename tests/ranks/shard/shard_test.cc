@@ -262,6 +262,89 @@ TEST(ShardModel, SplitsWeightsOfAnySizeBehindATransposition) {
   }
 }
 
+// Operators between a product [4, 16] whose columns are split and one that sums over them.
+struct Carrier {
+  std::string type;
+  std::function<Value(GraphBuilder&, Value)> write;
+};
+
+WrittenDecoder Between(const Carrier& carrier) {
+  GraphBuilder g("between");
+  WrittenDecoder written;
+  written.inputs = {Waves({4, 8}, 0)};
+  const Value x = g.Data("x", written.inputs[0].type());
+  const Value y = g.Op("MatMulV2", {{"x1", x}, {"x2", g.Const("w1", Waves({8, 16}, 1))}});
+  const Value z = carrier.write(g, y);
+  g.Output({g.Op("BatchMatMulV2", {{"x1", z}, {"x2", g.Const("w2", Waves({16, 8}, 2))}})});
+  Result<Model> model = g.Build();
+  EXPECT_TRUE(model.ok()) << carrier.type << ": " << model.status().ToString();
+  if (model.ok()) written.model = *std::move(model);
+  return written;
+}
+
+Value Places(GraphBuilder& g, const Shape& shape) {
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < shape.elements(); ++i) places.push_back(i % 3);
+  return g.Const("places", Tensor::FromVector<int64_t>({DataType::kInt64, shape}, places));
+}
+
+TEST(ShardModel, CarriesPiecesThroughLettersWithoutMarks) {
+  const auto along = [](int64_t axis) {
+    return [axis](GraphBuilder& g, Value y) {
+      return g.Op("CumsumD", {{"x", y}}, {{"axis", AttrValue::Int(axis)}});
+    };
+  };
+  const Carrier carriers[] = {
+      {"CumsumD", along(0)},
+      {"Pack",
+       [](GraphBuilder& g, Value y) {
+         return g.Op("Pack", {{"x0", y}, {"x1", y}},
+                     {{"axis", AttrValue::Int(1)}, {"N", AttrValue::Int(2)}});
+       }},
+      {"GatherElements",
+       [](GraphBuilder& g, Value y) {
+         return g.Op("GatherElements", {{"x", y}, {"index", Places(g, {3, 16})}});
+       }},
+      {"GatherNd",
+       [](GraphBuilder& g, Value y) {
+         return g.Op("GatherNd", {{"x", y}, {"indices", Places(g, {3, 1})}});
+       }},
+      {"ScatterElements",
+       [](GraphBuilder& g, Value y) {
+         return g.Op("ScatterElements", {{"data", y},
+                                         {"indices", Places(g, {1, 16})},
+                                         {"updates", g.Const("u", Waves({1, 16}, 3))}});
+       }},
+      {"TensorScatterUpdate",
+       [](GraphBuilder& g, Value y) {
+         return g.Op("TensorScatterUpdate", {{"x", y},
+                                             {"indices", Places(g, {2, 1})},
+                                             {"updates", g.Const("u", Waves({2, 16}, 3))}});
+       }},
+      {"ArgMaxD",
+       [](GraphBuilder& g, Value y) {
+         const Value most = g.Op("ArgMaxD", {{"x", y}}, {{"dimension", AttrValue::Int(0)}});
+         const Value row = g.Op("Cast", {{"x", most}}, {{"dst_type", AttrValue::Int(0)}});
+         return g.Op("Reshape", {{"x", row}, {"shape", g.Ints({1, 16})}});
+       }},
+  };
+  for (const Carrier& carrier : carriers) {
+    SCOPED_TRACE(carrier.type);
+    const WrittenDecoder written = Between(carrier);
+    const auto sharded = Shard(written, 2);
+    ASSERT_TRUE(sharded.ok()) << sharded.status().ToString();
+    EXPECT_THAT(FatesOf(*sharded, carrier.type), ElementsAre("sharded"))
+        << ShardNotesAsText(sharded->notes);
+    EXPECT_THAT(FatesOf(*sharded, "BatchMatMulV2"), ElementsAre("reduced"));
+    ExpectProven(written, *sharded);
+  }
+  const WrittenDecoder whole = Between({"CumsumD", along(1)});
+  const auto sharded = Shard(whole, 2);
+  ASSERT_TRUE(sharded.ok()) << sharded.status().ToString();
+  EXPECT_THAT(FatesOf(*sharded, "CumsumD"), ElementsAre("replicated"));
+  ExpectProven(whole, *sharded);
+}
+
 // 2,049 columns on 2 and 4 ranks, as 50,257 words of a vocabulary.
 TEST(ShardModel, PadsWideProductsWhoseColumnsRanksDoNotDivide) {
   for (const int ranks : {2, 4}) {

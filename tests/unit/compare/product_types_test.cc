@@ -20,14 +20,14 @@ using testing::HasSubstr;
 std::vector<std::string> ProductTypes() {
   std::vector<std::string> types;
   for (const std::string_view type : BuiltinOps().Types()) {
-    if (BuiltinOps().Find(type)->product) types.emplace_back(type);
+    if (BuiltinOps().Find(type)->axes.product()) types.emplace_back(type);
   }
   return types;
 }
 
 class ProductType : public testing::TestWithParam<std::string> {
  protected:
-  const ProductTrait& trait() const { return *BuiltinOps().Find(GetParam())->product; }
+  const ProductTrait& trait() const { return *BuiltinOps().Find(GetParam())->axes.product(); }
 
   Value Product(Value left, Value right, bool transposed = false) {
     return g_.Op(GetParam(),

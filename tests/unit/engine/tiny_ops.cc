@@ -53,13 +53,13 @@ void AddArithmetic(OpRegistry& registry) {
                          Out(args)[i] = In(args, 0)[i] + In(args, 1)[i];
                        return Status();
                      }));
-  plus.elementwise = true;
+  plus.axes = "[..]";
   registry.Add(plus);
   Operator negate = Op("Negate", {{"x"}}, InferLikeFirst, PerElements([](auto& args, auto n) {
                          for (int64_t i = 0; i < n; ++i) Out(args)[i] = -In(args, 0)[i];
                          return Status();
                        }));
-  negate.elementwise = true;
+  negate.axes = "[..]";
   registry.Add(negate);
   registry.Add(Op("Total", {{"x"}}, InferScalar, PerElements([](auto& args, auto n) {
                     *Out(args) = std::accumulate(In(args, 0), In(args, 0) + n, int64_t{0});
@@ -109,7 +109,7 @@ void AddShapes(OpRegistry& registry) {
           return Status();
         });
       });
-  shape.shape_query = true;
+  shape.axes = "x[..] -> y[#..]";
   registry.Add(shape);
   registry.Add(Op("Pick", {{"x"}, {"i"}}, InferScalar, PerElements([](auto& args, auto n) {
                     const int64_t i = *In(args, 1);

@@ -50,7 +50,7 @@ Operator Stray(const Mistake& mistake, bool elementwise) {
             return std::unique_ptr<Kernel>(
                 std::make_unique<StrayKernel>(mistake, op.in("x").shape.elements()));
           },
-          .elementwise = elementwise};
+          .axes = elementwise ? Axes("[..]") : Axes()};
 }
 
 struct Guarded {

@@ -2,11 +2,10 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
+#include <array>
 
 #include "graph/ir/graph_builder.h"
 #include "graph/ops/builtin_ops.h"
-#include "graph/ops/index/lookups.h"
 
 namespace npumesh {
 namespace {
@@ -23,18 +22,27 @@ std::map<int64_t, int64_t> BoundsOf(GraphBuilder& g) {
   return model.ok() ? ReaderBounds(*model, BuiltinOps()) : std::map<int64_t, int64_t>();
 }
 
-bool HasInput(const Operator& op, std::string_view name) {
-  const std::vector<PortSpec>& inputs = op.schema.inputs;
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [name](const PortSpec& port) { return port.name == name; });
-}
-
-TEST(Lookups, NamePortsOfOperators) {
-  for (const Lookup& lookup : Lookups()) {
-    const Operator* const op = BuiltinOps().Find(lookup.type);
-    ASSERT_NE(op, nullptr) << lookup.type;
-    EXPECT_TRUE(HasInput(*op, lookup.positions)) << lookup.type << ": " << lookup.positions;
-    EXPECT_TRUE(HasInput(*op, lookup.tensor)) << lookup.type << ": " << lookup.tensor;
+TEST(Lookups, AreReadFromTheAxesOfOperators) {
+  const std::array<std::string_view, 3> lookups[] = {
+      {"Gather", "indices", "x"},
+      {"GatherV2", "indices", "x"},
+      {"GatherElements", "index", "x"},
+      {"GatherNd", "indices", "x"},
+      {"EmbeddingBag", "indices", "weight"},
+      {"InplaceIndexAdd", "indices", "var"},
+      {"Scatter", "indices", "var"},
+      {"ScatterDiv", "indices", "var"},
+      {"ScatterElements", "indices", "data"},
+      {"ScatterNdMax", "indices", "var"},
+      {"ScatterPaKvCache", "slot_mapping", "key_cache"},
+      {"ScatterUpdate", "indices", "var"},
+      {"SparseSoftmaxCrossEntropyWithLogits", "labels", "features"},
+  };
+  for (const auto& [type, positions, data] : lookups) {
+    const std::vector<AxisLookup>& found = BuiltinOps().Find(type)->axes.lookups();
+    ASSERT_EQ(found.size(), 1u) << type;
+    EXPECT_EQ(found[0].positions, positions) << type;
+    EXPECT_EQ(found[0].data, data) << type;
   }
 }
 

@@ -196,11 +196,10 @@ void RegisterElementwise(OpRegistry& registry, std::span<const ElementwiseSpec> 
         {.schema = Signature(spec.signature),
          .infer = [spec](OpContext& context) { return InferElementwise(context, spec); },
          .make_kernel = [spec](const OpContext& context) { return MakeElementwise(context, spec); },
-         .elementwise = spec.rule == ResultRule::kSame || spec.rule == ResultRule::kLogical,
          .loop = [spec](const OpContext& context,
                         LoopBuilder& loop) { LoopElementwise(context, loop, spec); },
          .precision = precision,
-         .split = SplitTrait{.form = SplitForm::kElementwise}});
+         .axes = "[..]"});
   }
 }
 

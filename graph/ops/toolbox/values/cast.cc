@@ -260,11 +260,9 @@ ConvertFn FindNumberConvert(DataType from, DataType to) {
 }
 
 void RegisterCastOp(OpRegistry& registry) {
-  registry.Add(Define<PlanCast, RunCast>("Cast(x; dst_type:int) -> y",
-                                         {.elementwise = true,
-                                          .loop = LoopCast,
-                                          .precision = PrecisionClass::kKept,
-                                          .split = SplitTrait{.form = SplitForm::kElementwise}}));
+  registry.Add(Define<PlanCast, RunCast>(
+      "Cast(x; dst_type:int) -> y",
+      {.loop = LoopCast, .precision = PrecisionClass::kKept, .axes = "[..]"}));
 }
 
 }  // namespace npumesh
