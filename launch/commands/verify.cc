@@ -33,8 +33,8 @@ void AddVerify(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "verify", "Compare the outputs of a kernel with its operator, computed in float64");
   AddFooter(*command, "an output differs",
-            {"npumesh verify add.json --write case/",
-             "npumesh verify add.json --inputs case/inputs/ --against mine.npy --json"});
+            {"npumesh verify relu.json --write case/",
+             "npumesh verify relu.json --inputs inputs/ --against mine.npy --json"});
   command
       ->add_option("operator", options->op_file,
                    "One operator: type, tensors and attributes, in the form of atc's --singleop")

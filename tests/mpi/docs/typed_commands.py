@@ -219,6 +219,9 @@ def prepare(reader, options, folder):
     tensor = '{"format": "ND", "shape": [16, -1], "type": "float16"}'
     with open(f"{folder}/add.json", "w", encoding="utf-8") as file:
         file.write(f'[{{"op": "Add", "input_desc": [{tensor}, {tensor}], "output_desc": [{tensor}]}}]\n')
+    tensor = '{"format": "ND", "shape": [8, 32], "type": "float32"}'
+    with open(f"{folder}/relu.json", "w", encoding="utf-8") as file:
+        file.write(f'[{{"op": "Relu", "input_desc": [{tensor}], "output_desc": [{tensor}]}}]\n')
     with open(f"{folder}/train.py", "w", encoding="utf-8") as file:
         file.write("import npu_bridge, sys\nprint(sys.argv)\n")
     with open(f"{folder}/dump.json", "w", encoding="utf-8") as file:
@@ -238,6 +241,7 @@ def prepare(reader, options, folder):
             "NPUMESH_RECORD=records/ " + launch + "run mp/",
             "npumesh export export.air --path model",
             launch + "run mp/ --profile prof/ --steps 3",
+            "npumesh verify relu.json --inputs inputs/ --write relu/; cp relu/golden/rank_0/0.npy mine.npy",
             "cp -r dump a; cp -r dump b; cp -r prof before; cp -r prof after"):
         reader.must(command, folder)
 
