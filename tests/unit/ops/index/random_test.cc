@@ -2,6 +2,7 @@
 // Indices drawn by weight.
 // ApplyTopKTopPWithSorted against the definition, with drawn logits.
 #include <bit>
+#include <cstddef>
 #include <numeric>
 
 #include "runtime/base/philox.h"
