@@ -44,8 +44,12 @@ target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-fno-semantic-i
 target_compile_options(npumesh_flags INTERFACE $<BUILD_INTERFACE:-ffp-contract=off>)
 
 function(npumesh_library name)
-  cmake_parse_arguments(ARG "COLD" "REUSES;BATCH" "DEPENDS;LIBRARIES;PRECOMPILE" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  cmake_parse_arguments(ARG "COLD" "REUSES;BATCH" "DEPENDS;LIBRARIES;PRECOMPILE;ROOMS" ${ARGN})
+  set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  foreach(room ${ARG_ROOMS}) # folders below that belong to the library
+    list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cc)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   if(sources)
     add_library(${name} STATIC ${sources})
     set(visibility PUBLIC)

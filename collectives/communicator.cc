@@ -9,9 +9,9 @@
 #include "collectives/contract/shared_parts.h"
 #include "collectives/contract/waiter.h"
 #include "collectives/extent.h"
+#include "runtime/base/files/shared_library.h"
 #include "runtime/base/log.h"
-#include "runtime/base/rank_list.h"
-#include "runtime/base/shared_library.h"
+#include "runtime/base/text/rank_list.h"
 #include "runtime/world/come_back.h"
 
 namespace npumesh {

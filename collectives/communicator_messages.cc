@@ -10,8 +10,8 @@
 
 #include "collectives/communicator_impl.h"
 #include "collectives/extent.h"
-#include "runtime/base/thread.h"
-#include "runtime/base/thread_census.h"
+#include "runtime/base/process/thread.h"
+#include "runtime/base/process/thread_census.h"
 
 namespace npumesh {
 namespace {

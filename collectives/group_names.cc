@@ -5,8 +5,8 @@
 #include <set>
 
 #include "collectives/communicator.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

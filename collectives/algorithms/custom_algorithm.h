@@ -17,7 +17,7 @@
 
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/algorithms/step_algorithms.h"
-#include "runtime/base/shared_library.h"
+#include "runtime/base/files/shared_library.h"
 
 namespace npumesh {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "collectives/contract/request.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "collectives/algorithms/algorithm.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

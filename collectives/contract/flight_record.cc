@@ -15,14 +15,14 @@
 
 #include "collectives/contract/fixed_text.h"
 #include "collectives/contract/flight_layout.h"
-#include "runtime/base/host_name.h"
-#include "runtime/base/leftovers.h"
+#include "runtime/base/files/leftovers.h"
+#include "runtime/base/files/path_lock.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/files/system_error.h"
 #include "runtime/base/log.h"
-#include "runtime/base/path_lock.h"
-#include "runtime/base/process_state.h"
-#include "runtime/base/rank_list.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/system_error.h"
+#include "runtime/base/process/host_name.h"
+#include "runtime/base/process/process_state.h"
+#include "runtime/base/text/rank_list.h"
 #include "runtime/world/mapping.h"
 
 namespace npumesh {

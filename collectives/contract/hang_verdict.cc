@@ -9,7 +9,7 @@
 #include "collectives/contract/logbook.h"
 #include "collectives/contract/request.h"
 #include "collectives/contract/wait_graph.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 #include "runtime/world/loop_line.h"
 
 namespace npumesh {

@@ -13,7 +13,7 @@
 
 #include "collectives/contract/call_span.h"
 #include "collectives/contract/flight_record.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {

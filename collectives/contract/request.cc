@@ -6,7 +6,7 @@
 #include <map>
 
 #include "collectives/contract/fixed_text.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

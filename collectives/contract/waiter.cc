@@ -2,7 +2,7 @@
 
 #include "collectives/contract/hang_verdict.h"
 #include "collectives/contract/request.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/base/log.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 #include "runtime/world/notice_times.h"
 #include "runtime/world/standstill.h"
 #include "runtime/world/world.h"

@@ -7,7 +7,7 @@
 #include "graph/dump/format/format_data.h"
 #include "graph/dump/format/format_name.h"
 #include "runtime/base/data_type.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -8,8 +8,8 @@
 #include "graph/offline/offline_compile.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/session/session_config.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -13,8 +13,8 @@
 #include "graph/offline/offline_compile.h"
 #include "graph/session/group_table.h"
 #include "graph/session/session_config.h"
+#include "runtime/base/files/mapped_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/mapped_file.h"
 
 namespace npumesh {
 namespace {

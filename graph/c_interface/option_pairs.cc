@@ -10,7 +10,7 @@
 #include "graph/config/validation.h"
 #include "graph/session/frozen_inputs.h"
 #include "graph/session/session_config.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "graph/session/session.h"
 #include "npumesh/npumesh.h"
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 
 namespace npumesh {
 

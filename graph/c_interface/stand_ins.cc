@@ -8,8 +8,8 @@
 #include <set>
 
 #include "graph/ir/node_kind.h"
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

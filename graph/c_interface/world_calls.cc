@@ -5,7 +5,7 @@
 #include "graph/dump/options/config_file.h"
 #include "graph/session/profiling.h"
 #include "runtime/base/log.h"
-#include "runtime/base/process_safety.h"
+#include "runtime/base/process/process_safety.h"
 
 namespace npumesh {
 

@@ -2,11 +2,11 @@
 
 #include "graph/config/option_tables.h"
 #include "graph/config/validation.h"
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json.h"
-#include "runtime/base/json_error.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json.h"
+#include "runtime/base/text/json_error.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "runtime/base/nearest_name.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/nearest_name.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -1,8 +1,8 @@
 #include "graph/config/pass_switches.h"
 
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

@@ -1,10 +1,10 @@
 // profiling_options: the list of documented words, and the JSON of newer releases.
 
 #include "graph/config/system_options.h"
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json.h"
-#include "runtime/base/json_text.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json.h"
+#include "runtime/base/text/json_text.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

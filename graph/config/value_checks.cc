@@ -13,7 +13,7 @@
 
 #include "graph/config/mix_list.h"
 #include "graph/config/system_options.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cassert>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 

@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
-#include "runtime/base/hccl_env.h"
-#include "runtime/base/host_address.h"
-#include "runtime/base/host_name.h"
-#include "runtime/base/json.h"
+#include "runtime/base/env/hccl_env.h"
+#include "runtime/base/process/host_address.h"
+#include "runtime/base/process/host_name.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

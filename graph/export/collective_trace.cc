@@ -9,7 +9,7 @@
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/schedule/execution_order.h"
 #include "graph/session/offline_groups.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

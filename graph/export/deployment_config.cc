@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

@@ -16,7 +16,7 @@
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/op_registry.h"
 #include "graph/session/session.h"
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 
 namespace npumesh {
 

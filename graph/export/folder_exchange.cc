@@ -9,9 +9,9 @@
 #include <system_error>
 
 #include "graph/export/package_layout.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/files/system_error.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/system_error.h"
 
 namespace npumesh {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 
 namespace npumesh {
 

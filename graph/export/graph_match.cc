@@ -12,7 +12,7 @@
 #include "graph/ir/node_kind.h"
 #include "graph/ops/core/operator.h"
 #include "graph/ops/core/signature.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "graph/export/work_folder.h"
-#include "runtime/base/file_system.h"
-#include "runtime/base/path_lock.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/file_system.h"
+#include "runtime/base/files/path_lock.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 

@@ -6,9 +6,9 @@
 
 #include "graph/export/folder_exchange.h"
 #include "graph/export/package_layout.h"
+#include "runtime/base/files/path_lock.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/path_lock.h"
-#include "runtime/base/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 
 namespace npumesh {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <set>
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

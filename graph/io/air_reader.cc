@@ -11,7 +11,7 @@
 #include "graph/io/wire.h"
 #include "graph/ir/node_kind.h"
 #include "runtime/base/log.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -7,7 +7,7 @@
 #include "graph/io/name_check.h"
 #include "graph/io/port_names.h"
 #include "graph/io/wire.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

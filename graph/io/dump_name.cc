@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "graph/io/model_codec.h"
 #include "graph/io/weight_path.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/mapped_file.h"
 
 namespace npumesh {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <span>
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -10,7 +10,7 @@
 #include "graph/io/model_codec.h"
 #include "graph/io/offline_file.h"
 #include "graph/io/wire.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/mapped_file.h"
 
 namespace npumesh {
 namespace {

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "graph/ir/graph.h"
-#include "runtime/base/file_system.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/file_system.h"
+#include "runtime/base/files/mapped_file.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -1,6 +1,6 @@
 #include "graph/io/name_check.h"
 
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

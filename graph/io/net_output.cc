@@ -1,7 +1,7 @@
 #include "graph/io/net_output.h"
 
 #include "graph/ir/node_draft.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "graph/io/npy_header.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/mapped_file.h"
 #include "runtime/base/type_numbers.h"
 
 namespace npumesh {

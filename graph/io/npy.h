@@ -7,7 +7,7 @@
 #include <string>
 
 #include "graph/ir/tensor.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

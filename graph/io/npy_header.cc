@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 #include "runtime/base/type_numbers.h"
 
 namespace npumesh {

@@ -12,9 +12,9 @@
 #include "graph/io/offline_header.h"
 #include "graph/io/weights.h"
 #include "graph/ir/node_kind.h"
-#include "runtime/base/mapped_file.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/mapped_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

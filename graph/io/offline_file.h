@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -9,7 +9,7 @@
 
 #include "graph/io/weight_path.h"
 #include "graph/ir/node_kind.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/mapped_file.h"
 
 namespace npumesh {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "graph/io/weight_path.h"
 #include "graph/ir/node_kind.h"
+#include "runtime/base/files/mapped_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/mapped_file.h"
 
 namespace npumesh {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "graph/ir/shape.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/mapped_file.h"
 
 namespace npumesh {
 

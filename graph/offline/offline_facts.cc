@@ -5,8 +5,8 @@
 
 #include "graph/io/foreign_file.h"
 #include "graph/io/offline_file.h"
-#include "runtime/base/json.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/mapped_file.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

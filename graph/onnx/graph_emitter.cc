@@ -4,7 +4,7 @@
 
 #include "graph/ops/core/partial_inference.h"
 #include "graph/passes/rewrite/constant_folding.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -5,7 +5,7 @@
 #include "graph/onnx/node_form.h"
 #include "graph/onnx/op_table.h"
 #include "graph/onnx/own_operator.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <map>
 
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

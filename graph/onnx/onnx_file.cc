@@ -5,7 +5,7 @@
 #include "graph/io/foreign_file.h"
 #include "graph/io/model_file.h"
 #include "graph/onnx/reader.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/mapped_file.h"
 
 namespace npumesh {
 namespace {

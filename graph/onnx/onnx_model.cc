@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 

@@ -4,7 +4,7 @@
 
 #include "graph/onnx/op_table.h"
 #include "graph/onnx/rewrites.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "graph/io/wire.h"
 #include "graph/onnx/tensor_reader.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 #include "runtime/base/type_numbers.h"
 
 namespace npumesh {

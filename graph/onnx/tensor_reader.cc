@@ -5,9 +5,9 @@
 #include <map>
 
 #include "graph/io/weight_path.h"
-#include "runtime/base/mapped_file.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/files/mapped_file.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/printable.h"
 #include "runtime/base/type_numbers.h"
 
 namespace npumesh {

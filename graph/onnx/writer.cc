@@ -12,7 +12,7 @@
 #include "graph/ir/node_kind.h"
 #include "graph/onnx/counterparts.h"
 #include "graph/onnx/import.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 #include "runtime/base/type_numbers.h"
 
 namespace npumesh {

@@ -5,8 +5,8 @@
 
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/custom_operator.h"
-#include "runtime/base/mapped_file.h"
-#include "runtime/base/shared_library.h"
+#include "runtime/base/files/mapped_file.h"
+#include "runtime/base/files/shared_library.h"
 
 namespace npumesh {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/ops/core/op_registry.h"
-#include "runtime/base/shared_library.h"
+#include "runtime/base/files/shared_library.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -10,9 +10,9 @@
 #include "graph/io/graph_text.h"
 #include "graph/io/model_file.h"
 #include "graph/passes/rewrite/stages.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <unistd.h>
 
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/mapped_file.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

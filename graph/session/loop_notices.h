@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "graph/engine/run/loop_watch.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 #include "runtime/world/loop_line.h"
 #include "runtime/world/notice_times.h"
 #include "runtime/world/world.h"

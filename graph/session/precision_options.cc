@@ -13,7 +13,7 @@
 #include "graph/passes/rewrite/precision.h"
 #include "graph/passes/rewrite/subgraphs.h"
 #include "runtime/base/advice.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

@@ -14,8 +14,8 @@
 #include "graph/session/prepare_model.h"
 #include "runtime/base/advice.h"
 #include "runtime/base/log.h"
-#include "runtime/base/rank_list.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/process/thread.h"
+#include "runtime/base/text/rank_list.h"
 #include "runtime/world/come_back.h"
 
 namespace npumesh {

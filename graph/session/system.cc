@@ -6,7 +6,7 @@
 #include "graph/config/validation.h"
 #include "graph/session/profiling.h"
 #include "graph/session/session_config.h"
-#include "runtime/base/process_safety.h"
+#include "runtime/base/process/process_safety.h"
 
 namespace npumesh {
 namespace {

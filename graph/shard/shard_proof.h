@@ -8,7 +8,7 @@
 
 #include "graph/compare/measures/distance.h"
 #include "graph/shard/shard_model.h"
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 
 namespace npumesh {
 

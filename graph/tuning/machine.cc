@@ -1,8 +1,8 @@
 #include "graph/tuning/machine.h"
 
 #include "graph/static_kernel/store/instruction_set.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 

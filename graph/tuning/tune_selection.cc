@@ -6,9 +6,9 @@
 
 #include "graph/ops/core/operator.h"
 #include "runtime/base/advice.h"
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json_error.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json_error.h"
 
 namespace npumesh {
 namespace {

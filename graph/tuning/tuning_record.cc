@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json_text.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json_text.h"
 
 namespace npumesh {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runtime/base/advice.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "graph/static_kernel/store/kernel_lock.h"
 #include "graph/tuning/tuning_record.h"
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 
 namespace npumesh {
 

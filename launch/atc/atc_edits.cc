@@ -11,9 +11,9 @@
 #include "graph/ir/node_draft.h"
 #include "graph/ir/node_kind.h"
 #include "launch/atc/atc_error.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

@@ -23,9 +23,9 @@
 #include "launch/atc/atc_shapes.h"
 #include "launch/atc/single_operators.h"
 #include "launch/ranks/model_choice.h"
-#include "runtime/base/json.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/json.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "graph/engine/analyse/model_inputs.h"
 #include "launch/atc/atc_error.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

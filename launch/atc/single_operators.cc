@@ -9,10 +9,10 @@
 
 #include "graph/io/layout.h"
 #include "launch/atc/atc_error.h"
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json.h"
-#include "runtime/base/json_error.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json.h"
+#include "runtime/base/text/json_error.h"
 #include "runtime/base/visit_stored.h"
 
 namespace npumesh {

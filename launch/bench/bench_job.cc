@@ -9,7 +9,7 @@
 #include "launch/bench/pattern.h"
 #include "runtime/acl/device_context.h"
 #include "runtime/base/log.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -13,7 +13,7 @@
 #include "launch/bench/bench_op.h"
 #include "launch/bench/bench_options.h"
 #include "launch/bench/timing.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

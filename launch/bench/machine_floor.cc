@@ -7,8 +7,8 @@
 #include <new>
 
 #include "runtime/base/log.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 MachineFloor::MachineFloor(World& world, DeviceMemory& memory, RankCircle& circle)

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/base/json.h"
 #include "runtime/base/status.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

@@ -7,8 +7,8 @@
 #include "graph/aclnn/table/table.h"
 #include "graph/ops/builtin_ops.h"
 #include "launch/report/json_parts.h"
-#include "runtime/base/nearest_name.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/nearest_name.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

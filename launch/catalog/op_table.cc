@@ -8,7 +8,7 @@
 
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/signature.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

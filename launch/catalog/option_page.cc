@@ -6,9 +6,9 @@
 
 #include "graph/config/option_tables.h"
 #include "launch/catalog/environment.h"
-#include "runtime/base/ascend_env.h"
-#include "runtime/base/hccl_env.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/env/ascend_env.h"
+#include "runtime/base/env/hccl_env.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -6,8 +6,8 @@
 #include "launch/catalog/op_table.h"
 #include "launch/catalog/option_page.h"
 #include "launch/report/json_parts.h"
-#include "runtime/base/ascend_env.h"
-#include "runtime/base/hccl_env.h"
+#include "runtime/base/env/ascend_env.h"
+#include "runtime/base/env/hccl_env.h"
 
 namespace npumesh {
 namespace {

@@ -8,10 +8,10 @@
 #include <set>
 
 #include "launch/catalog/environment.h"
-#include "runtime/base/ascend_env.h"
-#include "runtime/base/hccl_env.h"
-#include "runtime/base/nearest_name.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/env/ascend_env.h"
+#include "runtime/base/env/hccl_env.h"
+#include "runtime/base/text/nearest_name.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -14,7 +14,7 @@
 #include "launch/run/run_report.h"
 #include "launch/screen/progress_line.h"
 #include "launch/screen/screen.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -23,9 +23,9 @@
 #include "launch/screen/progress_line.h"
 #include "launch/screen/screen.h"
 #include "runtime/base/advice.h"
+#include "runtime/base/files/system_call.h"
 #include "runtime/base/log.h"
-#include "runtime/base/nearest_name.h"
-#include "runtime/base/system_call.h"
+#include "runtime/base/text/nearest_name.h"
 
 namespace npumesh {
 namespace {

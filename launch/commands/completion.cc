@@ -8,7 +8,7 @@
 #include "launch/commands/option_facts.h"
 #include "launch/ranks/rank_circle.h"
 #include "launch/samples/samples.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -12,7 +12,7 @@
 #include "launch/doctor/cleaning.h"
 #include "launch/doctor/doctor.h"
 #include "launch/doctor/machine_facts.h"
-#include "runtime/base/leftovers.h"
+#include "runtime/base/files/leftovers.h"
 #include "runtime/world/mpi_transport.h"
 
 namespace npumesh {

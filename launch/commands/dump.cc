@@ -9,8 +9,8 @@
 #include "launch/dump/listing.h"
 #include "launch/dump/overflow_report.h"
 #include "launch/report/json_parts.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -1,6 +1,6 @@
 #include "launch/commands/dump_arguments.h"
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -17,8 +17,8 @@
 #include "launch/dump/result_csv.h"
 #include "launch/dump/verdict.h"
 #include "launch/screen/progress_line.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -10,7 +10,7 @@
 #include "launch/commands/fail_together.h"
 #include "launch/commands/shard_words.h"
 #include "launch/export/export_job.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

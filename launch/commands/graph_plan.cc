@@ -9,8 +9,8 @@
 #include "launch/run/input_source.h"
 #include "launch/view/plan_view.h"
 #include "launch/view/stage_outline.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

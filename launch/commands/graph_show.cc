@@ -20,8 +20,8 @@
 #include "launch/view/graph_picture.h"
 #include "launch/view/node_detail.h"
 #include "launch/view/value_types.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "launch/commands/option_facts.h"
 #include "launch/screen/fold.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

@@ -10,7 +10,7 @@
 #include "launch/commands/shard_words.h"
 #include "launch/report/json_parts.h"
 #include "launch/run/dim_bindings.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -8,8 +8,8 @@
 #include "graph/static_kernel/store/program_run.h"
 #include "launch/commands/answer.h"
 #include "launch/report/json_parts.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

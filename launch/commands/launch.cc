@@ -21,10 +21,10 @@
 #include "launch/run/run_story.h"
 #include "launch/screen/progress_line.h"
 #include "launch/screen/screen.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/files/system_call.h"
 #include "runtime/base/log.h"
-#include "runtime/base/nearest_name.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/system_call.h"
+#include "runtime/base/text/nearest_name.h"
 #include "runtime/world/topology.h"
 
 namespace npumesh {

@@ -6,7 +6,7 @@
 #include "launch/catalog/op_table.h"
 #include "launch/catalog/tables_json.h"
 #include "launch/commands/answer.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

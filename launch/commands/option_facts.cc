@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/base/strings.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

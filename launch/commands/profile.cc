@@ -9,7 +9,7 @@
 #include "launch/profile/profile_page.h"
 #include "launch/profile/profile_report.h"
 #include "launch/screen/screen.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -4,7 +4,7 @@
 #include "launch/record/record_join.h"
 #include "launch/record/record_page.h"
 #include "launch/record/timeline.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

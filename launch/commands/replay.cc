@@ -7,7 +7,7 @@
 #include "launch/commands/dump_compare.h"
 #include "launch/dump/job_dump.h"
 #include "launch/dump/verdict.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

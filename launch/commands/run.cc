@@ -24,8 +24,8 @@
 #include "launch/screen/progress_line.h"
 #include "launch/screen/screen.h"
 #include "runtime/base/log.h"
-#include "runtime/base/process_safety.h"
-#include "runtime/base/thread_census.h"
+#include "runtime/base/process/process_safety.h"
+#include "runtime/base/process/thread_census.h"
 
 namespace npumesh {
 namespace {

@@ -4,7 +4,7 @@
 #include "launch/commands/command.h"
 #include "launch/dump/verdict.h"
 #include "launch/run/double_check.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 

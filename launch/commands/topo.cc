@@ -3,8 +3,8 @@
 #include "launch/commands/answer.h"
 #include "launch/commands/fail_together.h"
 #include "launch/topo/cluster_files.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/parse.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "launch/page/page.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

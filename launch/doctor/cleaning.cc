@@ -6,7 +6,7 @@
 
 #include "graph/export/work_folder.h"
 #include "launch/mpirun/segment_folder.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

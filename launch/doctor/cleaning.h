@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/leftovers.h"
+#include "runtime/base/files/leftovers.h"
 
 namespace npumesh {
 

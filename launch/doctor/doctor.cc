@@ -10,8 +10,8 @@
 
 #include "launch/doctor/clock_offset.h"
 #include "launch/doctor/machine_facts.h"
-#include "runtime/base/host_name.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/process/host_name.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

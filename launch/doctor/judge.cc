@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "launch/doctor/machine_facts.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "launch/mpirun/mpirun_plan.h"
 #include "launch/mpirun/segment_folder.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/system_error.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/files/system_error.h"
+#include "runtime/base/text/parse.h"
 #include "runtime/device/host_memory.h"
 #include "runtime/world/topology.h"
 

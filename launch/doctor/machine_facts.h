@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "launch/doctor/host_report.h"
-#include "runtime/base/process_safety.h"
+#include "runtime/base/process/process_safety.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -11,7 +11,7 @@
 #include "launch/view/drawing_json.h"
 #include "launch/view/layered_layout.h"
 #include "launch/view/node_detail.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

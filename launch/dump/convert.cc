@@ -8,7 +8,7 @@
 #include "graph/dump/format/format_mapping.h"
 #include "graph/io/npy.h"
 #include "launch/dump/overflow_report.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -10,8 +10,8 @@
 #include "graph/compare/measures/elements.h"
 #include "launch/report/json_parts.h"
 #include "launch/view/graph_facts.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 

@@ -9,7 +9,7 @@
 
 #include "graph/compare/sources/dump_folder.h"
 #include "graph/compare/sources/tensor_source.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "graph/compare/measures/elements.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/compare/sources/dump_folder.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

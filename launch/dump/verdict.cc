@@ -4,7 +4,7 @@
 
 #include "launch/dump/result_csv.h"
 #include "launch/report/json_parts.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -12,9 +12,9 @@
 #include "graph/static_kernel/store/program_run.h"
 #include "parser/onnx_parser.h"
 #include "runtime/acl/device_context.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/files/system_error.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/system_error.h"
 
 namespace fs = std::filesystem;
 

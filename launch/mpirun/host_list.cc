@@ -6,8 +6,8 @@
 #include <numeric>
 #include <set>
 
-#include "runtime/base/parse.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

@@ -1,6 +1,6 @@
 #include "launch/mpirun/mpi_launcher.h"
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "launch/screen/progress_line.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <set>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "launch/mpirun/mpi_launcher.h"
-#include "runtime/base/path_lock.h"
+#include "runtime/base/files/path_lock.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

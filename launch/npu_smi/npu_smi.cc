@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/acl/soc.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 #include "runtime/device/device_memory.h"
 
 namespace npumesh {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

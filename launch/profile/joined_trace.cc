@@ -7,7 +7,7 @@
 
 #include "launch/profile/profile_facts.h"
 #include "launch/profile/rank_parts.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

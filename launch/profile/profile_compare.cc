@@ -12,7 +12,7 @@
 #include "launch/profile/slowest_rank.h"
 #include "launch/profile/units.h"
 #include "launch/ranks/standing_out.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

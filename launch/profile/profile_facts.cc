@@ -11,8 +11,8 @@
 #include "launch/profile/rank_parts.h"
 #include "launch/profile/slowest_rank.h"
 #include "launch/profile/units.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/printable.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

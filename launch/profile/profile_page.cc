@@ -11,7 +11,7 @@
 #include "launch/profile/profile_report.h"
 #include "launch/profile/rank_parts.h"
 #include "launch/profile/units.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

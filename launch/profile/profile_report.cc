@@ -11,7 +11,7 @@
 #include "launch/profile/units.h"
 #include "launch/report/json_parts.h"
 #include "launch/report/table.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <system_error>
 
-#include "runtime/base/named_path.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/files/named_path.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

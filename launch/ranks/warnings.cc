@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/system_call.h"
+#include "runtime/base/files/system_call.h"
 
 namespace npumesh {
 

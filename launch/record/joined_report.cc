@@ -7,8 +7,8 @@
 #include "launch/report/command_report.h"
 #include "launch/report/json_parts.h"
 #include "launch/report/table.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/printable.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 

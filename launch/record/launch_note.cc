@@ -5,9 +5,9 @@
 
 #include <filesystem>
 
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json_text.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json_text.h"
 
 namespace npumesh {
 namespace {

@@ -7,10 +7,10 @@
 #include <system_error>
 
 #include "collectives/contract/flight_layout.h"
-#include "runtime/base/host_name.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/process_state.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/process/host_name.h"
+#include "runtime/base/process/process_state.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

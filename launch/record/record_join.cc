@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "collectives/contract/wait_graph.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

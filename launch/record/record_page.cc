@@ -4,7 +4,7 @@
 
 #include "launch/record/timeline.h"
 #include "launch/report/command_report.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

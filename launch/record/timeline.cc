@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

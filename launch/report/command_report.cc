@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "runtime/base/json_text.h"
+#include "runtime/base/text/json_text.h"
 
 namespace npumesh {
 

@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "launch/report/finding.h"
-#include "runtime/base/json.h"
 #include "runtime/base/status.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

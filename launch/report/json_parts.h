@@ -7,7 +7,7 @@
 #include <functional>
 #include <string_view>
 
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

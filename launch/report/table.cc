@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

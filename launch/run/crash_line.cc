@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "runtime/base/running_step.h"
+#include "runtime/base/process/running_step.h"
 
 namespace npumesh {
 namespace {

@@ -5,7 +5,7 @@
 namespace npumesh {
 
 // While it lives, SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT on a thread that is in a step
-// (runtime/base/running_step.h) first write one line to standard error:
+// (runtime/base/process/running_step.h) first write one line to standard error:
 //
 //   npumesh run: rank 1 of 4: SIGSEGV in operator Polynomial, node "p", step 3 of 9 of the graph
 //

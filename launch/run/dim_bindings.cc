@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "runtime/base/parse.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

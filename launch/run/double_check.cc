@@ -3,7 +3,7 @@
 #include "graph/compare/golden/reference_ops.h"
 #include "graph/session/group_table.h"
 #include "launch/ranks/model_choice.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

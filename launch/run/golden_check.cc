@@ -11,7 +11,7 @@
 #include "graph/onnx/onnx_file.h"
 #include "launch/ranks/model_choice.h"
 #include "runtime/base/log.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "launch/run/dim_bindings.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 #include "runtime/base/visit_stored.h"
 
 namespace npumesh {

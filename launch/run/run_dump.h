@@ -8,7 +8,7 @@
 
 #include "graph/config/system_options.h"
 #include "graph/session/tensor_dump.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

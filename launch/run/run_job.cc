@@ -20,9 +20,9 @@
 #include "launch/run/reader_bounds.h"
 #include "launch/run/tensor_check.h"
 #include "launch/run/weight_progress.h"
-#include "runtime/base/host_name.h"
+#include "runtime/base/files/system_call.h"
 #include "runtime/base/log.h"
-#include "runtime/base/system_call.h"
+#include "runtime/base/process/host_name.h"
 
 namespace npumesh {
 namespace {

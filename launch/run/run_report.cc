@@ -10,7 +10,7 @@
 #include "graph/compare/measures/elements.h"
 #include "launch/ranks/standing_out.h"
 #include "launch/report/table.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 

@@ -10,7 +10,7 @@
 
 #include "graph/ir/tensor.h"
 #include "launch/run/run_dump.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

@@ -9,11 +9,11 @@
 #include "launch/report/command_report.h"
 #include "launch/report/json_parts.h"
 #include "launch/report/junit.h"
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json_text.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json_text.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

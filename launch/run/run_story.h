@@ -13,7 +13,7 @@
 #include "launch/ranks/warnings.h"
 #include "launch/run/run_options.h"
 #include "launch/run/run_report.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

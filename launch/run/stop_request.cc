@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "runtime/base/log.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/process/thread.h"
 
 namespace npumesh {
 namespace {

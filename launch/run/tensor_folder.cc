@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "graph/io/npy.h"
-#include "runtime/base/leftovers.h"
-#include "runtime/base/named_path.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/leftovers.h"
+#include "runtime/base/files/named_path.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

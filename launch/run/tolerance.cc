@@ -5,11 +5,11 @@
 #include <limits>
 #include <vector>
 
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json.h"
-#include "runtime/base/json_error.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json.h"
+#include "runtime/base/text/json_error.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

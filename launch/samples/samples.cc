@@ -9,8 +9,8 @@
 #include "graph/export/dynamo_export.h"
 #include "graph/io/model_file.h"
 #include "graph/io/npy.h"
-#include "runtime/base/nearest_name.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/nearest_name.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "launch/samples/sample_content.h"
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 
 namespace npumesh {
 

@@ -7,7 +7,7 @@
 
 #include "launch/screen/fold.h"
 #include "launch/screen/paint.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

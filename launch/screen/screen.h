@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/base/env_table.h"
+#include "runtime/base/env/env_table.h"
 
 namespace npumesh {
 

@@ -10,7 +10,7 @@
 #include "graph/export/dynamo_export.h"
 #include "graph/shard/shard_model.h"
 #include "graph/shard/shard_proof.h"
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 
 namespace npumesh {
 

@@ -9,8 +9,8 @@
 #include "graph/digest/sha256.h"
 #include "graph/export/checksums.h"
 #include "graph/export/package_layout.h"
-#include "runtime/base/mapped_file.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/mapped_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

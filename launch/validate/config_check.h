@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "launch/validate/package_files.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

@@ -15,8 +15,8 @@
 #include "launch/validate/config_check.h"
 #include "launch/validate/graph_check.h"
 #include "launch/validate/package_files.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/printable.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

@@ -10,7 +10,7 @@
 #include "graph/export/package_layout.h"
 #include "graph/export/work_folder.h"
 #include "launch/ranks/model_choice.h"
-#include "runtime/base/named_path.h"
+#include "runtime/base/files/named_path.h"
 
 namespace npumesh {
 namespace {

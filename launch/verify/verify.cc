@@ -13,7 +13,7 @@
 #include "launch/atc/single_operators.h"
 #include "launch/run/random_tensor.h"
 #include "launch/run/tensor_folder.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/world/world.h"
 

@@ -14,7 +14,7 @@
 #include "launch/report/command_report.h"
 #include "launch/run/tensor_check.h"
 #include "launch/run/tolerance.h"
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 
 namespace npumesh {
 

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "launch/view/layered_layout.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "graph/ir/node_kind.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

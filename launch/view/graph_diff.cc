@@ -10,7 +10,7 @@
 #include "graph/io/weights.h"
 #include "graph/ir/node_kind.h"
 #include "launch/view/node_detail.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

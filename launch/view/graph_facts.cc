@@ -10,7 +10,7 @@
 #include "graph/passes/analysis/bound_graph.h"
 #include "launch/report/json_parts.h"
 #include "launch/report/table.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

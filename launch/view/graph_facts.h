@@ -10,7 +10,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ops/core/op_registry.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

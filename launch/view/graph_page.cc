@@ -7,7 +7,7 @@
 #include "launch/view/graph_facts.h"
 #include "launch/view/layered_layout.h"
 #include "launch/view/node_detail.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

@@ -13,8 +13,8 @@
 #include "graph/ops/core/operator.h"
 #include "graph/ops/core/signature.h"
 #include "launch/report/json_parts.h"
-#include "runtime/base/nearest_name.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/nearest_name.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -11,8 +11,8 @@
 #include "launch/report/json_parts.h"
 #include "launch/report/table.h"
 #include "launch/view/graph_facts.h"
-#include "runtime/base/json_text.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/json_text.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 

@@ -9,7 +9,7 @@
 
 #include "graph/engine/plan/compiled_model.h"
 #include "launch/view/stage_outline.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

@@ -8,7 +8,7 @@
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/schedule/execution_order.h"
 #include "launch/report/json_parts.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "graph/engine/analyse/model_inputs.h"
 #include "graph/engine/analyse/partial_types.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

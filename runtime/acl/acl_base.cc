@@ -10,8 +10,8 @@
 #include "runtime/acl/life_callbacks.h"
 #include "runtime/acl/process.h"
 #include "runtime/base/data_type.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/float16.h"
-#include "runtime/base/secure_file.h"
 
 using npumesh::AclProcess;
 using npumesh::Fail;

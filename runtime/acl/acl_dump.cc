@@ -15,7 +15,7 @@
 #include "runtime/acl/model_machine.h"
 #include "runtime/acl/process.h"
 #include "runtime/acl/without_effect.h"
-#include "runtime/base/dump_sink.h"
+#include "runtime/base/files/dump_sink.h"
 
 using npumesh::AclContext;
 using npumesh::AclProcess;

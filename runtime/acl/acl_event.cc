@@ -6,7 +6,7 @@
 #include "runtime/acl/api_span.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 #include "runtime/device/running_task.h"
 
 using npumesh::AclContext;

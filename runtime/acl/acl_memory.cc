@@ -7,8 +7,8 @@
 #include "runtime/acl/errors.h"
 #include "runtime/acl/leaks.h"
 #include "runtime/acl/process.h"
+#include "runtime/base/env/variables.h"
 #include "runtime/base/log.h"
-#include "runtime/base/variables.h"
 
 using npumesh::AclContext;
 using npumesh::AclProcess;

@@ -6,9 +6,9 @@
 #include "acl/acl_rt.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
-#include "runtime/base/json.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/text/json.h"
 
 using npumesh::AclModel;
 using npumesh::AclModelStream;

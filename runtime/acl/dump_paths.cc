@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/base/json.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/base/log.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/process/thread.h"
 #include "runtime/world/meeting.h"
 #include "runtime/world/mpi_transport.h"
 #include "runtime/world/thread_transport.h"

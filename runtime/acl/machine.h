@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/acl/device_context.h"
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 
 namespace npumesh {
 

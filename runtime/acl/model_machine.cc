@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "runtime/base/system_error.h"
+#include "runtime/base/files/system_error.h"
 
 namespace npumesh {
 namespace {

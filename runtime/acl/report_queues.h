@@ -12,7 +12,7 @@
 #include <memory>
 #include <mutex>
 
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 
 namespace npumesh {
 

@@ -15,9 +15,9 @@
 #include <string>
 #include <unordered_set>
 
-#include "runtime/base/ascend_env.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/env/ascend_env.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -1,6 +1,6 @@
 #include "runtime/base/status.h"
 
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/parse.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

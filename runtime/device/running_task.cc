@@ -1,6 +1,6 @@
 #include "runtime/device/running_task.h"
 
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 
 namespace npumesh {
 namespace {

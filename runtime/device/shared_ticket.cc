@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "runtime/base/process_state.h"
+#include "runtime/base/process/process_state.h"
 
 namespace npumesh {
 namespace {

@@ -18,8 +18,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/files/unique_fd.h"
 #include "runtime/base/status.h"
-#include "runtime/base/unique_fd.h"
 #include "runtime/world/mapping.h"
 
 namespace npumesh {

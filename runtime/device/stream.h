@@ -21,8 +21,8 @@
 #include <memory>
 #include <optional>
 
+#include "runtime/base/process/wait.h"
 #include "runtime/base/status.h"
-#include "runtime/base/wait.h"
 #include "runtime/device/recording.h"
 #include "runtime/device/task.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/files/shared_library.h"
 #include "runtime/base/log.h"
-#include "runtime/base/shared_library.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/process/thread.h"
 #include "runtime/device/running_task.h"
 
 namespace npumesh {

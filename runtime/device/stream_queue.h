@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/short_lock.h"
-#include "runtime/base/thread_census.h"
+#include "runtime/base/process/short_lock.h"
+#include "runtime/base/process/thread_census.h"
 #include "runtime/device/event_state.h"
 #include "runtime/device/stream.h"
 

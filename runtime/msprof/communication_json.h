@@ -8,7 +8,7 @@
 #ifndef NPUMESH_RUNTIME_MSPROF_COMMUNICATION_JSON_H_
 #define NPUMESH_RUNTIME_MSPROF_COMMUNICATION_JSON_H_
 
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "runtime/msprof/vendor_rows.h"
 
 namespace npumesh {

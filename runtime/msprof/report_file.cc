@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/json.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

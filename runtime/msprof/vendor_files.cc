@@ -7,9 +7,9 @@
 #include <ctime>
 #include <filesystem>
 
-#include "runtime/base/folder_reader.h"
+#include "runtime/base/files/folder_reader.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
 #include "runtime/msprof/communication_json.h"
 #include "runtime/msprof/profile_text.h"
 #include "runtime/msprof/report_file.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/profile/profile_file.h"
 

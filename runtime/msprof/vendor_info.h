@@ -4,7 +4,7 @@
 #ifndef NPUMESH_RUNTIME_MSPROF_VENDOR_INFO_H_
 #define NPUMESH_RUNTIME_MSPROF_VENDOR_INFO_H_
 
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "runtime/msprof/vendor_rows.h"
 
 namespace npumesh {

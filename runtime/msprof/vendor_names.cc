@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "runtime/base/strings.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/msprof/vendor_rows.h"
 

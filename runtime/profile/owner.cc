@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "runtime/base/host_name.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/process/host_name.h"
 #include "runtime/profile/profiler.h"
 
 namespace npumesh {

@@ -9,12 +9,12 @@
 #include <system_error>
 #include <type_traits>
 
-#include "runtime/base/folder_reader.h"
-#include "runtime/base/json.h"
-#include "runtime/base/json_text.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/system_error.h"
+#include "runtime/base/files/folder_reader.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/files/system_error.h"
+#include "runtime/base/text/json.h"
+#include "runtime/base/text/json_text.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

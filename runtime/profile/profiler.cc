@@ -6,9 +6,9 @@
 #include <array>
 #include <chrono>
 
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/process/thread.h"
 
 namespace npumesh {
 namespace {

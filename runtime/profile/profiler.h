@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/profile/profile_file.h"
 #include "runtime/profile/span.h"
 #include "runtime/profile/span_ring.h"

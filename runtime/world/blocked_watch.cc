@@ -15,14 +15,14 @@
 #include <string_view>
 #include <system_error>
 
-#include "runtime/base/folder_reader.h"
+#include "runtime/base/files/folder_reader.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/process_state.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/thread.h"
-#include "runtime/base/thread_census.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/process/process_state.h"
+#include "runtime/base/process/thread.h"
+#include "runtime/base/process/thread_census.h"
+#include "runtime/base/process/wait.h"
+#include "runtime/base/text/parse.h"
 #include "runtime/world/notice_times.h"
 
 namespace npumesh {

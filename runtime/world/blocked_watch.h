@@ -11,7 +11,7 @@
 #include <string_view>
 #include <thread>
 
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 
 namespace npumesh {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/base/process_state.h"
+#include "runtime/base/process/process_state.h"
 
 namespace npumesh {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/log.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 #include "runtime/world/notice_times.h"
 #include "runtime/world/standstill.h"
 

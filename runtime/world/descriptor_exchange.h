@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/process/wait.h"
 #include "runtime/base/status.h"
-#include "runtime/base/wait.h"
 #include "runtime/world/mapping.h"
 
 namespace npumesh {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "runtime/base/log.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 #include "runtime/world/loop_line.h"
 #include "runtime/world/wait_notices.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 #include "runtime/world/position.h"
 #include "runtime/world/world.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/files/unique_fd.h"
 #include "runtime/base/status.h"
-#include "runtime/base/unique_fd.h"
 #include "runtime/world/transport.h"
 
 namespace npumesh {

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <thread>
 
-#include "runtime/base/parse.h"
-#include "runtime/base/rank_list.h"
-#include "runtime/base/system_error.h"
+#include "runtime/base/files/system_error.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/rank_list.h"
 #include "runtime/world/abstract_address.h"
 #include "runtime/world/descriptor_exchange.h"
 

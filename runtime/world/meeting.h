@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
+#include "runtime/base/files/unique_fd.h"
+#include "runtime/base/process/wait.h"
 #include "runtime/base/status.h"
-#include "runtime/base/unique_fd.h"
-#include "runtime/base/wait.h"
 
 namespace npumesh {
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/process/wait.h"
 #include "runtime/base/status.h"
-#include "runtime/base/wait.h"
 #include "runtime/world/notice_times.h"
 #include "runtime/world/transport.h"
 

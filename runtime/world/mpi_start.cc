@@ -6,8 +6,8 @@
 #include <optional>
 #include <set>
 
-#include "runtime/base/env.h"
-#include "runtime/base/thread_census.h"
+#include "runtime/base/env/env.h"
+#include "runtime/base/process/thread_census.h"
 #include "runtime/world/blocked_watch.h"
 
 namespace npumesh {

@@ -1,7 +1,7 @@
 // How MPI is started, and which threads it starts for itself.
 //
 // A wait that certainly never ends is found out only when every thread of the process is known
-// (runtime/base/thread_census.h). Those of MPI begin while MPI starts, so the start of
+// (runtime/base/process/thread_census.h). Those of MPI begin while MPI starts, so the start of
 // a program that calls MPI itself is watched, too: libacl_rt.so and libhccl.so define MPI_Init and
 // MPI_Init_thread, in the manner of MPI's profiling interface, and pass the call on.
 #ifndef NPUMESH_RUNTIME_WORLD_MPI_START_H_

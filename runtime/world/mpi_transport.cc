@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "runtime/base/log.h"
-#include "runtime/base/process_state.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/process/process_state.h"
+#include "runtime/base/text/rank_list.h"
 #include "runtime/world/descriptor_exchange.h"
 #include "runtime/world/message_group.h"
 #include "runtime/world/mpi_calls.h"

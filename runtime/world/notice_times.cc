@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 
 namespace npumesh {
 

@@ -14,8 +14,8 @@
 #include <csignal>
 #include <cstdint>
 
-#include "runtime/base/process_state.h"
-#include "runtime/base/unique_fd.h"
+#include "runtime/base/files/unique_fd.h"
+#include "runtime/base/process/process_state.h"
 
 namespace npumesh {
 

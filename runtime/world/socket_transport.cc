@@ -13,8 +13,8 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/base/rank_list.h"
-#include "runtime/base/system_error.h"
+#include "runtime/base/files/system_error.h"
+#include "runtime/base/text/rank_list.h"
 #include "runtime/world/descriptor_exchange.h"
 #include "runtime/world/mapping.h"
 #include "runtime/world/message_group.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/base/thread_census.h"
+#include "runtime/base/process/thread_census.h"
 
 namespace npumesh {
 namespace {

@@ -5,8 +5,8 @@
 // time:
 //
 //   - A rank says that it stands still when each of its threads waits for other ranks, or for a
-//     thread that does (runtime/base/thread_census.h), and for each wait whom it misses. It looks
-//     anew again and again, and counts the rounds in which all of its waits have looked.
+//     thread that does (runtime/base/process/thread_census.h), and for each wait whom it misses. It
+//     looks anew again and again, and counts the rounds in which all of its waits have looked.
 //   - A rank that waits reads what all ranks say, three times. Between two readings each rank that
 //     counts has looked several times and has begun and ended no wait. So between the
 //     second and the third none of them has moved, and each has missed whom it misses.
@@ -23,7 +23,7 @@
 #include <set>
 #include <vector>
 
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 #include "runtime/world/world.h"
 
 namespace npumesh {

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "runtime/base/log.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/process/thread.h"
 #include "runtime/world/mapping.h"
 #include "runtime/world/message_group.h"
 #include "runtime/world/world.h"

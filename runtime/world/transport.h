@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "runtime/base/data_type.h"
+#include "runtime/base/process/wait.h"
 #include "runtime/base/status.h"
-#include "runtime/base/wait.h"
 
 namespace npumesh {
 

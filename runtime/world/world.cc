@@ -4,7 +4,7 @@
 #include <set>
 
 #include "runtime/base/log.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 #include "runtime/world/blocked_watch.h"
 #include "runtime/world/meeting.h"
 #include "runtime/world/mpi_transport.h"

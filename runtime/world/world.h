@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
+#include "runtime/base/process/wait.h"
 #include "runtime/base/status.h"
-#include "runtime/base/wait.h"
 #include "runtime/world/board.h"
 #include "runtime/world/topology.h"
 #include "runtime/world/transport.h"

@@ -8,7 +8,7 @@
 #include "graph/export/package_layout.h"
 #include "graph/session/group_table.h"
 #include "launch/validate/config_check.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 #include "runtime/world/topology.h"
 #include "tests/fuzz/targets.h"
 

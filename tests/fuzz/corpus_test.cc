@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/fuzz/mutator.h"
 #include "tests/fuzz/seeds.h"
 

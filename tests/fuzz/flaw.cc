@@ -1,4 +1,4 @@
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 #include "tests/fuzz/targets.h"
 
 namespace npumesh::fuzz {

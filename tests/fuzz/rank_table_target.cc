@@ -1,5 +1,5 @@
 #include "collectives/hccl/creation/rank_table.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 #include "tests/fuzz/targets.h"
 
 namespace npumesh::fuzz {

@@ -2,7 +2,7 @@
 // did not hold; a crash, a sanitizer report or boundless memory is found by its caller.
 //
 // Of every error holds: it has a message, and the message is fit for a terminal and of bounded
-// length (runtime/base/printable.h).
+// length (runtime/base/text/printable.h).
 #ifndef NPUMESH_TESTS_FUZZ_TARGETS_H_
 #define NPUMESH_TESTS_FUZZ_TARGETS_H_
 

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/fuzz/seeds.h"
 
 namespace npumesh::fuzz {

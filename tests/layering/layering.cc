@@ -167,7 +167,7 @@ Library ParseLibrary(const std::string& arguments) {
   bool in_depends = false;
   for (std::string word; words >> word;) {
     if (word == "DEPENDS" || word == "LIBRARIES" || word == "PRECOMPILE" || word == "REUSES" ||
-        word == "BATCH") {
+        word == "ROOMS" || word == "BATCH") {
       in_depends = word == "DEPENDS";
     } else if (in_depends) {
       library.depends.push_back(word);
@@ -432,7 +432,7 @@ class Checker {
     if (!call.empty()) {
       Report("banned", file, line,
              "calls " + std::string(call) +
-                 "; numbers go through runtime/base/parse.h, programs start without a shell");
+                 "; numbers go through runtime/base/text/parse.h, programs start without a shell");
     }
   }
 

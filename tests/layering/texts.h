@@ -26,8 +26,8 @@ struct TextLine {
 void VisitTexts(const std::filesystem::path& root,
                 const std::function<void(const TextLine&)>& visit);
 
-// How the files below `root` may be named: by their path or any tail of it ("runtime/base/env.h",
-// "env.h").
+// How the files below `root` may be named: by their path or any tail of it
+// ("runtime/base/env/env.h", "env.h").
 std::set<std::string> FileNames(const std::filesystem::path& root);
 
 }  // namespace npumesh

@@ -9,7 +9,7 @@
 #include "acl/acl.h"
 #include "ge/ge_ir_build.h"
 #include "parser/onnx_parser.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
 
 namespace npumesh {

@@ -14,7 +14,7 @@
 #include "graph/ops/toolbox/values/cast.h"
 #include "graph/session/session.h"
 #include "graph/session/session_config.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/mapped_file.h"
 
 namespace npumesh {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 #include "tests/onnx/onnx_case.h"
 #include "tests/onnx/onnx_server.h"
 

@@ -1,7 +1,7 @@
 #include "tests/operators/call_text.h"
 
 #include "graph/ops/core/signature.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 #include "tests/operators/tensor_text.h"
 
 namespace npumesh {

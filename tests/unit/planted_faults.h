@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 

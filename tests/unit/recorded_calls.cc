@@ -21,8 +21,8 @@
 #include <optional>
 
 #include "graph/ops/toolbox/values/cast.h"
-#include "runtime/base/json.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/json.h"
+#include "runtime/base/text/parse.h"
 #include "tests/unit/op_test.h"
 
 namespace npumesh::op_test {

@@ -18,7 +18,7 @@
 #include "collectives/hccl/comm/verdict.h"
 #include "hccl/hccl_comm.h"
 #include "runtime/acl/device_context.h"
-#include "runtime/base/short_lock.h"
+#include "runtime/base/process/short_lock.h"
 
 namespace npumesh {
 

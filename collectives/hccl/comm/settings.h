@@ -11,7 +11,7 @@
 
 #include "collectives/hccl/comm/verdict.h"
 #include "hccl/hccl_comm.h"
-#include "runtime/base/hccl_env.h"
+#include "runtime/base/env/hccl_env.h"
 
 namespace npumesh {
 

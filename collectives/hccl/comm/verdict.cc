@@ -2,7 +2,7 @@
 
 #include "runtime/acl/device_context.h"
 #include "runtime/base/log.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 

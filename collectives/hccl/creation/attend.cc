@@ -10,8 +10,8 @@
 #include "collectives/hccl/creation/rendezvous.h"
 #include "collectives/hccl/creation/rendezvous_wire.h"
 #include "collectives/hccl/creation/socket_address.h"
-#include "runtime/base/system_error.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/files/system_error.h"
+#include "runtime/base/process/wait.h"
 
 namespace npumesh {
 namespace {

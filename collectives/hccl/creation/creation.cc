@@ -11,8 +11,8 @@
 #include "collectives/hccl/creation/device_threads.h"
 #include "collectives/hccl/creation/rendezvous.h"
 #include "collectives/hccl/creation/root_info.h"
-#include "runtime/base/host_address.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/process/host_address.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

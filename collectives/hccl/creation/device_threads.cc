@@ -1,7 +1,7 @@
 #include "collectives/hccl/creation/device_threads.h"
 
 #include "acl/acl.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/process/thread.h"
 
 namespace npumesh {
 namespace {

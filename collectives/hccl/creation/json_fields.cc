@@ -1,6 +1,6 @@
 #include "collectives/hccl/creation/json_fields.h"
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

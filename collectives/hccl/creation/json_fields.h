@@ -6,7 +6,7 @@
 #include <string>
 
 #include "collectives/hccl/comm/verdict.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 

@@ -4,10 +4,10 @@
 #include <thread>
 
 #include "collectives/hccl/creation/rank_table_forms.h"
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json_error.h"
-#include "runtime/base/mapped_file.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/files/mapped_file.h"
+#include "runtime/base/process/wait.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json_error.h"
 
 namespace npumesh {
 namespace {

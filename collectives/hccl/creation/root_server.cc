@@ -14,13 +14,13 @@
 #include "collectives/hccl/creation/rendezvous.h"
 #include "collectives/hccl/creation/rendezvous_wire.h"
 #include "collectives/hccl/creation/socket_address.h"
+#include "runtime/base/files/shared_library.h"
+#include "runtime/base/files/system_error.h"
 #include "runtime/base/log.h"
-#include "runtime/base/rank_list.h"
-#include "runtime/base/shared_library.h"
-#include "runtime/base/system_error.h"
-#include "runtime/base/thread.h"
-#include "runtime/base/thread_census.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/process/thread.h"
+#include "runtime/base/process/thread_census.h"
+#include "runtime/base/process/wait.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

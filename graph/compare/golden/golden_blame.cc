@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "graph/compare/replay/replay.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

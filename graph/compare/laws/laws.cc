@@ -11,7 +11,7 @@
 #include "graph/compare/sources/tensor_source.h"
 #include "graph/io/weights.h"
 #include "graph/passes/analysis/bound_graph.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

@@ -16,7 +16,7 @@
 #include "graph/compare/measures/comparison.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/op_registry.h"
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 
 namespace npumesh {
 

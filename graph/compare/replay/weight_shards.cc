@@ -7,7 +7,7 @@
 #include "graph/compare/sources/input_numbers.h"
 #include "graph/compare/sources/weight_behind.h"
 #include "graph/io/weights.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "graph/io/npy.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

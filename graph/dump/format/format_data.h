@@ -17,7 +17,7 @@
 
 #include "graph/dump/format/format_types.h"
 #include "graph/ir/shape.h"
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/mapped_file.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -8,10 +8,10 @@
 #include "graph/dump/options/config_list.h"
 #include "graph/dump/options/option_values.h"
 #include "runtime/base/advice.h"
-#include "runtime/base/json.h"
-#include "runtime/base/json_error.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/json.h"
+#include "runtime/base/text/json_error.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

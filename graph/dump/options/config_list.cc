@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "runtime/base/advice.h"
-#include "runtime/base/json.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/printable.h"
+#include "runtime/base/text/json.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string_view>
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/base/env_table.h"
+#include "runtime/base/env/env_table.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -8,10 +8,10 @@
 #include <span>
 
 #include "graph/dump/format/format_mapping.h"
-#include "runtime/base/dump_sink.h"
+#include "runtime/base/files/dump_sink.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/process/thread.h"
 
 namespace npumesh {
 namespace {

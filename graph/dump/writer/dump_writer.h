@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -8,7 +8,7 @@
 #include "graph/dump/writer/exception_dump.h"
 #include "graph/dump/writer/manifest.h"
 #include "graph/engine/plan/compiled_model.h"
-#include "runtime/base/dump_sink.h"
+#include "runtime/base/files/dump_sink.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

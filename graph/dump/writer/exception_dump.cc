@@ -6,8 +6,8 @@
 #include "graph/dump/format/format_name.h"
 #include "graph/dump/statistics/operands.h"
 #include "graph/engine/plan/compiled_model.h"
-#include "runtime/base/dump_sink.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/dump_sink.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

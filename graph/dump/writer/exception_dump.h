@@ -5,7 +5,7 @@
 #include "graph/dump/options/settings.h"
 #include "graph/dump/writer/place.h"
 #include "graph/engine/run/step_observer.h"
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 
 namespace npumesh {
 

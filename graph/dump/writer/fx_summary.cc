@@ -8,7 +8,7 @@
 
 #include "graph/dump/format/format_name.h"
 #include "graph/ir/node_kind.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

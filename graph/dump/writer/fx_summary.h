@@ -6,7 +6,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ops/core/op_registry.h"
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -1,8 +1,8 @@
 #include "graph/dump/writer/manifest.h"
 
 #include "graph/dump/options/option_values.h"
-#include "runtime/base/json_text.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/json_text.h"
 
 namespace npumesh {
 namespace {

@@ -8,7 +8,7 @@
 #include "graph/dump/options/settings.h"
 #include "graph/dump/writer/dump_writer.h"
 #include "graph/dump/writer/place.h"
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -5,7 +5,7 @@
 
 #include "graph/dump/format/format_mapping.h"
 #include "graph/dump/format/format_name.h"
-#include "runtime/base/leftovers.h"
+#include "runtime/base/files/leftovers.h"
 
 namespace npumesh {
 namespace {

@@ -1,7 +1,7 @@
 #include "graph/engine/run/beside_steps.h"
 
 #include "graph/passes/analysis/node_error.h"
-#include "runtime/base/running_step.h"
+#include "runtime/base/process/running_step.h"
 
 namespace npumesh {
 

@@ -5,7 +5,7 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/product/matmul.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh::fused {
 

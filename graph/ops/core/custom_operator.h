@@ -20,7 +20,7 @@
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/operator.h"
-#include "runtime/base/shared_library.h"
+#include "runtime/base/files/shared_library.h"
 
 namespace npumesh {
 

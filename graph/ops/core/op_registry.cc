@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "runtime/base/nearest_name.h"
+#include "runtime/base/text/nearest_name.h"
 
 namespace npumesh {
 

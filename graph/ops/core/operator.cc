@@ -6,7 +6,7 @@
 #include <cassert>
 
 #include "graph/ir/node_origin.h"
-#include "runtime/base/nearest_name.h"
+#include "runtime/base/text/nearest_name.h"
 
 namespace npumesh {
 namespace {

@@ -10,7 +10,7 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/shape/family.h"
 #include "graph/ops/toolbox/values/cast.h"
-#include "runtime/base/system_call.h"
+#include "runtime/base/files/system_call.h"
 
 namespace npumesh {
 namespace {

@@ -14,10 +14,10 @@
 #include "graph/digest/sha256.h"
 #include "graph/static_kernel/record/op_record.h"
 #include "graph/static_kernel/store/kernel_store.h"
-#include "runtime/base/json_text.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/system_error.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/files/system_error.h"
+#include "runtime/base/text/json_text.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -29,7 +29,7 @@
 
 #include "graph/ops/core/static_kernels.h"
 #include "graph/static_kernel/store/kernel_object.h"
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

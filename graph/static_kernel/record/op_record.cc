@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "graph/ir/plain_layout.h"
-#include "runtime/base/json_text.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/text/json_text.h"
+#include "runtime/base/text/strings.h"
 #include "runtime/base/visit_stored.h"
 
 namespace npumesh {

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/strings.h"
-#include "runtime/base/system_error.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/files/system_error.h"
+#include "runtime/base/text/printable.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

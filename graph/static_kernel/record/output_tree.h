@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "graph/static_kernel/record/op_record.h"
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

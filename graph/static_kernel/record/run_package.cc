@@ -11,8 +11,8 @@
 #include "graph/static_kernel/record/tar_archive.h"
 #include "graph/static_kernel/store/kernel_store.h"
 #include "graph/static_kernel/store/store_files.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

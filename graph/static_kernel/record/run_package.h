@@ -19,7 +19,7 @@
 
 #include "graph/static_kernel/store/instruction_set.h"
 #include "graph/static_kernel/store/kernel_object.h"
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "graph/digest/sha256.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
 
 namespace npumesh {
 namespace {

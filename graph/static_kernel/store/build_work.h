@@ -17,7 +17,7 @@
 #include "graph/static_kernel/store/kernel_lock.h"
 #include "graph/static_kernel/store/kernel_store.h"
 #include "graph/static_kernel/store/store_files.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 
 namespace npumesh {
 

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "graph/static_kernel/store/kernel_lock.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

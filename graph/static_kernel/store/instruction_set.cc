@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/base/secure_file.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

@@ -11,14 +11,14 @@
 #include <limits>
 #include <utility>
 
-#include "runtime/base/host_name.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/process_state.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/strings.h"
-#include "runtime/base/system_call.h"
-#include "runtime/base/system_error.h"
-#include "runtime/base/unique_fd.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/files/system_call.h"
+#include "runtime/base/files/system_error.h"
+#include "runtime/base/files/unique_fd.h"
+#include "runtime/base/process/host_name.h"
+#include "runtime/base/process/process_state.h"
+#include "runtime/base/text/parse.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

@@ -14,9 +14,9 @@
 #include "graph/digest/sha256.h"
 #include "graph/static_kernel/store/build_work.h"
 #include "graph/static_kernel/store/store_files.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/files/system_error.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/system_error.h"
 
 namespace npumesh {
 namespace {

@@ -35,8 +35,8 @@
 #include "graph/static_kernel/store/instruction_set.h"
 #include "graph/static_kernel/store/kernel_object.h"
 #include "graph/static_kernel/store/system_compiler.h"
-#include "runtime/base/env_table.h"
-#include "runtime/base/file_system.h"
+#include "runtime/base/env/env_table.h"
+#include "runtime/base/files/file_system.h"
 #include "runtime/base/status.h"
 
 namespace npumesh {

@@ -13,11 +13,11 @@
 #include <cerrno>
 #include <utility>
 
-#include "runtime/base/program_words.h"
-#include "runtime/base/system_call.h"
-#include "runtime/base/system_error.h"
-#include "runtime/base/unique_fd.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/files/system_call.h"
+#include "runtime/base/files/system_error.h"
+#include "runtime/base/files/unique_fd.h"
+#include "runtime/base/process/wait.h"
+#include "runtime/base/text/program_words.h"
 
 namespace npumesh {
 namespace {

@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "graph/digest/sha256.h"
-#include "runtime/base/foreign_json.h"
-#include "runtime/base/json_text.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/json_text.h"
 
 namespace npumesh {
 namespace {

@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "graph/static_kernel/store/program_run.h"
-#include "runtime/base/printable.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/printable.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 using npumesh::AclProcess;
 using npumesh::Fail;

@@ -23,7 +23,7 @@
 #include "runtime/acl/msprofiler/operator_record.h"
 #include "runtime/acl/process.h"
 #include "runtime/base/log.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/process/thread.h"
 
 using npumesh::Fail;
 using npumesh::HandleTable;

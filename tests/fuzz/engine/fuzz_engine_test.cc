@@ -14,7 +14,7 @@
 
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/op_registry.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 #include "tests/fuzz/engine/case_check.h"
 #include "tests/fuzz/engine/child_process.h"
 #include "tests/fuzz/engine/generator.h"

@@ -11,7 +11,7 @@
 #include "graph/io/model_file.h"
 #include "graph/ops/builtin_ops.h"
 #include "runtime/base/log.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 #include "tests/fuzz/engine/child_process.h"
 #include "tests/fuzz/engine/engine_run.h"
 #include "tests/fuzz/engine/generator.h"

@@ -5,7 +5,7 @@
 #include "collectives/communicator.h"
 #include "graph/io/model_file.h"
 #include "graph/ir/graph_builder.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "launch/mpirun/child_process.h"
-#include "runtime/base/process_state.h"
+#include "runtime/base/process/process_state.h"
 #include "tests/mpi/cli/run_command.h"
 
 namespace npumesh {

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "graph/io/npy.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "tests/mpi/cli/run_command.h"
 
 namespace npumesh {

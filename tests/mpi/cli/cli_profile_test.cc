@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "launch/mpirun/child_process.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "tests/mpi/cli/run_command.h"
 
 namespace npumesh {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "tests/mpi/cli/run_command.h"
 
 namespace npumesh {

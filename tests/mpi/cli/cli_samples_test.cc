@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "tests/mpi/cli/run_command.h"
 
 namespace npumesh {

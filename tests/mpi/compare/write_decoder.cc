@@ -5,8 +5,8 @@
 
 #include "graph/io/model_file.h"
 #include "launch/samples/decoder_model.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

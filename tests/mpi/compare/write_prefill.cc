@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "graph/io/model_file.h"
-#include "runtime/base/parse.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/parse.h"
 #include "tests/models/llama_prefill.h"
 
 namespace npumesh::models {

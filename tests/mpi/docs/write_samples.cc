@@ -8,7 +8,7 @@
 #include "graph/ir/graph_builder.h"
 #include "graph/onnx/writer.h"
 #include "launch/samples/decoder_model.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "graph/export/dynamo_export.h"
 #include "graph/ir/graph_builder.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "collectives/communicator.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "collectives/communicator.h"
 #include "collectives/contract/request.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 #include "tests/ranks/run_ranks.h"
 
 namespace npumesh {

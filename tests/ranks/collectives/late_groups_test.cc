@@ -10,7 +10,7 @@
 #include <random>
 
 #include "collectives/communicator.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 #include "tests/ranks/run_ranks.h"
 #include "tests/seed_range.h"
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 
 namespace npumesh {
 namespace {

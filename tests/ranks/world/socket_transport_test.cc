@@ -12,8 +12,8 @@
 #include <numeric>
 #include <random>
 
-#include "runtime/base/thread.h"
-#include "runtime/base/unique_fd.h"
+#include "runtime/base/files/unique_fd.h"
+#include "runtime/base/process/thread.h"
 #include "runtime/world/abstract_address.h"
 #include "runtime/world/world.h"
 #include "tests/ranks/run_ranks.h"

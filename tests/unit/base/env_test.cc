@@ -1,4 +1,4 @@
-#include "runtime/base/env.h"
+#include "runtime/base/env/env.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

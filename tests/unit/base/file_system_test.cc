@@ -1,10 +1,10 @@
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/flaky_file_system.h"
 #include "tests/unit/base/temporary_folder.h"
 

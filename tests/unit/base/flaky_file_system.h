@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/base/file_system.h"
+#include "runtime/base/files/file_system.h"
 
 namespace npumesh {
 

@@ -1,4 +1,4 @@
-#include "runtime/base/folder_reader.h"
+#include "runtime/base/files/folder_reader.h"
 
 #include <gmock/gmock.h>
 

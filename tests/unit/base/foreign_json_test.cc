@@ -1,4 +1,4 @@
-#include "runtime/base/foreign_json.h"
+#include "runtime/base/text/foreign_json.h"
 
 #include <gtest/gtest.h>
 

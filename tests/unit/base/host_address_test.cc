@@ -1,4 +1,4 @@
-#include "runtime/base/host_address.h"
+#include "runtime/base/process/host_address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "runtime/base/leftovers.h"
+#include "runtime/base/files/leftovers.h"
 
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
 
 namespace npumesh {

@@ -1,11 +1,11 @@
-#include "runtime/base/mapped_file.h"
+#include "runtime/base/files/mapped_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <cstring>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
 
 namespace npumesh {

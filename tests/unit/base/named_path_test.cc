@@ -1,4 +1,4 @@
-#include "runtime/base/named_path.h"
+#include "runtime/base/files/named_path.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "runtime/base/nearest_name.h"
+#include "runtime/base/text/nearest_name.h"
 
 #include <gmock/gmock.h>
 

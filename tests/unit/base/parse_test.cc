@@ -1,11 +1,11 @@
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/base/printable.h"
+#include "runtime/base/text/printable.h"
 
 #include <gmock/gmock.h>
 

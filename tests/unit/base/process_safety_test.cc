@@ -1,4 +1,4 @@
-#include "runtime/base/process_safety.h"
+#include "runtime/base/process/process_safety.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

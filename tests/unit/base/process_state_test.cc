@@ -1,4 +1,4 @@
-#include "runtime/base/process_state.h"
+#include "runtime/base/process/process_state.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

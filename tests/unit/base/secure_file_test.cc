@@ -1,4 +1,4 @@
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

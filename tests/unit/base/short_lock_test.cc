@@ -1,4 +1,4 @@
-#include "runtime/base/short_lock.h"
+#include "runtime/base/process/short_lock.h"
 
 #include <gtest/gtest.h>
 

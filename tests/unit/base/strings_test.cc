@@ -1,8 +1,8 @@
-#include "runtime/base/strings.h"
+#include "runtime/base/text/strings.h"
 
 #include <gmock/gmock.h>
 
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {

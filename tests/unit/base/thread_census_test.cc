@@ -1,5 +1,5 @@
 // Which threads stand still: only those of whom it is certain.
-#include "runtime/base/thread_census.h"
+#include "runtime/base/process/thread_census.h"
 
 #include <gtest/gtest.h>
 

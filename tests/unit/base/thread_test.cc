@@ -1,4 +1,4 @@
-#include "runtime/base/thread.h"
+#include "runtime/base/process/thread.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "runtime/base/variables.h"
+#include "runtime/base/env/variables.h"
 
 #include <gtest/gtest.h>
 

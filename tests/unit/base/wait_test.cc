@@ -1,4 +1,4 @@
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/config/option_tables.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
 
 namespace npumesh {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/device/device_memory.h"
 #include "tests/unit/base/temporary_folder.h"
 

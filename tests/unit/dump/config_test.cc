@@ -7,8 +7,8 @@
 
 #include "graph/dump/options/config_file.h"
 #include "graph/dump/options/options.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/secure_file.h"
 #include "tests/unit/base/plain_user.h"
 #include "tests/unit/base/temporary_folder.h"
 

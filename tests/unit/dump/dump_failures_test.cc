@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/flaky_file_system.h"
 #include "tests/unit/dump/dumper_fixture.h"
 

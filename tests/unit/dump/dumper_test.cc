@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "graph/dump/format/format_mapping.h"
-#include "runtime/base/json.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/json.h"
 #include "tests/unit/dump/dumper_fixture.h"
 
 namespace npumesh {

@@ -6,8 +6,8 @@
 #include "graph/dump/writer/npy_dumper.h"
 #include "graph/io/npy.h"
 #include "graph/ops/builtin_ops.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/float16.h"
-#include "runtime/base/secure_file.h"
 #include "tests/unit/dump/dumper_fixture.h"
 
 namespace npumesh {

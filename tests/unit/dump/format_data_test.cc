@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/fuzz/mutator.h"
 #include "tests/unit/base/temporary_folder.h"
 

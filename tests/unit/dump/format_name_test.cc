@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/dump/format/format_mapping.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
 
 namespace npumesh {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/ir/graph_builder.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

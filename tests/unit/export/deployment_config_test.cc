@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "tests/unit/export/export_models.h"
 
 namespace npumesh {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/export/work_folder.h"
-#include "runtime/base/path_lock.h"
+#include "runtime/base/files/path_lock.h"
 #include "tests/unit/base/deadly_file_system.h"
 #include "tests/unit/export/export_models.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "runtime/base/hccl_env.h"
+#include "runtime/base/env/hccl_env.h"
 
 namespace npumesh {
 namespace {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "collectives/hccl/creation/rendezvous_wire.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/process/wait.h"
 
 namespace npumesh {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "launch/commands/versions.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

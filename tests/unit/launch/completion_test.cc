@@ -10,7 +10,7 @@
 #include "launch/commands/option_facts.h"
 #include "launch/mpirun/child_process.h"
 #include "launch/screen/fold.h"
-#include "runtime/base/strings.h"
+#include "runtime/base/text/strings.h"
 
 namespace npumesh {
 namespace {

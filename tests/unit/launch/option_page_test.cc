@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

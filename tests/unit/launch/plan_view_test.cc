@@ -9,7 +9,7 @@
 #include "graph/ir/graph_builder.h"
 #include "launch/view/plan_on_paper.h"
 #include "launch/view/value_types.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <map>
 
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "runtime/msprof/communication_json.h"
 #include "runtime/msprof/report_file.h"
 #include "tests/unit/base/flaky_file_system.h"

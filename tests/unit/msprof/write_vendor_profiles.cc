@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 #include "runtime/msprof/vendor_files.h"
 #include "tests/unit/msprof/made_up_profile.h"
 

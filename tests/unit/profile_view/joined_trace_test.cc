@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "tests/unit/profile_view/profiles.h"
 
 namespace npumesh::testing {

@@ -6,7 +6,7 @@
 #include "launch/page/page.h"
 #include "launch/page/page_text.h"
 #include "launch/profile/profile_report.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "tests/unit/profile_view/profiles.h"
 
 namespace npumesh::testing {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh::testing {
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "launch/record/record_file.h"
-#include "runtime/base/process_state.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/process/process_state.h"
 #include "tests/unit/base/temporary_folder.h"
 
 namespace npumesh {

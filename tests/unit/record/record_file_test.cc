@@ -6,9 +6,9 @@
 
 #include <cstring>
 
-#include "runtime/base/host_name.h"
-#include "runtime/base/process_state.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/process/host_name.h"
+#include "runtime/base/process/process_state.h"
 #include "tests/unit/base/temporary_folder.h"
 #include "tests/unit/record/records.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "launch/record/timeline.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "tests/fuzz/mutator.h"
 #include "tests/unit/record/records.h"
 

@@ -6,7 +6,7 @@
 #include "launch/record/record_page.h"
 #include "launch/record/timeline.h"
 #include "launch/report/command_report.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "tests/unit/record/records.h"
 
 namespace npumesh::testing {

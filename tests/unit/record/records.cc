@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "collectives/contract/flight_layout.h"
-#include "runtime/base/rank_list.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh::testing {
 namespace {

@@ -12,7 +12,7 @@
 #include "graph/passes/fusion/fusion.h"
 #include "graph/session/profiling.h"
 #include "graph/session/session_config.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
 
 namespace npumesh {

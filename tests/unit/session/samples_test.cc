@@ -10,7 +10,7 @@
 #include "graph/io/model_file.h"
 #include "graph/io/npy.h"
 #include "graph/session/group_table.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {

@@ -10,7 +10,7 @@
 #include "graph/passes/fusion/fusion.h"
 #include "graph/session/npu_backend.h"
 #include "graph/session/ref_data.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
 #include "tests/unit/session/session_fixture.h"
 

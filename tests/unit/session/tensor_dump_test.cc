@@ -13,7 +13,7 @@
 #include "graph/session/npu_backend.h"
 #include "graph/session/session_config.h"
 #include "graph/session/system.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/temporary_folder.h"
 #include "tests/unit/session/session_fixture.h"
 

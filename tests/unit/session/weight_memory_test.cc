@@ -13,7 +13,7 @@
 
 #include "graph/ir/graph_builder.h"
 #include "graph/session/session.h"
-#include "runtime/base/parse.h"
+#include "runtime/base/text/parse.h"
 
 namespace npumesh {
 namespace {

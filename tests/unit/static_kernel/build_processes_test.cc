@@ -8,7 +8,7 @@
 #include <ctime>
 
 #include "graph/static_kernel/store/kernel_lock.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/deadly_file_system.h"
 #include "tests/unit/static_kernel/store_fixture.h"
 

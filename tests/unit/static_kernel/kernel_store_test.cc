@@ -12,8 +12,8 @@
 
 #include "graph/digest/sha256.h"
 #include "graph/static_kernel/store/kernel_lock.h"
-#include "runtime/base/json.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/json.h"
 #include "tests/unit/base/flaky_file_system.h"
 #include "tests/unit/static_kernel/store_fixture.h"
 

@@ -9,7 +9,7 @@
 #include "graph/static_kernel/source/kernel_text.h"
 #include "graph/static_kernel/store/instruction_set.h"
 #include "graph/static_kernel/store/program_run.h"
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 
 namespace npumesh {
 namespace {

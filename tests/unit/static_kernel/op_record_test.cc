@@ -9,7 +9,7 @@
 
 #include "graph/ops/core/signature.h"
 #include "runtime/base/float16.h"
-#include "runtime/base/foreign_json.h"
+#include "runtime/base/text/foreign_json.h"
 
 namespace npumesh {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/base/flaky_file_system.h"
 #include "tests/unit/base/plain_user.h"
 #include "tests/unit/base/temporary_folder.h"

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <fstream>
 
-#include "runtime/base/process_state.h"
-#include "runtime/base/secure_file.h"
-#include "runtime/base/wait.h"
+#include "runtime/base/files/secure_file.h"
+#include "runtime/base/process/process_state.h"
+#include "runtime/base/process/wait.h"
 #include "tests/unit/static_kernel/store_fixture.h"
 
 namespace npumesh {

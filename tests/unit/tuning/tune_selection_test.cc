@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/base/secure_file.h"
+#include "runtime/base/files/secure_file.h"
 #include "tests/unit/tuning/tuning_fixture.h"
 
 namespace npumesh {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "collectives/hccl/creation/rank_table.h"
-#include "runtime/base/json.h"
+#include "runtime/base/text/json.h"
 
 namespace npumesh {
 namespace {

@@ -1,3 +1,0 @@
-#include "runtime/base/json.h"
-
-template class nlohmann::basic_json<>;

@@ -1,0 +1,3 @@
+#include "runtime/base/text/json.h"
+
+template class nlohmann::basic_json<>;
