@@ -52,7 +52,7 @@ class Binder {
     return Error(Code::kUnsupported, "its {} is not known", name);
   }
 
-  static Status Scalar() { return Error(Code::kUnsupported, "it takes scalars for vectors"); }
+  static Status FewerAxes() { return Error(Code::kUnsupported, "it takes tensors of fewer axes"); }
 
   bool Flag(std::string_view name) const {
     const auto values = values_(name);
@@ -217,10 +217,9 @@ class Binder {
       if (!values || values->empty()) return NotKnown(letter.place);
       std::vector<int>& places = places_[letter.name];
       const int rank = first->shape->rank();
-      if (rank == 0) return Scalar();
       for (const int64_t value : *values) {
         const int64_t axis = value < 0 ? value + rank : value;
-        if (axis < 0 || axis >= rank) return Unfit(*first);
+        if (axis < 0 || axis >= rank) return FewerAxes();
         places.push_back(static_cast<int>(axis));
       }
       std::ranges::sort(places);
@@ -278,7 +277,7 @@ class Binder {
     for (const AxisTerm& term : operand.terms) {
       const auto places = places_.find(term.name);
       if (places != places_.end() && !term.counts) {
-        if (operand.shape->rank() == 0 && term.kept.empty()) return Scalar();
+        if (places->second.back() >= operand.shape->rank() && term.kept.empty()) return FewerAxes();
         int number = 0;
         for (const int place : places->second) placed[place] = AxisOf(term, number++);
         continue;
