@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 
 REFERENCES = {}
+# Their tensors have room for the most there can be; what the reference gives stands in front.
+SHORTER = {"MaskedSelect", "Nonzero"}
 REDUCTIONS = ("none", "mean", "sum")
 MODES = ("bilinear", "nearest", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")
@@ -800,7 +802,10 @@ def slice_v2(p):
 
 @reference("ScatterReduce")
 def scatter_reduce(p):
-    return torch.scatter_reduce(p.self, p.dim, p.index.long(), p.src, ("sum", "prod", "amax", "amin", "mean")[p.reduce],
+    index = p.index.long()
+    if p.reduce == 0:
+        return torch.scatter(p.self, p.dim, index, p.src)
+    return torch.scatter_reduce(p.self, p.dim, index, p.src, ("sum", "prod", "amax", "amin", "mean")[p.reduce - 1],
                                 include_self=p.includeSelf)
 
 
