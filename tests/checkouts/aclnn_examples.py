@@ -119,7 +119,8 @@ def main():
     print(f"{len(results)} programs, {present} of them call only functions that are there: "
           + ", ".join(f"{counts[state]} {state}" for state in ("right", "differs", "wrong", "not compiled", "no end")))
     if given.values:
-        whole = sum(state == "right" and reason and "not compared" not in reason for _, (state, reason) in results)
+        whole = sum(state == "right" and reason not in ("", "no call") and "not compared" not in reason
+                    for _, (state, reason) in results)
         print(f"in {whole} of the right ones every call was compared")
     return 0
 

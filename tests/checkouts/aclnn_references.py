@@ -43,6 +43,8 @@ def gradient(function, wanted, grad):
     """The gradients of function(*wanted), of one tensor or of a list."""
     leaves = [x.detach().clone().requires_grad_() for x in wanted]
     y = function(*leaves)
+    if y.numel() == 1 and grad.numel() > 1:  # of a loss: a gradient for each element
+        return [x * grad for x in torch.autograd.grad(y, leaves)]
     return torch.autograd.grad(y, leaves, grad.reshape(y.shape).to(y.dtype), allow_unused=True)
 
 
@@ -145,6 +147,10 @@ REFERENCES.update({
     "Addcmul": lambda p: p.self + p.value * p.tensor1 * p.tensor2,
     "Addcdiv": lambda p: p.self + p.value * p.tensor1 / p.tensor2,
     "AddN": lambda p: sum(p.tensors),
+    "Sum": lambda p: sum(p.tensors),
+    "MaxN": lambda p: torch.stack(torch.broadcast_tensors(*p.tensors)).amax(0),
+    "MinN": lambda p: torch.stack(torch.broadcast_tensors(*p.tensors)).amin(0),
+    "ChunkCat": lambda p: torch.ops.aten._chunk_cat(p.tensors, p.dim, p.numChunks),
     "IsInTensorScalar": lambda p: (p.element == p.testElement) != p.invert,
     "IsInScalarTensor": lambda p: torch.tensor(bool((p.testElements == p.element).any()) != p.invert),
     "MaskedScale": lambda p: p.self * p.mask * p.scale,
@@ -534,11 +540,33 @@ def gather_nd(p):
     return p.self[tuple(p.indices.long()[..., axis] for axis in range(p.indices.shape[-1]))]
 
 
-@reference("ScatterNdUpdate")
+@reference("ScatterNdUpdate", "ScatterNd")
 def scatter_nd_update(p):
-    y = p.varRef.clone()
+    y = find(p, "varRef", "data").clone()
     y[tuple(p.indices.long()[..., axis] for axis in range(p.indices.shape[-1]))] = p.updates
     return y
+
+
+@reference("Scale")
+def scale(p):
+    def seen(factor):
+        axis = p.axis % p.x.dim()
+        return factor.reshape(factor.shape + (1,) * (p.x.dim() - axis - factor.dim()))
+    return p.x * seen(p.scale) + (0 if p.bias is None else seen(p.bias))
+
+
+@reference("MaxUnpool2dBackward", "MaxUnpool3dBackward")
+def max_unpool_backward(p):
+    lead = p.indices.dim() - len(p.outputSize)
+    places = p.indices.long().flatten(lead)
+    return torch.gather(p.gradOutput.flatten(lead), lead, places).reshape(p.indices.shape)
+
+
+@reference("EmbeddingBag")
+def embedding_bag(p):
+    return {"output": F.embedding_bag(p.indices.long(), p.weight, p.offsets.long(), mode=("sum", "mean", "max")[p.mode],
+                                      per_sample_weights=p.perSampleWeights, include_last_offset=p.includeLastOffset,
+                                      padding_idx=p.paddingIdx if p.paddingIdx >= 0 else None)}
 
 
 @reference("StridedSlice")
