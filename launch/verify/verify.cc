@@ -11,6 +11,7 @@
 #include "graph/offline/single_operator.h"
 #include "graph/session/session.h"
 #include "launch/atc/single_operators.h"
+#include "launch/report/json_parts.h"
 #include "launch/run/random_tensor.h"
 #include "launch/run/tensor_folder.h"
 #include "runtime/base/text/json.h"
@@ -220,20 +221,17 @@ std::string_view WordOf(PatternKind kind) {
   return "none";
 }
 
-json ToJson(const VerifiedTensor& tensor) {
-  json dims = json::array();
-  for (const int64_t extent : tensor.type.shape.dims()) dims.push_back(extent);
-  json object = {{"index", tensor.index},
-                 {"dtype", Name(tensor.type.dtype)},
-                 {"shape", std::move(dims)},
-                 {"sha256", tensor.sha256}};
-  object["file"] = tensor.file.empty() ? json() : json(tensor.file);
-  return object;
+json TensorJson(const VerifiedTensor& tensor) {
+  return {{"index", tensor.index},
+          {"dtype", Name(tensor.type.dtype)},
+          {"shape", tensor.type.shape.dims()},
+          {"sha256", tensor.sha256},
+          {"file", OrNull(tensor.file)}};
 }
 
-json ToJson(const VerifiedOutput& output) {
+json OutputJson(const VerifiedOutput& output) {
   const Difference& difference = output.difference;
-  json object = ToJson(output.mine);
+  json object = TensorJson(output.mine);
   object["matches"] = difference.matches;
   object["differing"] = difference.differing;
   object["max_abs"] = difference.max_abs;
@@ -299,19 +297,10 @@ CommandReport ToReport(const Verified& verified) {
   report.details = {{"operator", verified.op_type},
                     {"operator_file", verified.op_file},
                     {"operator_sha256", verified.op_sha256},
-                    {"golden", verified.float64 ? "float64" : "kernel"}};
-  for (const char* const list : {"inputs", "goldens", "outputs"}) {
-    report.details[list] = json::array();
-  }
-  for (const VerifiedTensor& input : verified.inputs) {
-    report.details["inputs"].push_back(ToJson(input));
-  }
-  for (const VerifiedTensor& golden : verified.goldens) {
-    report.details["goldens"].push_back(ToJson(golden));
-  }
-  for (const VerifiedOutput& output : verified.outputs) {
-    report.details["outputs"].push_back(ToJson(output));
-  }
+                    {"golden", verified.float64 ? "float64" : "kernel"},
+                    {"inputs", ListOf(verified.inputs, TensorJson)},
+                    {"goldens", ListOf(verified.goldens, TensorJson)},
+                    {"outputs", ListOf(verified.outputs, OutputJson)}};
   return report;
 }
 

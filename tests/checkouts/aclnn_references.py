@@ -369,7 +369,7 @@ def layer_norm(p):
             "meanOutOptional": mean, "rstdOutOptional": rstd}
 
 
-@reference("RmsNorm", "GemmaRmsNorm")
+@reference("RmsNorm")
 def rms_norm(p, adds=0):
     axes = tuple(range(-p.gamma.dim(), 0))
     rstd = 1 / torch.sqrt((p.x ** 2).mean(axes, keepdim=True) + p.epsilon)

@@ -4,6 +4,7 @@
 // values. A second line says by how much each token won: its score less the next best one's, in
 // deviations of the scores.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -197,6 +198,16 @@ ggml_type TypeOf(const std::string& name) {
   std::exit(2);
 }
 
+unsigned SeedOf(const std::string& text) {
+  unsigned seed = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, seed);
+  if (error == std::errc() && read == end) return seed;
+  std::fprintf(stderr, "ggml_llama: the seed is \"%s\", expected a number from 0 on\n",
+               text.c_str());
+  std::exit(2);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -208,7 +219,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   {
-    const unsigned seed = static_cast<unsigned>(std::atoi(argv[3]));
+    const unsigned seed = SeedOf(argv[3]);
     Llama llama(backend, TypeOf(argv[2]), seed);
     std::mt19937 random(seed + 1);
     std::vector<int32_t> tokens(kPrompt);

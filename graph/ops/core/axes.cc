@@ -276,9 +276,9 @@ void Axes::Conclude() {
     });
     if (parts || Find(outputs_, of) != nullptr) sizes_.push_back({port.port, of});
   }
-  for (const PortAxes& port : outputs_) {
-    for (const AxisTerm& term : port.terms) {
-      if (&port == &outputs_[0] && !term.order.empty()) permutation_ = term.order;
+  if (!outputs_.empty()) {
+    for (const AxisTerm& term : outputs_[0].terms) {
+      if (!term.order.empty()) permutation_ = term.order;
     }
   }
   elementwise_ = FindsElementwise();
