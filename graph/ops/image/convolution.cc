@@ -1,7 +1,9 @@
 #include "graph/ops/image/convolution.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "graph/ops/image/blocked_image.h"
 #include "graph/ops/toolbox/product/onednn_call.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/cast.h"
@@ -14,7 +16,7 @@ using dnnl::memory;
 constexpr std::string_view kWhat = "the convolution";
 
 // A tensor as the primitive sees it: where it is, or widened in scratch, and in the layout that it
-// has or, where oneDNN computes those only by its reference, in one that oneDNN likes.
+// has or in one that oneDNN likes.
 struct Side {
   ConvolutionTensor tensor;
   memory bound;
@@ -24,15 +26,26 @@ struct Side {
   memory arranged;
   dnnl::reorder rearrange;
   Workspace<std::byte> place;
+  // A constant in the layout that the primitive wants: no run looks at the input. `holder` keeps
+  // its bytes.
+  memory packed;
+  std::shared_ptr<const void> holder;
 
-  const memory& operand() const { return arranged ? arranged : bound; }
+  const memory& operand() const { return packed ? packed : arranged ? arranged : bound; }
 };
+
+memory::format_tag BlockedTag() {
+  return ImageBlock() == 16 ? memory::format_tag::nChw16c : memory::format_tag::nChw8c;
+}
 
 Side DescribeSide(const ConvolutionTensor& tensor, const dnnl::engine& engine, bool input,
                   Scratch& scratch) {
+  constexpr auto kFloat32 = memory::data_type::f32;
   Side side;
   side.tensor = tensor;
-  side.bound = memory({tensor.dims, memory::data_type::f32, tensor.strides}, engine, nullptr);
+  side.bound = tensor.in_blocks
+                   ? memory({tensor.dims, kFloat32, BlockedTag()}, engine, nullptr)
+                   : memory({tensor.dims, kFloat32, tensor.strides}, engine, nullptr);
   if (tensor.dtype == DataType::kFloat) return side;
   side.wide = scratch.Floats(tensor.elements);
   side.convert = input ? FindConvert(tensor.dtype, DataType::kFloat)
@@ -41,6 +54,7 @@ Side DescribeSide(const ConvolutionTensor& tensor, const dnnl::engine& engine, b
 }
 
 void BindInput(Side& side, const KernelArgs& args) {
+  if (side.packed) return;
   const void* data = args.in[*side.tensor.slot];
   if (side.convert == nullptr) {
     side.bound.set_data_handle(const_cast<void*>(data));  // NOLINT: oneDNN only reads it
@@ -60,6 +74,36 @@ void StoreOutput(const Side& side, const KernelArgs& args) {
   side.convert(side.wide(args), args.out[0], static_cast<size_t>(side.tensor.elements));
 }
 
+// A constant of floats as float32.
+std::vector<float> Floats(const Tensor& tensor) {
+  std::vector<float> floats(static_cast<size_t>(tensor.elements()));
+  FindConvert(tensor.dtype(), DataType::kFloat)(tensor.data(), floats.data(), floats.size());
+  return floats;
+}
+
+// The filter with the filters of each output channel multiplied by its factor.
+Tensor ScaledFilter(const Convolution& plan) {
+  const std::vector<int64_t>&dims = plan.filter.dims, &strides = plan.filter.strides;
+  std::vector<float> scaled = Floats(*plan.filter_value);
+  std::vector<int64_t> at(dims.size(), 0);
+  for (int64_t i = 0; i < plan.filter.elements; ++i) {
+    int64_t place = 0;
+    for (size_t d = 0; d < dims.size(); ++d) place += at[d] * strides[d];
+    scaled[static_cast<size_t>(place)] *=
+        plan.scale->scale[static_cast<size_t>(at[0] * dims[1] + at[1])];
+    for (size_t d = dims.size(); d-- > 0 && ++at[d] == dims[d];) at[d] = 0;
+  }
+  return Tensor::FromVector({DataType::kFloat, plan.filter_value->shape()}, scaled);
+}
+
+std::vector<float> ScaledBias(const Convolution& plan) {
+  std::vector<float> bias = plan.scale->shift;
+  if (!plan.bias) return bias;
+  const std::vector<float> own = Floats(*plan.bias_value);
+  for (size_t c = 0; c < bias.size(); ++c) bias[c] += own[c] * plan.scale->scale[c];
+  return bias;
+}
+
 // oneDNN counts the gaps.
 memory::dims Gaps(const Convolution& plan) {
   memory::dims gaps = plan.dilations;
@@ -74,6 +118,21 @@ std::string WhyNotNative(const Convolution& plan) {
 
 // Whether oneDNN reads and writes the tensors as they are.
 constexpr Candidate<const Convolution> kKernels[] = {{"native", WhyNotNative}, {"widened"}};
+
+// Whether an implementation unfolds the image and multiplies matrices.
+template <typename Description>
+bool MultipliesMatrices(const Description& chosen) {
+  const std::string_view name = chosen.impl_info_str();
+  return name.starts_with("gemm:") || name.find(":gemm:") != std::string_view::npos;
+}
+
+// A filter of one pixel that joins all channels: a product of matrices, whatever the layout.
+bool IsProduct(const Convolution& plan) {
+  const std::vector<int64_t>& filter = plan.filter.dims;
+  const auto one = [](int64_t n) { return n == 1; };
+  return filter[0] == 1 && std::all_of(filter.begin() + 3, filter.end(), one) &&
+         std::all_of(plan.strides.begin(), plan.strides.end(), one);
+}
 
 // Stateful: every run binds the addresses of its operands to the memory objects of oneDNN.
 class ConvolutionKernel final : public Kernel {
@@ -90,6 +149,7 @@ class ConvolutionKernel final : public Kernel {
     filter_ = DescribeSide(plan_.filter, engine_, !of_filter, scratch_);
     y_ = DescribeSide(plan_.y, engine_, of_filter, scratch_);
     if (plan_.bias) bias_ = DescribeSide(*plan_.bias, engine_, true, scratch_);
+    if (plan_.scale) KeepScaledBias();
     inputs_ = {&x_, of_filter ? &y_ : &filter_};
     output_ = of_filter ? &filter_ : &y_;
     if (plan_.bias) inputs_.push_back(&bias_);
@@ -101,6 +161,12 @@ class ConvolutionKernel final : public Kernel {
   }
 
   uint64_t scratch_bytes() const override { return scratch_.bytes(); }
+
+  bool reads(int slot) const override {
+    return std::none_of(inputs_.begin(), inputs_.end(), [slot](const Side* side) {
+      return side->packed && side->tensor.slot == slot;
+    });
+  }
 
   Status Run(const KernelArgs& args) override {
     const ThreadCount threads(plan_.threads);
@@ -131,24 +197,36 @@ class ConvolutionKernel final : public Kernel {
   void MakeForward(dnnl::algorithm direct) {
     const auto as_it_is = [](const Side& side) { return side.bound.get_desc(); };
     const auto as_it_likes = [](const Side& side) {
+      if (side.tensor.in_blocks) return side.bound.get_desc();
       return memory::desc(side.tensor.dims, memory::data_type::f32, memory::format_tag::any);
     };
     const auto plain = [&] { return Describe<Forward>(direct, as_it_is); };
     const auto arranged = [&] { return Describe<Forward>(direct, as_it_likes); };
-    const bool arranges =
-        IsReference(FirstImplementation(plain)) && !IsReference(FirstImplementation(arranged));
-    if (arranges) {
+    if (Arranges(plain, arranged)) {
       const auto chosen = Take<Forward>(arranged);
       Arrange(x_, chosen.src_desc(), true);
-      Arrange(filter_, chosen.weights_desc(), true);
+      ArrangeFilter(chosen.weights_desc());
       Arrange(y_, chosen.dst_desc(), false);
     } else {
       Take<Forward>(plain);
+      if (plan_.scale) ArrangeFilter(filter_.bound.get_desc());
     }
     Bind(DNNL_ARG_SRC, x_.operand());
     Bind(DNNL_ARG_WEIGHTS, filter_.operand());
     Bind(DNNL_ARG_DST, y_.operand());
-    if (plan_.bias) Bind(DNNL_ARG_BIAS, bias_.bound);
+    if (plan_.bias) Bind(DNNL_ARG_BIAS, bias_.operand());
+  }
+
+  // Whether the tensors come into the layouts that oneDNN likes. To bring an image there and back
+  // in every run costs less than to unfold it, unless the convolution is a product anyway.
+  template <typename Plain, typename Arranged>
+  bool Arranges(Plain plain, Arranged arranged) const {
+    if (plan_.x.in_blocks || plan_.y.in_blocks) return true;
+    const auto as_it_is = FirstImplementation(plain);
+    const bool slow = IsReference(as_it_is) || (MultipliesMatrices(as_it_is) && !IsProduct(plan_));
+    if (!slow) return false;
+    const auto as_it_likes = FirstImplementation(arranged);
+    return !IsReference(as_it_likes) && !MultipliesMatrices(as_it_likes);
   }
 
   // The primitive for tensors as `desc` has them.
@@ -169,6 +247,29 @@ class ConvolutionKernel final : public Kernel {
     side.place = scratch_.Take<std::byte>(static_cast<int64_t>(wanted.get_size()));
     side.rearrange =
         input ? dnnl::reorder(side.bound, side.arranged) : dnnl::reorder(side.arranged, side.bound);
+  }
+
+  // A constant filter is packed here, once for all plans of the model.
+  void ArrangeFilter(const memory::desc& wanted) {
+    const Tensor* const value = plan_.filter_value;
+    if (value == nullptr) return Arrange(filter_, wanted, true);
+    const memory::desc from = filter_.bound.get_desc();
+    const std::shared_ptr<const memory> packed =
+        plan_.scale ? PackWeight(ScaledFilter(plan_), from, wanted, engine_, stream_, nullptr)
+                    : PackWeight(*value, from, wanted, engine_, stream_, plan_.packed);
+    filter_.packed = *packed;
+    filter_.holder = packed;
+  }
+
+  void KeepScaledBias() {
+    const auto bias = std::make_shared<std::vector<float>>(ScaledBias(plan_));
+    const auto outputs = static_cast<int64_t>(bias->size());
+    if (!plan_.bias) plan_.bias = ConvolutionTensor{std::nullopt, DataType::kFloat, {}, {}, outputs};
+    bias_.tensor = *plan_.bias;
+    bias_.packed = memory({{outputs}, memory::data_type::f32, memory::format_tag::x}, engine_,
+                          bias->data());
+    bias_.bound = bias_.packed;
+    bias_.holder = bias;
   }
 
   void MakeFilterGradient() {

@@ -253,6 +253,7 @@ void SetBias(const OpContext& op, Convolution& plan, Check& check) {
   check.That(kFloatsAndDouble.Contains(bias.dtype) && bias.shape.elements() == outputs,
              "\"bias\" is {}, expected {} floats", bias, outputs);
   plan.bias = ConvolutionTensor{op.slot("bias"), bias.dtype, {outputs}, {1}, outputs};
+  plan.bias_value = op.value(*plan.bias->slot);
 }
 
 void CheckTypes(const OpContext& op, const ConvolutionRow& row, Check& check) {
@@ -275,6 +276,7 @@ Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& r
   plan.who = op.Who();
   plan.threads = op.threads();
   plan.tuning = op.tuning();
+  plan.packed = op.packed();
   plan.transposed = row.transposed();
   plan.of_filter = row.kind == kFilterGrad;
   plan.strides = ImageNumbers(op, "strides", row.image, last, check);
@@ -284,6 +286,7 @@ Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& r
   const TensorType filter =
       plan.of_filter ? TensorType{x.dtype, ShapeFrom(op, "filter_size", check)} : op.in("filter");
   plan.filter = Filter(op, row, filter, last, plan.x.dims[1], check);
+  if (plan.filter.slot) plan.filter_value = op.value(*plan.filter.slot);
   const Shape y = OutputShape(op, row, filter, last, plan, check);
   if (row.has_bias()) SetBias(op, plan, check);
   check.Keep(y.Check().WithContext(op.Who()));
@@ -299,6 +302,14 @@ Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& r
 }
 
 }  // namespace
+
+Result<Convolution> PlanImageConvolution(const OpContext& op) {
+  const auto of_type = [&](const ConvolutionRow& row) {
+    const std::string_view type = op.node().type;
+    return row.signature.starts_with(type) && row.signature[type.size()] == '(';
+  };
+  return PlanConvolution(op, *std::find_if(std::begin(kRows), std::end(kRows), of_type));
+}
 
 Result<Convolution> PlanQuantConvolution(const OpContext& op) {
   return PlanConvolution(op, {.image = 2, .kind = ConvolutionKind::kQuantised});
