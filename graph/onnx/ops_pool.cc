@@ -143,15 +143,16 @@ bool IsPlain(Lowering& at, Value x, const SlidingWindow& window) {
   for (size_t d = 0; d < window.size(); ++d) {
     touches &= window.before[d] < window.kernel[d] && window.behind[d] < window.kernel[d];
   }
-  return window.dims() == 2 && !dilated && real && touches && at.Int("ceil_mode", 0) == 0;
+  return window.dims() == 2 && !dilated && real && touches;
 }
 
-Lowering::Attrs PlainAttrs(const SlidingWindow& window) {
+Lowering::Attrs PlainAttrs(Lowering& at, const SlidingWindow& window) {
   return {{"ksize", WithOnes(window.kernel)},
           {"strides", WithOnes(window.strides)},
           {"padding_mode", "CALCULATED"},
           {"pads", PadPairs(window)},
-          {"data_format", "NCHW"}};
+          {"data_format", "NCHW"},
+          {"ceil_mode", at.Int("ceil_mode", 0) != 0}};
 }
 
 void LowerMaxPool(Lowering& at) {
@@ -160,7 +161,7 @@ void LowerMaxPool(Lowering& at) {
   PadForSame(at, x, window);
   if (!at.ok()) return;
   if (!at.wants(1) && IsPlain(at, x, window)) {
-    return at.Out(0, at.Node("MaxPoolV3", {x}, PlainAttrs(window)));
+    return at.Out(0, at.Node("MaxPoolV3", {x}, PlainAttrs(at, window)));
   }
   const bool ceil = at.Int("ceil_mode", 0) != 0;
   const GatheredWindows gathered = Gathered(at, x, window, ceil, LowestOf(at.dtype(x)));
@@ -201,7 +202,7 @@ void LowerAveragePool(Lowering& at) {
   if (!at.ok()) return;
   const bool counts_pads = at.Int("count_include_pad", 0) != 0;
   if (IsPlain(at, x, window)) {
-    Lowering::Attrs attrs = PlainAttrs(window);
+    Lowering::Attrs attrs = PlainAttrs(at, window);
     attrs.emplace_back("exclusive", !counts_pads);
     return at.Out(0, at.Node("AvgPoolV2", {x}, attrs));
   }

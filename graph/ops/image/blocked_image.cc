@@ -65,8 +65,8 @@ Result<std::unique_ptr<Kernel>> MakeImageReorder(std::string who, const Shape& i
       return memory::desc(image.dims(), memory::data_type::f32, tag);
     };
     memory::desc from = desc(memory::format_tag::nchw);
-    memory::desc to = desc(ImageBlock() == 16 ? memory::format_tag::nChw16c
-                                              : memory::format_tag::nChw8c);
+    memory::desc to =
+        desc(ImageBlock() == 16 ? memory::format_tag::nChw16c : memory::format_tag::nChw8c);
     if (!into_blocks) std::swap(from, to);
     kernel = std::make_unique<ReorderKernel>(std::move(who), from, to, threads);
     return Status();

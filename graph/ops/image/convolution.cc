@@ -43,9 +43,8 @@ Side DescribeSide(const ConvolutionTensor& tensor, const dnnl::engine& engine, b
   constexpr auto kFloat32 = memory::data_type::f32;
   Side side;
   side.tensor = tensor;
-  side.bound = tensor.in_blocks
-                   ? memory({tensor.dims, kFloat32, BlockedTag()}, engine, nullptr)
-                   : memory({tensor.dims, kFloat32, tensor.strides}, engine, nullptr);
+  side.bound = tensor.in_blocks ? memory({tensor.dims, kFloat32, BlockedTag()}, engine, nullptr)
+                                : memory({tensor.dims, kFloat32, tensor.strides}, engine, nullptr);
   if (tensor.dtype == DataType::kFloat) return side;
   side.wide = scratch.Floats(tensor.elements);
   side.convert = input ? FindConvert(tensor.dtype, DataType::kFloat)
@@ -264,10 +263,11 @@ class ConvolutionKernel final : public Kernel {
   void KeepScaledBias() {
     const auto bias = std::make_shared<std::vector<float>>(ScaledBias(plan_));
     const auto outputs = static_cast<int64_t>(bias->size());
-    if (!plan_.bias) plan_.bias = ConvolutionTensor{std::nullopt, DataType::kFloat, {}, {}, outputs};
+    if (!plan_.bias)
+      plan_.bias = ConvolutionTensor{std::nullopt, DataType::kFloat, {}, {}, outputs};
     bias_.tensor = *plan_.bias;
-    bias_.packed = memory({{outputs}, memory::data_type::f32, memory::format_tag::x}, engine_,
-                          bias->data());
+    bias_.packed =
+        memory({{outputs}, memory::data_type::f32, memory::format_tag::x}, engine_, bias->data());
     bias_.bound = bias_.packed;
     bias_.holder = bias;
   }

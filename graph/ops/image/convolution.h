@@ -43,8 +43,8 @@ struct Convolution : Planned {
   // Multiplied into filter and bias before anything runs. REQUIRES: both are constants, as far as
   // they are there.
   std::optional<ChannelScale> scale;
-  bool transposed = false;         // spreads every position of x, instead of gathering
-  bool of_filter = false;          // x and y are inputs, the output is the gradient of the filter
+  bool transposed = false;  // spreads every position of x, instead of gathering
+  bool of_filter = false;   // x and y are inputs, the output is the gradient of the filter
   ConvolutionTensor x, filter, y;
   std::optional<ConvolutionTensor> bias;
   // One number for each dimension of the image.

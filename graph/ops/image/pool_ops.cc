@@ -6,15 +6,19 @@
 // the NPU (ChooseSums). A NaN in a window is its maximum.
 #include "graph/ops/image/family.h"
 #include "graph/ops/image/pool.h"
+#include "graph/ops/image/pool_rows.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/cast.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
 
-// What is done with each volume: widen it, find its outputs, store them.
+// What is done with each volume: widen it, find its outputs, store them; or all that by vectors.
 struct VolumePlan : PoolPlan {
+  bool by_vectors = false;  // pool_rows.h; nothing below is used then
+  int threads = 1;
   ConvertFn load = nullptr;
   int64_t outputs_of_volume = 0;
   size_t element_bytes = 0;
@@ -35,9 +39,25 @@ VolumePlan PlanVolumes(const OpContext& op, PoolForm form, Check& check) {
     plan.outputs_of_volume *= static_cast<int64_t>(windows.size());
   }
   plan.element_bytes = WidthOf(x.dtype);
-  plan.volume = plan.scratch.Take<double>(plan.elements_of_volume());
   plan.outputs = {{x.dtype, plan.y}};
+  const bool has_places = form == PoolForm::kArgmax || form == PoolForm::kVolume;
+  plan.by_vectors = x.dtype == DataType::kFloat && !has_places;
+  plan.threads = WorthThreads(static_cast<double>(x.shape.elements()) * kElementWork, op.threads());
   return plan;
+}
+
+using PoolPlane = void (*)(const PoolPlan& plan, const float* x, float* y);
+
+// Plane by plane, by vectors.
+Status RunPlanes(const VolumePlan& plan, const KernelArgs& args, PoolPlane pool) {
+  const auto* from = static_cast<const float*>(args.in[0]);
+  auto* to = static_cast<float*>(args.out[0]);
+  RunRanges(plan.threads, plan.outer, 1, [&](int, int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) {
+      pool(plan, from + plane * plan.elements_of_volume(), to + plane * plan.outputs_of_volume);
+    }
+  });
+  return Status();
 }
 
 // ---- maximum ----
@@ -60,6 +80,8 @@ VolumePlan PlanMaxPool(const OpContext& op, Check& check) {
                   "not defined for x {}", x);
   VolumePlan plan = PlanVolumes(op, kForm, check);
   CheckTouched(plan, check);
+  if (plan.by_vectors) return plan;
+  plan.volume = plan.scratch.Take<double>(plan.elements_of_volume());
   plan.maxima = plan.scratch.Take<int64_t>(plan.outputs_of_volume);
   if (kVolume || kForm == PoolForm::kArgmax) {
     const DataType place = PlaceType(op, !kVolume, check);
@@ -74,6 +96,7 @@ VolumePlan PlanMaxPool(const OpContext& op, Check& check) {
 // they are.
 template <bool kVolume>
 Status RunMaxPool(const VolumePlan& plan, const KernelArgs& args) {
+  if (plan.by_vectors) return RunPlanes(plan, args, MaximaOfWindows);
   const size_t bytes = plan.element_bytes;
   const auto elements = static_cast<size_t>(plan.elements_of_volume());
   const auto count = static_cast<size_t>(plan.outputs_of_volume);
@@ -113,12 +136,16 @@ VolumePlan PlanAvgPool(const OpContext& op, Check& check) {
   VolumePlan plan = PlanVolumes(op, kForm, check);
   if (kForm == PoolForm::kLong) ReadDivisor(op, plan);
   ChooseSums(op, op.in(0).dtype, plan);
+  plan.by_vectors = plan.by_vectors && plan.round == nullptr;
+  if (plan.by_vectors) return plan;
+  plan.volume = plan.scratch.Take<double>(plan.elements_of_volume());
   plan.store = FindConvert(DataType::kDouble, op.in(0).dtype);
   plan.averages = plan.scratch.Take<double>(plan.outputs_of_volume);
   return plan;
 }
 
 Status RunAvgPool(const VolumePlan& plan, const KernelArgs& args) {
+  if (plan.by_vectors) return RunPlanes(plan, args, AveragesOfWindows);
   const auto elements = static_cast<size_t>(plan.elements_of_volume());
   const auto count = static_cast<size_t>(plan.outputs_of_volume);
   const auto* from = static_cast<const std::byte*>(args.in[0]);

@@ -1,4 +1,7 @@
-// Pooling, against a walk over all pairs of output cell and pixel.
+// Pooling, against a walk over all pairs of output cell and pixel; and by vectors, against doubles.
+#include <limits>
+#include <random>
+
 #include "tests/unit/ops/image/image_values.h"
 
 namespace npumesh {
@@ -151,6 +154,83 @@ TEST(AvgPool, DividesByItsRule) {
       }
     }
   }
+}
+
+// ---- pools of float32, which go by vectors, against those of double, which go one by one ----
+
+class RandomPool {
+ public:
+  explicit RandomPool(uint32_t seed) : random_(seed) {
+    last_ = Up(2) == 0;
+    const int64_t channels = last_ ? 1 + Up(40) : 1 + Up(3);
+    const int64_t height = 1 + Up(12), width = 1 + Up(90);
+    shape_ = last_ ? Shape{1 + Up(2), height, width, channels}
+                   : Shape{1 + Up(2), channels, height, width};
+    rows_ = {1 + Up(4), 1 + Up(3), 0};
+    columns_ = {1 + Up(5), 1 + Up(3), 0};
+    rows_.pad = Up(rows_.kernel);
+    columns_.pad = Up(columns_.kernel);
+    ceil_ = Up(2) == 0;
+  }
+
+  Attrs attrs() const { return PoolAttrs({0, 0, rows_, columns_, ceil_, 0, 0}, last_); }
+
+  // Numbers of few digits, so that many are equal; sometimes NaN, infinities and zeros of both
+  // signs.
+  std::vector<double> Values() {
+    constexpr double kInf = std::numeric_limits<double>::infinity();
+    std::vector<double> values(static_cast<size_t>(shape_.elements()));
+    const bool special = Up(3) == 0;
+    for (double& value : values) {
+      value = static_cast<double>(Up(200) - 100) / 8;
+      if (special && Up(12) == 0)
+        value = std::vector<double>{NAN, kInf, -kInf, -0.0, 0.0}[static_cast<size_t>(Up(5))];
+    }
+    return values;
+  }
+
+  const Shape& shape() const { return shape_; }
+
+ private:
+  int64_t Up(int64_t end) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(end)); }
+
+  std::mt19937 random_;
+  bool last_ = false, ceil_ = false;
+  Shape shape_;
+  Dim rows_{}, columns_{};
+};
+
+// 0 and -0 are different, all NaN are equal.
+bool SameNumbers(const Tensor& x, const Tensor& y) {
+  const std::vector<double> a = ToDoubles(x), b = ToDoubles(y);
+  return x.shape() == y.shape() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](double p, double q) {
+           return (std::isnan(p) && std::isnan(q)) ||
+                  (p == q && std::signbit(p) == std::signbit(q));
+         });
+}
+
+TEST(Pool, ByVectorsIsAsOneByOne) {
+  size_t refused = 0;
+  for (uint32_t seed = 0; seed < 600; ++seed) {
+    RandomPool pool(seed);
+    const std::vector<double> values = pool.Values();
+    for (const char* type : {"MaxPoolV3", "AvgPoolV2"}) {
+      const auto run = [&](DataType dtype) {
+        return RunOp({.type = type,
+                      .inputs = {{"x", FromDoubles(dtype, pool.shape(), values)}},
+                      .attrs = pool.attrs()});
+      };
+      const auto floats = run(DataType::kFloat), doubles = run(DataType::kDouble);
+      ASSERT_EQ(floats.ok(), doubles.ok()) << "seed " << seed;
+      refused += floats.ok() ? 0 : 1;
+      if (!floats.ok()) continue;
+      const Tensor rounded =
+          FromDoubles(DataType::kFloat, (*doubles)[0].shape(), ToDoubles((*doubles)[0]));
+      EXPECT_TRUE(SameNumbers((*floats)[0], rounded)) << type << ", seed " << seed;
+    }
+  }
+  EXPECT_LT(refused, 300U);  // windows larger than their image
 }
 
 }  // namespace
