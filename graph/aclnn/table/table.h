@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "runtime/base/status.h"
+#include "runtime/base/text/expression.h"
 
 namespace npumesh {
 
@@ -61,26 +62,7 @@ struct AclnnParam {
   bool open = false;            // the run decides its shape
 };
 
-struct AclnnExpr {
-  enum class Kind : uint8_t {
-    kInteger,
-    kReal,
-    kText,
-    kName,
-    kList,       // of children
-    kCall,       // text(children; named)
-    kUnary,      // text: - not
-    kBinary,     // text: + - * / // % == != < <= > >= and or
-    kCondition,  // children: condition, then, else
-    kElement,    // children: of what, which
-  };
-  Kind kind = Kind::kName;
-  std::string text;
-  int64_t integer = 0;
-  double real = 0;
-  std::vector<AclnnExpr> children;
-  std::vector<std::pair<std::string, AclnnExpr>> named;
-};
+using AclnnExpr = Expr;
 
 struct AclnnStatement {
   std::vector<std::string> targets;  // empty: a call of another row
