@@ -194,6 +194,7 @@ Result<std::unique_ptr<LoadedModel>> SessionModel::Create(AclDevice& device, std
           ? device.world.env().num_threads
           : std::max<int>(1, static_cast<int>(device.world.placement().cpus.size()));
   options.tensor_dump = given.dump;
+  options.card = given.card;
   model->operator_alone_ = given.operator_alone;
   options.ref_data = given.ref_data;
   options.memory = {given.areas.work, given.areas.work_bytes, given.areas.weights,

@@ -35,6 +35,7 @@ struct SessionModelOptions {
   bool operator_alone = false;  // dumped as AclDumps says at each run
   bool ref_data = false;        // inputs that its operators write to are written where they are
   ModelAreas areas = {};
+  std::shared_ptr<NodeWatch> card = nullptr;  // as SessionOptions has it
 };
 
 class SessionModel final : public LoadedModel {

@@ -15,6 +15,12 @@ namespace npumesh {
 // Prepare. Local.
 Status CheckRunnable(Model model, const SessionOptions& options, GroupProvider& groups);
 
+// Asks `card` about the operators of a model's main graph, as far as its file says what they get.
+// `groups` may be null. Errors: those of NodeWatch::Check at the node; what cannot be bound or
+// ordered. REQUIRES: model.graph.Verify() is OK.
+Status CheckOnCard(const Model& model, const OpRegistry& registry, GroupProvider* groups,
+                   NodeWatch& card);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_SESSION_RUNNABLE_H_

@@ -68,6 +68,10 @@ Result<std::unique_ptr<Session>> Session::Create(World& world, DeviceMemory& mem
   if (!options.dump_env) {
     NPUMESH_ASSIGN_OR_RETURN(options.dump_env, DumpEnv::FromProcess());
   }
+  if (options.card == nullptr) {
+    NPUMESH_ASSIGN_OR_RETURN(const Card card, Card::FromProcess());
+    if (card) options.card = std::make_shared<NodeWatch>(card);
+  }
   std::unique_ptr<Session> session(
       new Session(world, memory, std::move(model), std::move(options)));
   NPUMESH_RETURN_IF_ERROR(session->model_.graph.Verify());
@@ -374,6 +378,11 @@ CompileOptions Session::Observed() {
   options.static_kernels = static_kernels_.get();
   options.tuner = tuner_.get();
   options.profiler = &Profiler::Of(world_);
+  if (options_.card != nullptr) {
+    options.check_operator = [card = options_.card](const OpContext& op) {
+      return card->Check(op);
+    };
+  }
   if (!graph_dump_.wanted()) return options;
   options.observer = [this, inner = options.observer](std::string_view stage, const Model& model) {
     graph_dump_.WriteStage(stage, model, program_stats_.plans);

@@ -23,6 +23,7 @@
 #include "graph/guard/edge_guard.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/tensor.h"
+#include "graph/limits/node_watch.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/op_registry.h"
 #include "graph/session/frozen_inputs.h"
@@ -72,6 +73,8 @@ struct SessionOptions {
   GivenMemory memory;
   // In which types operators compute, and how (precision_options.h).
   PrecisionOptions precision;
+  // What checks operators against a card; null: one for the card of NPUMESH_CARD, if it is set.
+  std::shared_ptr<NodeWatch> card;
 };
 
 struct SessionStats {
@@ -167,6 +170,8 @@ class Session {
   }
   // Null when nothing is tuned.
   const TuningStats* tuning_stats() const { return tuner_ == nullptr ? nullptr : &tuner_->stats(); }
+  // Null when no card is checked.
+  const NodeWatch* card() const { return options_.card.get(); }
   Communicator::Totals communication() const { return groups_->totals(); }
 
  private:

@@ -212,6 +212,7 @@ void AddCommands(CLI::App& app, Action& action) {
   AddBench(app, action);
   AddConfig(app, action);
   AddEnv(app, action);
+  AddCard(app, action);
   AddKernels(app, action);
   AddDoctor(app, action);
   AddVersion(app, action);

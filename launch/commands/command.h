@@ -38,6 +38,7 @@ void AddOps(CLI::App& app, Action& action);
 void AddBench(CLI::App& app, Action& action);
 void AddConfig(CLI::App& app, Action& action);
 void AddEnv(CLI::App& app, Action& action);
+void AddCard(CLI::App& app, Action& action);
 void AddKernels(CLI::App& app, Action& action);
 void AddDoctor(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);

@@ -1,8 +1,9 @@
 // `npumesh run`: runs a graph, or each rank its graph of an export.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <map>
 
 #include "launch/catalog/environment.h"
 #include "launch/catalog/variable_notices.h"
@@ -15,6 +16,7 @@
 #include "launch/commands/validators.h"
 #include "launch/commands/versions.h"
 #include "launch/ranks/agreement.h"
+#include "launch/report/card_place.h"
 #include "launch/run/crash_line.h"
 #include "launch/run/dim_bindings.h"
 #include "launch/run/double_check.h"
@@ -26,6 +28,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/process/process_safety.h"
 #include "runtime/base/process/thread_census.h"
+#include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {
@@ -38,20 +41,37 @@ std::string Packed(const json& value) {
   return {bytes.begin(), bytes.end()};
 }
 
+// Each text once, with the ranks that it is about.
+void PrintCard(const std::vector<CardOfRank>& findings) {
+  std::map<std::string, std::vector<int>> ranks;
+  for (const CardOfRank& found : findings) {
+    if (!found.fails) ranks[found.text].push_back(found.rank);
+  }
+  Warnings warnings;
+  for (const auto& [text, who] : ranks) {
+    warnings.push_back(fmt::format("{}: {}", RanksText(who), text));
+  }
+  PrintWarnings("run", warnings);
+}
+
 // Collective over all ranks.
 Result<MeasuredRun> ShareMeasured(RankCircle& circle, const RunJob& job) {
-  const json mine = {{"report", job.Report()},
-                     {"checks", job.checks()},
-                     {"outputs", job.outputs()},
-                     {"guarded", job.guarded_steps()},
-                     {"repeated", job.repeated_steps()}};
+  const json mine = {{"report", job.Report()},         {"card", job.card_findings()},
+                     {"checks", job.checks()},         {"outputs", job.outputs()},
+                     {"guarded", job.guarded_steps()}, {"repeated", job.repeated_steps()}};
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> texts, circle.Share(Packed(mine)));
   MeasuredRun measured;
+  NPUMESH_ASSIGN_OR_RETURN(const Card card, Card::FromProcess());
   for (const std::string& text : texts) {
     const json theirs = json::from_cbor(text);
     measured.ranks.push_back(theirs.at("report").get<RankReport>());
     for (const json& check : theirs.at("checks")) measured.checks.push_back(check);
     for (const json& output : theirs.at("outputs")) measured.outputs.push_back(output);
+    for (const json& found : theirs.at("card")) {
+      const auto finding = found.get<CardFinding>();
+      measured.card.push_back({measured.ranks.back().rank, finding, card.fails && finding.refused(),
+                               TextOf(finding, *card.chip)});
+    }
     measured.guarded_steps += theirs.at("guarded").get<uint64_t>();
     measured.repeated_steps += theirs.at("repeated").get<uint64_t>();
   }
@@ -164,8 +184,8 @@ bool Begin(RankCircle& circle, RunJob& job, const RunOptions& options, Agreement
   const Status prepared = job.Prepare();
   const Status told = TellWarnings(circle, job, story);
   if (!agreement.Reached(prepared.ok() ? told : prepared)) return false;
-  const bool checks =
-      circle.rank() == 0 && !options.golden.empty() && options.golden != kFloat64Golden;
+  const bool checks = circle.rank() == 0 && !options.golden.empty() &&
+                      options.golden != kFloat64Golden && options.against.empty();
   if (!agreement.Reached(checks ? CheckGoldenGraph(options, job) : Status())) return false;
   return agreement.Reached(job.StartProfile());
 }
@@ -183,6 +203,7 @@ bool RunStages(World& world, RankCircle& circle, RunJob& job, const RunOptions& 
   Result<MeasuredRun> measured = ShareMeasured(circle, job);
   const Status shared = measured.ok() ? profiled : measured.status();
   if (measured.ok()) story.measured = *std::move(measured);
+  if (circle.rank() == 0) PrintCard(story.measured.card);
   if (!ran || !agreement.Reached(dumped.ok() ? shared : dumped)) return false;
   if (circle.rank() == 0) PrintMeasured(story.measured, options);
   if (options.golden.empty()) return true;
@@ -247,6 +268,9 @@ int RunModel(const RunOptions& options) {
 // Reads words that the parser took one by one, and says what is wrong with them.
 Status ReadWords(const std::vector<std::string>& int_ranges, RunOptions& options) {
   NPUMESH_RETURN_IF_ERROR(CheckTolerance(options.tolerance));
+  if (!options.against.empty()) {
+    options.golden = fmt::format("{}", fmt::join(options.against, " "));
+  }
   if (!options.report.empty() && options.report == options.junit) {
     return Error(Code::kInvalidArgument, "--report and --junit name the same file {}",
                  options.report);

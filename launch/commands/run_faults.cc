@@ -22,6 +22,12 @@ void AddFaultOptions(CLI::App& run, RunOptions& options) {
                  "The unsharded graph of the same model, or float64 for the same graphs "
                  "computed in float64: names the first operator that differs")
       ->type_name("PATH");
+  run.add_option("--against", options.against,
+                 "Run once more with this option, too, and say operator by operator where the two "
+                 "runs part, bit by bit")
+      ->type_name("A.B.C=VALUE")
+      ->allow_extra_args(false)
+      ->excludes("--golden");
 }
 
 namespace {
@@ -32,11 +38,20 @@ void Tell(const RankCircle& circle, const std::string& text) {
   Show(text);
 }
 
+constexpr size_t kMostLines = 40;
+
 std::vector<std::string> DoubleVerdictLines(const DoubleVerdict& verdict) {
   if (verdict.rank < 0) return {};
-  return {fmt::format("rank {} differs first: {} ({}): {} elements differ, max abs {:.6g}",
-                      verdict.rank, Printable(verdict.name), Printable(verdict.type),
-                      verdict.distance.differing, verdict.distance.max_abs)};
+  std::vector<std::string> lines = verdict.differing;
+  if (lines.size() > kMostLines) {
+    const size_t more = lines.size() - kMostLines;
+    lines.resize(kMostLines);
+    lines.push_back(fmt::format("{} more operators differ", more));
+  }
+  lines.push_back(fmt::format("rank {} differs first: {} ({}): {} elements differ, max abs {:.6g}",
+                              verdict.rank, Printable(verdict.name), Printable(verdict.type),
+                              verdict.distance.differing, verdict.distance.max_abs));
+  return lines;
 }
 
 }  // namespace
@@ -44,14 +59,15 @@ std::vector<std::string> DoubleVerdictLines(const DoubleVerdict& verdict) {
 Result<GoldenFinding> TellGolden(World& world, RankCircle& circle, const RunOptions& options,
                                  RunJob& job) {
   GoldenFinding finding;
-  if (options.golden == kFloat64Golden) {
+  if (options.golden == kFloat64Golden || !options.against.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(const DoubleVerdict verdict, DoubleCheck(world, circle, options, job));
     finding.differs = verdict.rank >= 0;
     if (finding.differs) finding.ranks = {verdict.rank};
     finding.op = verdict.name;
     finding.type = verdict.type;
     finding.verdict = DoubleVerdictLines(verdict);
-    Tell(circle, GoldenText(fmt::format("{} operators compared with float64", verdict.compared),
+    Tell(circle, GoldenText(fmt::format("{} operators compared with {}", verdict.compared,
+                                        options.against.empty() ? "float64" : options.golden),
                             finding.verdict));
     return finding;
   }

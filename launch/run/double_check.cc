@@ -1,14 +1,66 @@
 #include "launch/run/double_check.h"
 
 #include "graph/compare/golden/reference_ops.h"
+#include "graph/config/config_reader.h"
+#include "graph/onnx/onnx_file.h"
 #include "graph/session/group_table.h"
+#include "graph/session/session_config.h"
+#include "graph/session/system.h"
 #include "launch/ranks/model_choice.h"
 #include "runtime/base/text/json.h"
+#include "runtime/base/text/printable.h"
 
 namespace npumesh {
 namespace {
 
 using nlohmann::json;
+
+// The options of the run, and those of --against behind them.
+Result<SessionOptions> OtherOptions(const RunOptions& options) {
+  ConfigSource source = options.config;
+  source.assignments.insert(source.assignments.end(), options.against.begin(),
+                            options.against.end());
+  NPUMESH_ASSIGN_OR_RETURN(const Configuration config, LoadConfiguration(source));
+  NPUMESH_ASSIGN_OR_RETURN(SessionOptions session, SessionOptionsFor(config.compiler));
+  NPUMESH_RETURN_IF_ERROR(ApplySystemOptions(config.session, session));
+  return session;
+}
+
+Result<Comparison> CompareWithOptions(World& world, const RunOptions& options, RunJob& job) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::string file,
+                           ChooseModelFile(options.path, world.rank(), world.size()));
+  NPUMESH_ASSIGN_OR_RETURN(SessionOptions session_options, OtherOptions(options));
+  session_options.registry = &job.registry();
+  session_options.card = nullptr;
+  NPUMESH_ASSIGN_OR_RETURN(session_options.groups, ReadGroupTable(FolderOf(file)));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadAnyModel(file, job.registry()));
+  NPUMESH_ASSIGN_OR_RETURN(const OperatorOrder order,
+                           OperatorOrder::FromGraph(job.session().model().graph, job.registry()));
+  NPUMESH_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Session> session,
+      Session::Create(world, job.memory(), std::move(model), std::move(session_options)));
+  Recorder recorder(options.golden, 0, false);
+  NPUMESH_RETURN_IF_ERROR(session->Run(job.recorded_inputs(), &recorder).status());
+  return CompareSources(job.recorder()->source(), recorder.source(), &order, {});
+}
+
+// "MatMul_3 (MatMulV2): float16 and float32, 12 of 64 elements differ, max abs 0.002".
+std::vector<std::string> DifferingLines(const Comparison& comparison) {
+  std::vector<std::string> lines;
+  for (const OperatorRow& row : comparison.rows) {
+    const TensorRow* const worst = row.Worst();
+    if (!row.differs() || worst == nullptr) continue;
+    const std::string types =
+        worst->mine.dtype == worst->golden.dtype
+            ? std::string(Name(worst->mine.dtype))
+            : fmt::format("{} and {}", Name(worst->mine.dtype), Name(worst->golden.dtype));
+    lines.push_back(fmt::format("{} ({}): {}, {} of {} elements differ, max abs {:.6g}",
+                                Printable(row.name), Printable(row.type), types,
+                                worst->distance.differing, worst->mine.shape.elements(),
+                                worst->distance.max_abs));
+  }
+  return lines;
+}
 
 Result<Comparison> CompareWithReference(World& world, const RunOptions& options, RunJob& job) {
   NPUMESH_ASSIGN_OR_RETURN(const std::string file,
@@ -58,7 +110,9 @@ Comparison FromSummary(const json& summary) {
 
 Result<DoubleVerdict> DoubleCheck(World& world, RankCircle& circle, const RunOptions& options,
                                   RunJob& job) {
-  const Result<Comparison> comparison = CompareWithReference(world, options, job);
+  const Result<Comparison> comparison = options.against.empty()
+                                            ? CompareWithReference(world, options, job)
+                                            : CompareWithOptions(world, options, job);
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Outcome> outcomes,
                            circle.Share(Outcome::From(comparison.status())));
   if (!comparison.ok()) return comparison.status();
@@ -77,6 +131,7 @@ Result<DoubleVerdict> DoubleCheck(World& world, RankCircle& circle, const RunOpt
   }
   DoubleVerdict verdict;
   verdict.compared = comparison->rows.size();
+  if (!options.against.empty()) verdict.differing = DifferingLines(*comparison);
   verdict.rank = RankToBlame(ranks, nullptr);
   if (verdict.rank < 0) return verdict;
   const json& blamed = summaries[static_cast<size_t>(verdict.rank)];

@@ -181,6 +181,8 @@ Status RunJob::LoadGraph(SessionOptions session) {
   if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
   session.compile.threads = Threads();
   session.registry = registry_.get();
+  NPUMESH_ASSIGN_OR_RETURN(const Card card, Card::FromProcess());
+  if (card) session.card = card_ = std::make_shared<NodeWatch>(card, /*says=*/false);
   if (options_.guard) session.compile.margin = kGuardMargin;
   WatchTypes(&session.compile);
   if (options_.show_progress && world_.rank() == 0) {

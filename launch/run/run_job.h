@@ -67,6 +67,11 @@ class RunJob {
   uint64_t guarded_steps() const { return guard_ != nullptr ? guard_->steps() : 0; }
   uint64_t repeated_steps() const { return guard_ != nullptr ? guard_->repeated() : 0; }
 
+  // What the card of NPUMESH_CARD would not take, as far as it was seen; empty without one.
+  std::vector<CardFinding> card_findings() const {
+    return card_ != nullptr ? card_->findings().all() : std::vector<CardFinding>();
+  }
+
   // With a golden: all tensors of the first step, and the inputs it ran with. Null otherwise.
   const Recorder* recorder() const { return recorder_.get(); }
   const std::vector<Tensor>& recorded_inputs() const { return recorded_inputs_; }
@@ -105,6 +110,7 @@ class RunJob {
   std::shared_ptr<const OpRegistry> registry_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Session> session_;
+  std::shared_ptr<NodeWatch> card_;  // null: no card
   RankDump dump_;
   std::optional<ProfilingOptions> profiling_;
   Warnings warnings_;

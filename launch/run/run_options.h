@@ -62,6 +62,9 @@ struct RunOptions {
   // The unsharded graph to compare all operators with (launch/run/golden_check.h), or "float64"
   // (launch/run/double_check.h); empty: none.
   std::string golden;
+  // Options "A.B.C=VALUE" of a second run of the same graphs (launch/run/double_check.h); `golden`
+  // has them as one text then. Empty: no second run.
+  std::vector<std::string> against;
 
   // Files of the machine-readable reports, as JSON and as JUnit XML; empty: none.
   std::string report;

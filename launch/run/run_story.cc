@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "launch/report/card_place.h"
 #include "launch/report/command_report.h"
 #include "launch/report/json_parts.h"
 #include "launch/report/junit.h"
@@ -121,6 +122,11 @@ std::string GoldenWords(const GoldenFinding& golden, const char* between) {
 json FindingsOf(const RunStory& story) {
   CommandReport found;
   for (const std::string& warning : story.warnings) found.Add(Severity::kWarning, warning);
+  for (const CardOfRank& card : story.measured.card) {
+    nlohmann::json place = CardPlace(card.finding);
+    place["rank"] = card.rank;
+    found.Add(card.fails ? Severity::kError : Severity::kWarning, card.text, std::move(place));
+  }
   for (const OutputCheck& check : story.measured.checks) {
     if (check.ok) continue;
     found.Add(Severity::kError, CheckLine(check), {{"rank", check.rank}, {"output", check.index}});
@@ -130,6 +136,11 @@ json FindingsOf(const RunStory& story) {
               {{"rank", FromZero(story.golden->rank())}, {"operator", story.golden->op}});
   }
   return found.findings;
+}
+
+JunitCase CaseOf(const CardOfRank& card) {
+  return {RankGroup(card.rank), fmt::format("card {} {}", card.finding.rule, card.finding.node),
+          JunitCase::Result::kFailed, card.text, ""};
 }
 
 JunitCase GoldenCase(const RunStory& story, const RunOptions& options) {
@@ -201,7 +212,7 @@ std::string OperatorToBlame(const RunStory& story) {
 std::string NextStep(const RunStory& story, const RunOptions& options) {
   if (!story.ended || !story.outcome.message.empty()) return "";
   const bool golden_differs = story.golden && story.golden->differs;
-  if (golden_differs && !story.golden->weight) {
+  if (golden_differs && options.against.empty() && !story.golden->weight) {
     return fmt::format(
         "the same with --dump all --dump-path dump/, then npumesh replay dump/ --model "
         "{}: whether {} computes what it was given",
@@ -248,6 +259,7 @@ std::string ToJunit(const RunStory& story, const RunOptions& options) {
   for (const OutputSummary& output : story.measured.outputs) {
     if (options.check.empty()) cases.push_back(CaseOf(output));
   }
+  for (const CardOfRank& card : story.measured.card) cases.push_back(CaseOf(card));
   if (!options.golden.empty()) cases.push_back(GoldenCase(story, options));
   if (const std::string error = ErrorOf(story); !error.empty()) {
     const int rank = RankToBlame(story);

@@ -14,14 +14,24 @@
 #include "launch/run/run_options.h"
 #include "launch/run/run_report.h"
 #include "runtime/base/text/json.h"
+#include "runtime/card/findings.h"
 
 namespace npumesh {
+
+// What a card says of the work of a rank.
+struct CardOfRank {
+  int rank = 0;
+  CardFinding finding;
+  bool fails = false;
+  std::string text;  // as it is printed
+};
 
 // Everything the ranks measured, as every rank knows it after sharing.
 struct MeasuredRun {
   std::vector<RankReport> ranks;
   std::vector<OutputCheck> checks;
   std::vector<OutputSummary> outputs;
+  std::vector<CardOfRank> card;  // what the card of NPUMESH_CARD would not take
   // Of all ranks: steps that a guard checked, and how many of them ran twice.
   uint64_t guarded_steps = 0;
   uint64_t repeated_steps = 0;

@@ -154,15 +154,22 @@ class WeightCheck {
   std::set<std::string> lacking_;  // names of nodes
 };
 
-void CheckRuns(const PackageFiles& files, int rank, const OpRegistry& registry,
+void CheckRuns(const PackageFiles& files, int rank, const GraphCheckOptions& given,
                const GroupTable& groups, const Model& model, Findings* findings) {
+  const std::string& air = files.airs[static_cast<size_t>(rank)];
   SessionOptions options;
-  options.registry = &registry;
+  options.registry = given.registry;
+  // What the card refuses is a finding, not the end.
+  if (given.card) options.card = std::make_shared<NodeWatch>(Card{given.card.chip}, false);
   OfflineGroups members = OfflineGroups::InWorld(groups, rank, static_cast<int>(files.airs.size()));
   const Status runs = CheckRunnable(model, options, members);
-  if (runs.ok()) return;
-  findings->Error(files.airs[static_cast<size_t>(rank)],
-                  fmt::format("npumesh cannot run it: {}", WithoutPath(runs, model.path)));
+  if (!runs.ok()) {
+    findings->Error(air, fmt::format("npumesh cannot run it: {}", WithoutPath(runs, model.path)));
+  }
+  if (options.card == nullptr) return;
+  for (const CardFinding& finding : options.card->findings().all()) {
+    findings->OnCard(air, finding, given.card);
+  }
 }
 
 std::map<std::string, std::string> TypesByName(const Graph& graph) {
@@ -214,7 +221,7 @@ std::optional<Model> CheckGraph(const PackageFiles& files, int rank,
   }
   CheckInputs(*model, air, findings);
   WeightCheck(files, rank, *model, weights, findings).Run(options.allow_outside);
-  CheckRuns(files, rank, *options.registry, groups, *model, findings);
+  CheckRuns(files, rank, options, groups, *model, findings);
   CheckText(files, rank, *model, findings);
   return *std::move(model);
 }

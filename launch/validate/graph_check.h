@@ -29,6 +29,7 @@ struct WeightSum {
 struct GraphCheckOptions {
   const OpRegistry* registry = nullptr;
   bool allow_outside = false;  // weights may be outside of the package
+  Card card;                   // that operators are checked against, if any
 };
 
 // The graph of `rank`, or nullopt when it cannot be loaded. What `run` would refuse is an error.

@@ -10,6 +10,7 @@
 #include "graph/export/graph_match.h"
 #include "graph/export/package_layout.h"
 #include "graph/session/group_table.h"
+#include "launch/report/card_place.h"
 #include "launch/report/command_report.h"
 #include "launch/validate/checksum_check.h"
 #include "launch/validate/config_check.h"
@@ -141,7 +142,8 @@ Result<PackageReport> CheckPackage(const std::string& folder, const OpRegistry& 
                                    bool allow_outside, const PackageProgress& progress) {
   PackageReport report;
   NPUMESH_ASSIGN_OR_RETURN(PackageFiles files, ListPackage(folder, &report.findings));
-  const GraphCheckOptions options{&registry, allow_outside};
+  NPUMESH_ASSIGN_OR_RETURN(const Card card, Card::FromProcess());
+  const GraphCheckOptions options{&registry, allow_outside, card};
   PackageCheck(std::move(files), options, &report).Run(progress);
   return report;
 }
@@ -162,8 +164,14 @@ std::string ReportText(const PackageReport& report) {
 CommandReport ToReport(const PackageReport& package) {
   CommandReport report;
   report.verdict = package.findings.errors() == 0 ? "valid" : "invalid";
-  for (const Finding& finding : package.findings.all()) {
-    report.Add(finding.severity, finding.text, {{"file", finding.subject}});
+  const auto& on_card = package.findings.on_card();
+  for (size_t i = 0; i < package.findings.all().size(); ++i) {
+    const Finding& finding = package.findings.all()[i];
+    nlohmann::json place = {{"file", finding.subject}};
+    if (const auto card = on_card.find(i); card != on_card.end()) {
+      place.update(CardPlace(card->second));
+    }
+    report.Add(finding.severity, finding.text, std::move(place));
   }
   report.details = {{"ranks", package.ranks},
                     {"nodes", package.nodes},

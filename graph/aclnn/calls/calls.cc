@@ -147,6 +147,7 @@ class Call {
 
   aclnnStatus Take(const AclnnWord* words);
   aclnnStatus FindPlan(std::shared_ptr<AclnnPlan>* plan);
+  aclnnStatus MakePlan(AclDevice& device, std::shared_ptr<AclnnPlan>* plan);
   // Tensors that are in FRACTAL_NZ when the call has run say so already.
   void MarkBlocks(const AclnnWord* words) const;
   std::vector<void*> TakeAddresses() { return std::move(addresses_); }
@@ -413,6 +414,25 @@ aclnnStatus Call::CheckAddresses(const AclnnPlan& plan) const {
   return ACL_SUCCESS;
 }
 
+// What a card refuses has the code that it answers with.
+aclnnStatus Call::MakePlan(AclDevice& device, std::shared_ptr<AclnnPlan>* plan) {
+  const Result<Card> card = Card::FromProcess();
+  if (!card.ok()) return FailCall(name_, card.status());
+  const auto watch = *card ? std::make_shared<NodeWatch>(*card) : nullptr;
+  Result<std::unique_ptr<AclnnPlan>> made =
+      AclnnPlan::Make(device, function_, arguments_, tensors_, overlaps_, watch);
+  if (made.ok()) {
+    *plan = *std::move(made);
+    return ACL_SUCCESS;
+  }
+  if (watch == nullptr || !card->fails) return FailCall(name_, made.status());
+  for (const CardFinding& finding : watch->findings().all()) {
+    if (!finding.refused()) continue;
+    return Fail(finding.code, name_, "{}", made.status().message());
+  }
+  return FailCall(name_, made.status());
+}
+
 aclnnStatus Call::FindPlan(std::shared_ptr<AclnnPlan>* plan) {
   const auto context = AclProcess::CurrentContext();
   if (context == nullptr) {
@@ -422,10 +442,7 @@ aclnnStatus Call::FindPlan(std::shared_ptr<AclnnPlan>* plan) {
   Key(context->device);
   *plan = Plans::Get().Find(key_);
   if (*plan == nullptr) {
-    Result<std::unique_ptr<AclnnPlan>> made =
-        AclnnPlan::Make(*context->device, function_, arguments_, tensors_, overlaps_);
-    if (!made.ok()) return FailCall(name_, made.status());
-    *plan = *std::move(made);
+    NPUMESH_ACL_TRY(MakePlan(*context->device, plan));
     Plans::Get().Keep(key_, *plan);
   }
   return CheckAddresses(**plan);

@@ -5,6 +5,8 @@
 
 #include "graph/acl_model/device_turns.h"
 #include "graph/acl_model/session_model.h"
+#include "graph/ops/builtin_ops.h"
+#include "graph/session/runnable.h"
 
 namespace npumesh {
 namespace {
@@ -16,7 +18,8 @@ constexpr uint64_t kAlign = 64;
 Result<std::unique_ptr<AclnnPlan>> AclnnPlan::Make(AclDevice& device, const AclnnFunction& function,
                                                    const std::vector<AclnnArgument>& arguments,
                                                    AclnnTensors tensors,
-                                                   const std::vector<bool>& overlaps) {
+                                                   const std::vector<bool>& overlaps,
+                                                   const std::shared_ptr<NodeWatch>& card) {
   std::unique_ptr<AclnnPlan> plan(new AclnnPlan);
   plan->function_ = &function;
   plan->device_ = &device;
@@ -55,9 +58,12 @@ Result<std::unique_ptr<AclnnPlan>> AclnnPlan::Make(AclDevice& device, const Acln
   }
   read.model = std::move(meaning.model);
   NPUMESH_ASSIGN_OR_RETURN(read.told, FactsOf(read.model, read.facts));
-  NPUMESH_ASSIGN_OR_RETURN(
-      plan->model_,
-      SessionModel::Create(device, TurnOf(device), std::move(read), {.operator_alone = true}));
+  if (card != nullptr) {
+    NPUMESH_RETURN_IF_ERROR(CheckOnCard(read.model, BuiltinOps(), nullptr, *card));
+  }
+  NPUMESH_ASSIGN_OR_RETURN(plan->model_,
+                           SessionModel::Create(device, TurnOf(device), std::move(read),
+                                                {.operator_alone = true, .card = card}));
   return plan;
 }
 

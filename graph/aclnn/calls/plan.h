@@ -10,6 +10,7 @@
 
 #include "graph/aclnn/calls/meaning.h"
 #include "graph/aclnn/calls/view.h"
+#include "graph/limits/node_watch.h"
 #include "runtime/acl/model_machine.h"
 
 namespace npumesh {
@@ -22,13 +23,14 @@ struct AclnnTensors {
 
 class AclnnPlan {
  public:
-  // `overlaps`, by tensor: it is written and shares memory with another one that is; where it shares
-  // memory with what is read the engine sees to it, run by run. Errors of
-  // MeaningOf and Session::Create.
+  // `overlaps`, by tensor: it is written and shares memory with another one that is; where it
+  // shares memory with what is read the engine sees to it, run by run. Errors of MeaningOf,
+  // Session::Create and, where `card` is not null, NodeWatch::Check.
   static Result<std::unique_ptr<AclnnPlan>> Make(AclDevice& device, const AclnnFunction& function,
                                                  const std::vector<AclnnArgument>& arguments,
                                                  AclnnTensors tensors,
-                                                 const std::vector<bool>& overlaps);
+                                                 const std::vector<bool>& overlaps,
+                                                 const std::shared_ptr<NodeWatch>& card);
 
   const AclnnFunction& function() const { return *function_; }
   AclDevice& device() const { return *device_; }

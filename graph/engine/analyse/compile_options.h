@@ -22,6 +22,7 @@ namespace npumesh {
 // nodes that are computed by the step of another one its name as `_fused_into`.
 using StageObserver = std::function<void(std::string_view stage, const Model& graph)>;
 
+class OpContext;
 class Profiler;
 class StaticParts;
 
@@ -62,6 +63,9 @@ struct CompileOptions {
   uint64_t margin = 0;
   // Told how the weights in files arrive while plans are made; may be null.
   std::function<void(const WeightProgress&)> weight_progress;
+  // Asked about each operator with the types of its inputs, before it is inferred: its error is
+  // that of the operator. Null: nothing is asked.
+  std::function<Status(const OpContext&)> check_operator;
   // Gets spans of what is compiled and of the steps; null: nothing is profiled. Not owned.
   Profiler* profiler = nullptr;
   // Sees the graph as it stands after each stage; may be null. The graph is made for it, so an

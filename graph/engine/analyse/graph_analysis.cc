@@ -19,6 +19,7 @@ Inference::Settings InferenceSettings(GroupProvider* groups, const CompileOption
   if (options.weights != nullptr) settings.packed = &options.weights->packed();
   settings.tuning = options.tuner;
   settings.memory = memory;
+  settings.check_operator = options.check_operator;
   return settings;
 }
 

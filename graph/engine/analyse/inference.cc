@@ -127,6 +127,7 @@ Status Inference::VisitOperator(const Node& node) {
     context.set_in(slot, type(*value));
     context.set_value(slot, constant(*value));
   }
+  if (settings_.check_operator) NPUMESH_RETURN_IF_ERROR(settings_.check_operator(context));
   if (Recall(node.id)) return Status();
   NPUMESH_RETURN_IF_ERROR(op.infer(context));
   NPUMESH_RETURN_IF_ERROR(CheckInferred(context));

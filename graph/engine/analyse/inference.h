@@ -8,6 +8,7 @@
 #ifndef NPUMESH_GRAPH_ENGINE_ANALYSE_INFERENCE_H_
 #define NPUMESH_GRAPH_ENGINE_ANALYSE_INFERENCE_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -47,6 +48,8 @@ class Inference {
     KernelTuning* tuning = nullptr;   // may be null
     // Operators in it whose inputs are the same are not asked again; null: no such memory.
     const InferenceMemory* memory = nullptr;
+    // As CompileOptions has it.
+    std::function<Status(const OpContext&)> check_operator;
   };
 
   Inference(const BoundGraph& graph, Settings settings);

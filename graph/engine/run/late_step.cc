@@ -43,14 +43,15 @@ Result<std::unique_ptr<LateStep>> LateStep::Create(const Model& source, const No
   context.set_threads(settings.compile.threads);
   context.set_groups(settings.groups);
   return std::unique_ptr<LateStep>(
-      new LateStep(source, node, op, std::move(context), settings.compile.profiler));
+      new LateStep(source, node, op, std::move(context), settings.compile));
 }
 
 LateStep::LateStep(const Model& source, const Node& node, const Operator& op, OpContext context,
-                   Profiler* profiler)
+                   const CompileOptions& options)
     : op_(op),
       context_(std::move(context)),
-      profiler_(profiler),
+      check_operator_(options.check_operator),
+      profiler_(options.profiler),
       subject_(ProfiledTask{
           .name = node.name, .type = node.type, .state = "dynamic", .graph = source.graph.name()}) {
   Step step = StepOf(source.graph, node, context_);
@@ -83,6 +84,7 @@ void LateStep::Bind(const std::vector<PlanOperand>& inputs) {
 
 Status LateStep::Evaluate() {
   OpContext context = context_;
+  if (check_operator_) NPUMESH_RETURN_IF_ERROR(check_operator_(context));
   NPUMESH_RETURN_IF_ERROR(op_.infer(context));
   NPUMESH_ASSIGN_OR_RETURN(outputs_, op_.evaluate(context, in_));
   for (Tensor& output : outputs_) {

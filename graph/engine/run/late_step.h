@@ -28,7 +28,7 @@ class LateStep {
 
  private:
   LateStep(const Model& source, const Node& node, const Operator& op, OpContext context,
-           Profiler* profiler);
+           const CompileOptions& options);
   void Bind(const std::vector<PlanOperand>& inputs);
   Status Evaluate();
   Status RunObserved(StepObserver& observer, uint64_t iteration);
@@ -40,7 +40,8 @@ class LateStep {
   std::vector<const void*> in_;           // by slot
   std::vector<void*> out_;                // by port
   std::vector<Tensor> outputs_;
-  Profiler* const profiler_;  // null: nothing is profiled
+  const std::function<Status(const OpContext&)> check_operator_;  // may be null
+  Profiler* const profiler_;                                      // null: nothing is profiled
   SpanSubject subject_;
 };
 

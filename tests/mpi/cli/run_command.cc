@@ -117,6 +117,15 @@ void TestFolder::PutProducts(int ranks) const {
   }
 }
 
+void TestFolder::PutGatings(int ranks, int64_t experts) const {
+  for (int rank = 0; rank < ranks; ++rank) {
+    GraphBuilder g("gating");
+    const Value x = g.Data("x", {DataType::kFloat, {2, experts}});
+    g.Output({g.Op("MoeGatingTopK", {{"x", x}}, {{"k", AttrValue::Int(2)}}, "gate", 3)});
+    Save(rank, g);
+  }
+}
+
 void TestFolder::PutPackage(const std::string& name, const std::string& recorded,
                             float value) const {
   GraphBuilder g("package");

@@ -43,6 +43,9 @@ class TestFolder {
   void PutModels(int ranks) const;
   // m0.air, m1.air, ...: y = softmax(relu(x + 1) x) of the sum over the ranks, float32[3,20].
   void PutChains(int ranks) const;
+  // m0.air, m1.air, ...: the best two of so many experts, float32[2,experts], node "gate"; -1: as
+  // many as are given.
+  void PutGatings(int ranks, int64_t experts) const;
   // m0.air, m1.air, ...: y = x w for x float16[4,64] and a constant w.
   void PutProducts(int ranks) const;
   // PutModels for two ranks, but before the collective rank 0 looks up element 7 of 4.

@@ -2,12 +2,14 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_exp.h"
+#include "aclnnop/aclnn_moe_gating_top_k.h"
 #include "aclnnop/aclnn_mul.h"
 #include "tests/unit/acl/acl_test.h"
 
@@ -42,6 +44,19 @@ class AclnnTest : public AclTest {
   aclnnStatus PrepareAdd(const aclTensor* x, const aclTensor* y, aclTensor* out) {
     return aclnnAddGetWorkspaceSize(x, y, one_, out, &bytes_, &executor_);
   }
+  // The code of phase one for the best two of so many experts.
+  static aclnnStatus PrepareGating(int64_t experts) {
+    const auto tensor = [](aclDataType dtype, int64_t columns) {
+      const int64_t dims[] = {2, columns}, strides[] = {columns, 1};
+      return aclCreateTensor(dims, 2, dtype, strides, 0, ACL_FORMAT_ND, dims, 2,
+                             Allocate(static_cast<size_t>(8 * columns)));
+    };
+    uint64_t bytes = 0;
+    aclOpExecutor* executor = nullptr;
+    return aclnnMoeGatingTopKGetWorkspaceSize(
+        tensor(ACL_FLOAT, experts), nullptr, 2, 1, 1, 0, 0, 0, false, 1.0, 1e-20,
+        tensor(ACL_FLOAT, 2), tensor(ACL_INT32, 2), tensor(ACL_FLOAT, experts), &bytes, &executor);
+  }
   aclnnStatus ExecuteAdd() {
     void* const workspace = bytes_ == 0 ? nullptr : Allocate(bytes_);
     return aclnnAdd(workspace, bytes_, executor_, stream_);
@@ -58,6 +73,19 @@ class AclnnTest : public AclTest {
   uint64_t bytes_ = 0;
   aclOpExecutor* executor_ = nullptr;
 };
+
+TEST_F(AclnnTest, ACardRefusesInPhaseOneWithItsCode) {
+  EXPECT_EQ(PrepareGating(4096), 0) << Words();
+  ASSERT_EQ(setenv("NPUMESH_CARD", "ascend910b3", 1), 0);
+  EXPECT_EQ(PrepareGating(4095), 0) << "a line of the log";
+  ASSERT_EQ(setenv("NPUMESH_CARD_CHECK", "fail", 1), 0);
+  EXPECT_EQ(PrepareGating(256), 0) << Words();
+  EXPECT_EQ(PrepareGating(4094), 561002);
+  EXPECT_THAT(Words(), HasSubstr("there are 4094 experts; at most 2048 are taken"));
+  unsetenv("NPUMESH_CARD");
+  unsetenv("NPUMESH_CARD_CHECK");
+  EXPECT_EQ(PrepareGating(4093), 0) << Words();
+}
 
 TEST_F(AclnnTest, AnExecutorEndsWithItsRun) {
   float* const x = NewFloats({1, 2, 3});

@@ -1,0 +1,57 @@
+#include "runtime/card/card.h"
+
+#include <array>
+#include <cstdlib>
+
+namespace npumesh {
+namespace {
+
+Status ParseCard(const EnvVariable& variable, std::string_view text, Card& card) {
+  if (text.empty()) return Status();
+  const Result<const Chip*> chip = Chips().Find(text);
+  if (!chip.ok()) {
+    return Error(Code::kInvalidArgument, "{}: {}", variable.name, chip.status().message());
+  }
+  card.chip = *chip;
+  return Status();
+}
+
+Status ParseCheck(const EnvVariable& variable, std::string_view text, Card& card) {
+  if (text != "warn" && text != "fail") {
+    return Error(Code::kInvalidArgument, "{}: expected {}, got \"{}\"", variable.name,
+                 variable.accepted, text);
+  }
+  card.fails = text == "fail";
+  return Status();
+}
+
+constexpr std::array kEntries = {
+    EnvEntry<Card>{{"NPUMESH_CARD", "a chip of `npumesh card ls`, for example ascend910b3",
+                    "nothing is checked",
+                    "Checks whether this card would take what is run: limits of operators, its "
+                    "streams, events and notifies, cores of collectives (card.md)."},
+                   ParseCard},
+    EnvEntry<Card>{{"NPUMESH_CARD_CHECK", "warn or fail", "warn",
+                    "What the card would refuse is a warning, or an error with its code."},
+                   ParseCheck},
+};
+
+constexpr auto kManual = ManualOf(kEntries);
+
+}  // namespace
+
+std::span<const EnvVariable> CardEnvTable() {
+  return kManual;
+}
+
+Result<Card> Card::From(const EnvGetter& get) {
+  Card card;
+  NPUMESH_RETURN_IF_ERROR(ReadVariables(kEntries, get, card));
+  return card;
+}
+
+Result<Card> Card::FromProcess() {
+  return From([](const char* name) { return std::getenv(name); });
+}
+
+}  // namespace npumesh

@@ -1,0 +1,90 @@
+// Sessions beside a card: what it would refuse of their operators, at the shapes that run.
+#include <gmock/gmock.h>
+
+#include "graph/session/offline_groups.h"
+#include "graph/session/runnable.h"
+#include "tests/unit/session/session_fixture.h"
+
+namespace npumesh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+Card A3(bool fails = false) {
+  return {*Chips().Find("ascend910_9391"), fails};
+}
+
+// The best two of so many experts; -1: as many as the input has.
+GraphBuilder Gating(int64_t experts) {
+  GraphBuilder g("gating");
+  const Value x = g.Data("x", {DataType::kFloat, {2, experts}});
+  const Value y = g.Op("MoeGatingTopK", {{"x", x}}, {{"k", AttrValue::Int(2)}}, "gate", 3);
+  g.Output({y});
+  return g;
+}
+
+SessionOptions With(const std::shared_ptr<NodeWatch>& card) {
+  SessionOptions options;
+  options.card = card;
+  return options;
+}
+
+Tensor Scores(int64_t experts) {
+  return Tensor::Allocate({DataType::kFloat, {2, experts}});
+}
+
+TEST(SessionOnCard, FindsWhatTheShapesOfARunBreak) {
+  const auto card = std::make_shared<NodeWatch>(A3(), /*says=*/false);
+  GraphBuilder graph = Gating(-1);
+  RunInSession(graph, With(card), [&](Session& session) {
+    EXPECT_EQ(session.card(), card.get());
+    EXPECT_TRUE(session.Run({Scores(256)}).ok());
+    EXPECT_THAT(card->findings().all(), IsEmpty());
+    EXPECT_TRUE(session.Run({Scores(4096)}).ok());
+    EXPECT_TRUE(session.Run({Scores(4095)}).ok());
+  });
+  const std::vector<CardFinding> found = card->findings().all();
+  ASSERT_THAT(found, SizeIs(1)) << "each node once";
+  EXPECT_EQ(found[0].rule, "mgtk-experts");
+  EXPECT_EQ(found[0].node, "gate");
+  EXPECT_EQ(found[0].code, 561002);
+  EXPECT_EQ(found[0].text, "there are 4096 experts; at most 2048 are taken");
+}
+
+TEST(SessionOnCard, FailsWhereItIsAskedTo) {
+  const auto card = std::make_shared<NodeWatch>(A3(/*fails=*/true), /*says=*/false);
+  GraphBuilder graph = Gating(-1);
+  RunInSession(graph, With(card), [&](Session& session) {
+    EXPECT_TRUE(session.Run({Scores(256)}).ok());
+    for (int i = 0; i < 2; ++i) {
+      const Status refused = session.Run({Scores(4096)}).status();
+      EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+      EXPECT_THAT(refused.message(), HasSubstr("ascend910_9391 refuses node \"gate\""));
+    }
+    EXPECT_TRUE(session.Run({Scores(256)}).ok());
+  });
+}
+
+TEST(SessionOnCard, FindsBeforeARunWhatHoldsForAllInputs) {
+  for (const auto& [experts, findings] : {std::pair<int64_t, size_t>(4096, 1), {-1, 0}, {256, 0}}) {
+    SessionOptions options = With(std::make_shared<NodeWatch>(A3(), /*says=*/false));
+    Result<Model> model = Gating(experts).Build();
+    ASSERT_TRUE(model.ok());
+    OfflineGroups groups = OfflineGroups::BeforeWorld(options.groups, 0, 1);
+    EXPECT_TRUE(CheckRunnable(*std::move(model), options, groups).ok());
+    EXPECT_THAT(options.card->findings().all(), SizeIs(findings)) << experts;
+  }
+}
+
+TEST(SessionOnCard, WithoutTheVariableNothingIsAsked) {
+  GraphBuilder graph = Gating(4096);
+  RunInSession(graph, {}, [&](Session& session) {
+    EXPECT_EQ(session.card(), nullptr);
+    EXPECT_TRUE(session.Run({Scores(4096)}).ok());
+  });
+}
+
+}  // namespace
+}  // namespace npumesh
