@@ -78,6 +78,7 @@ aclError NeedEmptyBranch(const char* function, aclmdlRI handle, std::shared_ptr<
 
 aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) try {
   NPUMESH_ACL_EXPECT(IsMode(mode), "mode is {}, expected 0 to 2", static_cast<int>(mode));
+  NPUMESH_ACL_TRY(AclProcess::Get().PermitStream(__func__));
   auto recording = std::make_shared<Recording>();
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(BeginRecording(__func__, stream, recording, &found));
@@ -113,7 +114,9 @@ aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* statu
   std::shared_ptr<AclStream> found;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedStream(__func__, stream, &found));
   const auto capture = AclProcess::Get().captures.Find(found->stream.recording());
-  *status = capture ? ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE : ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+  *status = !capture           ? ACL_MODEL_RI_CAPTURE_STATUS_NONE
+            : capture->invalid ? ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED
+                               : ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE;
   if (modelRI != nullptr) *modelRI = capture ? capture->model.get() : nullptr;
   return ACL_SUCCESS;
 } catch (...) {
@@ -127,7 +130,7 @@ aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) try {
   const int unjoined = capture.recording->unjoined();
   AclProcess& process = AclProcess::Get();
   process.captures.End(capture);
-  if (unjoined == 0) {
+  if (unjoined == 0 && !capture.invalid) {
     *modelRI = capture.model.get();
     return ACL_SUCCESS;
   }
@@ -137,6 +140,11 @@ aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) try {
     capture.model->tasks = nullptr;
   } else {
     process.run_models.Forget(capture.model);
+  }
+  if (capture.invalid) {
+    return Fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, __func__,
+                "an event that the capture could not wait for has made it invalid; mend the call "
+                "that failed, and capture again");
   }
   return Fail(ACL_ERROR_RT_STREAM_UNJOINED, __func__,
               "{} streams have joined the capture and were not waited for; record an event as the "

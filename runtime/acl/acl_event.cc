@@ -60,6 +60,9 @@ aclError MakeEvent(const char* function, aclrtEvent* event, uint32_t flag, Event
   }
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
+  NPUMESH_ACL_TRY(
+      AclProcess::Get().card_limits.Permit(function, "events", ACL_ERROR_RT_NO_EVENT_RESOURCE,
+                                           [] { return AclProcess::Get().events.size(); }));
   auto made = std::make_shared<AclEvent>(family, kind, flag);
   if (family == AclEvent::Family::kEx && (flag & ACL_EVENT_IPC) != 0) {
     auto ticket = SharedTicket::Create(SharedKind::kEvent);
@@ -265,11 +268,13 @@ aclError WaitForEvent(const char* function, aclrtStream stream, aclrtEvent event
     return ACL_SUCCESS;
   }
   if (Captured(*on) && on->stream.PlaceOf(point->event) == Stream::Place::kOutside) {
+    AclProcess::Get().captures.Invalidate(on->stream.recording());
     return Fail(ACL_ERROR_RT_CAPTURE_DEPENDENCY, function,
                 "stream {} is being captured, and the event was not recorded in this capture",
                 on->id);
   }
   if (on->stream.PlaceOf(point->event) == Stream::Place::kForeign) {
+    AclProcess::Get().captures.Invalidate(on->stream.recording());
     return Fail(ACL_ERROR_STREAM_CAPTURE_CONFLICT, function,
                 "the event was recorded in another capture than that of stream {}", on->id);
   }

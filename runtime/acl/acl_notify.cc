@@ -45,6 +45,9 @@ aclError CreateNotify(const char* function, void** notify, uint64_t flag) {
   }
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
+  NPUMESH_ACL_TRY(
+      AclProcess::Get().card_limits.Permit(function, "notifies", ACL_ERROR_RT_NO_NOTIFY_RESOURCE,
+                                           [] { return AclProcess::Get().notifies.size(); }));
   *notify = KeepNotify();
   return ACL_SUCCESS;
 }

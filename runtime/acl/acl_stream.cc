@@ -39,6 +39,7 @@ aclError CreateStream(const char* function, aclrtStream* stream,
   if (stream == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "stream is null");
   std::shared_ptr<AclContext> context;
   NPUMESH_ACL_TRY(AclProcess::Get().NeedContext(function, &context));
+  NPUMESH_ACL_TRY(AclProcess::Get().PermitStream(function));
   *stream = AclProcess::Get().MakeStream(context, false, options).get();
   AclProcess::Get().stream_callbacks.Tell(*stream, ACL_RT_STREAM_STATE_CREATE_POST);
   return ACL_SUCCESS;

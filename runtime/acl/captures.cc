@@ -38,6 +38,13 @@ void Captures::End(const AclCapture& capture) {
   active_count_ = static_cast<int>(active_.size());
 }
 
+void Captures::Invalidate(const std::shared_ptr<Recording>& recording) {
+  const std::lock_guard lock(mutex_);
+  for (AclCapture& capture : active_) {
+    capture.invalid = capture.invalid || capture.recording == recording;
+  }
+}
+
 void Captures::Clear() {
   std::vector<AclCapture> ending;
   {

@@ -23,6 +23,7 @@ struct AclCapture {
   const AclStream* origin = nullptr;  // to be compared only
   aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
   std::thread::id thread = std::this_thread::get_id();  // that has begun it
+  bool invalid = false;  // a call has spoilt it: its end gives no model
 };
 
 class Captures {
@@ -30,6 +31,8 @@ class Captures {
   void Begin(AclCapture capture);
   // Its streams queue their tasks again.
   void End(const AclCapture& capture);
+  // The capture that `recording` belongs to is invalid from now on. Nothing if none goes on.
+  void Invalidate(const std::shared_ptr<Recording>& recording);
   // Ends every capture.
   void Clear();
   // The capture that `recording` belongs to; nothing: none that goes on.

@@ -53,6 +53,11 @@ class HandleTable {
     return all;
   }
 
+  size_t size() const {
+    const std::shared_lock lock(mutex_);
+    return objects_.size();
+  }
+
   // Changes whenever a handle dies: what was found before is live as long as it is the same.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 

@@ -542,6 +542,20 @@ aclError AclProcess::CheckContextOf(std::string_view function, const AclStream& 
                                  : fmt::format("another one of device {}", context->device_id));
 }
 
+aclError AclProcess::PermitStream(std::string_view function) {
+  return card_limits.Permit(function, "streams", ACL_ERROR_RT_NO_STREAM_RESOURCE, [this] {
+    size_t live = streams.size();
+    for (const auto& model : run_models.models.All()) {
+      const auto recording = model->recording();
+      if (model->origin == AclModel::Origin::kCaptured && recording != nullptr &&
+          recording->ended()) {
+        live += recording->streams().size();
+      }
+    }
+    return live;
+  });
+}
+
 aclError AclProcess::NeedReadyStream(std::string_view function, aclrtStream handle,
                                      std::shared_ptr<AclStream>* stream) {
   NPUMESH_ACL_TRY(NeedStream(function, handle, stream));

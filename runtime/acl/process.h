@@ -22,6 +22,7 @@
 
 #include "runtime/acl/address_space.h"
 #include "runtime/acl/captures.h"
+#include "runtime/acl/card_limits.h"
 #include "runtime/acl/core_limits.h"
 #include "runtime/acl/device_profiles.h"
 #include "runtime/acl/handle_table.h"
@@ -108,6 +109,9 @@ class AclProcess {
 
   std::shared_ptr<AclStream> MakeStream(const std::shared_ptr<AclContext>& context, bool is_default,
                                         const AclStreamOptions& options = {});
+  // Before one more stream is made or captured: those of the process and of its captured models
+  // against the card's. ACL_ERROR_RT_NO_STREAM_RESOURCE as CardLimits::Permit has it.
+  aclError PermitStream(std::string_view function);
   // Finishes the stream, or drops what is queued.
   void EndStream(const std::shared_ptr<AclStream>& stream, bool force);
   // Null: the default stream. Errors: ACL_ERROR_RT_INVALID_HANDLE, ACL_ERROR_RT_CONTEXT_NULL.
@@ -137,6 +141,7 @@ class AclProcess {
   ReportQueues host_functions;  // of threads that are subscribed to them (aclrtLaunchHostFunc)
   RunModels run_models;
   Captures captures;
+  CardLimits card_limits;
   std::atomic<uint32_t> event_wait_seconds{0};  // aclrtSetOpWaitTimeout
 
  private:

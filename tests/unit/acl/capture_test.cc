@@ -156,13 +156,26 @@ TEST_F(AclCaptureTest, RefusesEventsFromOutside) {
   ASSERT_EQ(aclmdlRICaptureBegin(second, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), ACL_SUCCESS);
   ASSERT_EQ(aclrtRecordEvent(other, second), ACL_SUCCESS);
   static_cast<void>(Capture([&] {
-    EXPECT_EQ(aclrtStreamWaitEvent(stream_, before), ACL_ERROR_RT_CAPTURE_DEPENDENCY);
-    EXPECT_EQ(aclrtStreamWaitEvent(stream_, other), ACL_ERROR_STREAM_CAPTURE_CONFLICT);
     aclrtEvent external = nullptr;
     ASSERT_EQ(aclrtCreateEventExWithFlag(&external, ACL_EVENT_SYNC | ACL_EVENT_EXTERNAL),
               ACL_SUCCESS);
     EXPECT_EQ(aclrtRecordEvent(external, stream_), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
   }));
+  // A wait that fails makes the capture invalid; the next one is not.
+  for (const auto& [event, code] : {std::pair(before, ACL_ERROR_RT_CAPTURE_DEPENDENCY),
+                                    std::pair(other, ACL_ERROR_STREAM_CAPTURE_CONFLICT)}) {
+    ASSERT_EQ(aclmdlRICaptureBegin(stream_, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), ACL_SUCCESS);
+    Launch(stream_, 1);
+    EXPECT_EQ(aclrtStreamWaitEvent(stream_, event), code);
+    aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+    EXPECT_EQ(aclmdlRICaptureGetInfo(stream_, &status, nullptr), ACL_SUCCESS);
+    EXPECT_EQ(status, ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED);
+    aclmdlRI model = nullptr;
+    EXPECT_EQ(aclmdlRICaptureEnd(stream_, &model), ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED);
+    EXPECT_EQ(model, nullptr);
+  }
+  Run(Capture([&] { Launch(stream_, 2); }));
+  EXPECT_THAT(seen_, testing::ElementsAre(2));
 }
 
 TEST_F(AclCaptureTest, ForbidsWhatDoesNotOnlyQueueWork) {

@@ -1,0 +1,32 @@
+// CardLimits: what a process holds of streams, events and notifies, against what the card of
+// NPUMESH_CARD has. A card's are shared by all processes that use it; only this one is counted.
+//
+// Thread-safety: all members may be called from any thread.
+#ifndef NPUMESH_RUNTIME_ACL_CARD_LIMITS_H_
+#define NPUMESH_RUNTIME_ACL_CARD_LIMITS_H_
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include "acl/acl_rt.h"
+#include "runtime/card/findings.h"
+
+namespace npumesh {
+
+class CardLimits {
+ public:
+  // Before one more `fact` ("streams") is made; `live` says how many there are, and is asked only
+  // where there is a card. `code` where they exceed those of the card, and that is to fail.
+  aclError Permit(std::string_view function, std::string_view fact, aclError code,
+                  const std::function<size_t()>& live);
+
+ private:
+  std::once_flag read_;
+  std::unique_ptr<CardFindings> findings_;  // null: no card
+};
+
+}  // namespace npumesh
+
+#endif  // NPUMESH_RUNTIME_ACL_CARD_LIMITS_H_
