@@ -7,6 +7,7 @@
 #include "graph/c_interface/call.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/signature.h"
+#include "runtime/card/card.h"
 
 namespace npumesh {
 namespace {
@@ -134,5 +135,22 @@ extern "C" npumesh_code npumesh_get_op_field(const char* type, npumesh_op_part p
     NPUMESH_RETURN_IF_ERROR(npumesh::CheckPointer(field, "field"));
     NPUMESH_ASSIGN_OR_RETURN(const npumesh::OpSchema* const schema, npumesh::SchemaOf(type));
     return npumesh::DescribeField(*schema, part, position, *field).WithContext(type);
+  });
+}
+
+extern "C" npumesh_code npumesh_get_card_number(const char* fact, int64_t* number) {
+  return npumesh::Call(__func__, [&]() -> npumesh::Status {
+    NPUMESH_RETURN_IF_ERROR(npumesh::CheckPointer(fact, "fact"));
+    NPUMESH_RETURN_IF_ERROR(npumesh::CheckPointer(number, "number"));
+    NPUMESH_ASSIGN_OR_RETURN(const npumesh::Card card, npumesh::Card::FromProcess());
+    *number = 0;
+    if (!card) return npumesh::Status();
+    const std::optional<int64_t> known = card.chip->Number(fact);
+    if (!known) {
+      return npumesh::Error(npumesh::Code::kNotFound, "no number \"{}\" is documented of {}", fact,
+                            card.chip->name);
+    }
+    *number = *known;
+    return npumesh::Status();
   });
 }

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Dict
 
 _here = threading.local()
+
+# By thread: the captures of mode "global", which forbid other threads to copy and wait for it.
+strict: Dict[int, Any] = {}
 
 
 def current() -> Any:

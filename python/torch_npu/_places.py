@@ -142,6 +142,8 @@ def _permit(tensor: torch.Tensor, place: Optional[Place], non_blocking: bool) ->
     capture = _capture.current()
     if capture is not None:
         capture.permit_transfer(tensor, place, non_blocking)
+    elif _capture.strict and place is not None and not non_blocking:
+        next(iter(_capture.strict.values())).permit_beside(place)
 
 
 def _format_words(memory_format: Any) -> Any:

@@ -20,6 +20,7 @@ def record(call: Callable[[], Any], name: str = "collective") -> bool:
     capture = current()
     if capture is None:
         return False
+    capture.work(name)
     capture.steps.append(Call(name, call))
     return True
 
@@ -60,6 +61,12 @@ def permit_asking(event: Any, what: str) -> None:
     capture = current()
     if capture is not None and event._capture is capture:
         raise refusal(f"{what} asks for an event that is captured", EVENT_CAPTURED)
+
+
+def record_on(stream: Any) -> Any:
+    """What an event that is recorded on the stream now stands for. Empty without a capture."""
+    capture = current()
+    return capture.joins.record(stream.stream_id) if capture is not None else {}
 
 
 def enter_stream(stream: Any) -> None:

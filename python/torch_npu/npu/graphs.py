@@ -23,10 +23,13 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from .. import _capture, _places
-from .._say import no_effect
+from .. import _capture, _card, _places
+from .._say import line_of_program, no_effect
 from . import capturing
-from .captured import STREAM_CAPTURED, Values, refusal
+from .captured import (DEPENDENCY, MODE_FORBIDS, STREAM_CAPTURED, STREAM_UNJOINED, WRONG_THREAD, Values,
+                       refusal)
+from .card_watch import Watch, check_resources, graphs_alive
+from .joins import Joins
 from .schemas import depends_on_values, is_random, writes, writes_all, written_by
 from .segments import Segment, Written, segmented, storage_of, tensors_of
 from .streams import ExternalEvent, Stream, current_stream, set_stream
@@ -96,9 +99,12 @@ class _Task:
 class _Capture(TorchDispatchMode):
     """Writes down what the dispatcher is asked for. `tasks`: calls that can be updated wait for it."""
 
-    def __init__(self, tasks: bool = False) -> None:
+    def __init__(self, tasks: bool = False, mode: str = "relaxed") -> None:
         super().__init__()
         self._tasks = tasks
+        self.mode = mode
+        self.joins = Joins(current_stream().stream_id)
+        self.watch = Watch() if _card.is_set() else None
         self._moves = False  # the next call takes a tensor to another place
         self.values = Values()
         self.streams = {current_stream().stream_id}
@@ -130,6 +136,8 @@ class _Capture(TorchDispatchMode):
             self.values.await_replay(tensors_of(written_by(func, args, kwargs)))
         if func._schema.name in _MAKERS:
             self.held += outputs
+            if self.watch is not None:
+                self.watch.make(outputs)
             return result
         runs = bool(fresh or not outputs or writes(func))
         self._add(Written(func, args, kwargs, result, fresh, runs, foreseen))
@@ -160,6 +168,44 @@ class _Capture(TorchDispatchMode):
             self._add(Written(func, args, kwargs, result, list(range(len(outputs))), True, False))
         return result
 
+    def check_joined(self) -> None:
+        """Before it becomes a graph. Errors: RuntimeError: a stream that has joined it did not come
+        back."""
+        left = self.joins.left()
+        if left:
+            raise RuntimeError(
+                f"torch_npu: {line_of_program()}: capture_end: stream {', '.join(map(str, left))} has "
+                f"joined the capture, and its last work was not waited for: error code {STREAM_UNJOINED}; "
+                "let the stream of the capture wait_stream for it")
+
+    def wait_for(self, stream: int, event: Any) -> None:
+        """The stream waits for an event."""
+        if event._capture is self:
+            self.joins.wait(stream, event._known)
+        elif self.watch is not None and event._recorded is not None:
+            _card.find("capture-event", line_of_program(),
+                       f"stream {stream} waits for an event that was not recorded in this capture",
+                       "wait for it before the capture, or use ExternalEvent",
+                       "CANN runtime, error codes", DEPENDENCY)
+
+    def work(self, name: str) -> None:
+        """A task on the current stream."""
+        stream = current_stream().stream_id
+        if not self.joins.work(stream) and self.watch is not None:
+            _card.find("capture-stream", line_of_program(),
+                       f"{name} is on stream {stream}, which has not waited for the stream of the "
+                       "capture: it runs at once, and is in no graph",
+                       "call wait_stream of the captured stream first",
+                       "CANN runtime, page of aclmdlRICaptureBegin")
+
+    def permit_beside(self, place: _places.Place) -> None:
+        """Before another thread copies, and waits for it, while this goes on in mode "global".
+        Errors: RuntimeError."""
+        raise RuntimeError(
+            f"torch_npu: {line_of_program()}: a copy to the {place.value} that waits, while another "
+            f"thread captures in mode global: error code {MODE_FORBIDS}; use non_blocking=True with "
+            'pinned memory, or capture with capture_error_mode="thread_local"')
+
     def permit_transfer(self, tensor: torch.Tensor, place: Optional[_places.Place],
                         non_blocking: bool) -> None:
         """Before a copy to another place. Errors: RuntimeError for one that the host would wait for."""
@@ -180,6 +226,10 @@ class _Capture(TorchDispatchMode):
             raise refusal(f"{what} needs values", STREAM_CAPTURED)
 
     def _add(self, step: Written) -> None:
+        if step.runs:
+            self.work(step.names[0])
+        if self.watch is not None:
+            self.watch.see(step)
         if self._tasks and step.func._schema.name in _UPDATED:
             task = _Task(step)
             self.steps += [capturing.Wait(task.event), task]
@@ -188,11 +238,15 @@ class _Capture(TorchDispatchMode):
 
     def run(self, enter: bool) -> None:
         """This thread is captured from now on, or no longer."""
+        thread = threading.get_ident()
         if enter:
             _capture.make_current(self)
+            if self.mode == "global":
+                _capture.strict[thread] = self
             self.__enter__()
         else:
             self.__exit__(None, None, None)
+            _capture.strict.pop(thread, None)
             _capture.make_current(None)
 
 
@@ -235,6 +289,9 @@ class NPUGraph:
         self._capture: Optional[_Capture] = None
         self._left: Iterator[Any] = iter(())  # of a replay that waits
         self._pool: Any = None
+        self._watch: Any = None  # of the card of NPUMESH_CARD; None: no card
+        self._streams = 1  # of its capture
+        graphs_alive.add(self)
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global",
                       auto_dispatch_capture: bool = False, **kwargs: Any) -> None:
@@ -247,18 +304,26 @@ class NPUGraph:
             raise refusal("capture_begin: a capture is running already in this thread",
                           STREAM_CAPTURED)
         self._pool = pool or graph_pool_handle()
-        self._capture = _Capture(tasks=auto_dispatch_capture)
+        self._watch = None
+        check_resources(self)
+        self._capture = _Capture(tasks=auto_dispatch_capture, mode=capture_error_mode)
         self._capture.run(True)
 
     def capture_end(self) -> None:
         capture = self._ended()
+        capture.check_joined()
+        self._watch = capture.watch
+        self._streams = capture.joins.streams()
         steps = [each for each in capture.steps if not _is_of_host(each)]
         capture.steps.clear()
         self._steps, self._held = segmented(steps), capture.held
 
     def _ended(self) -> _Capture:
         """The capture, which is over now."""
-        if self._capture is None or _capture.current() is not self._capture:
+        if self._capture is not None and _capture.current() is not self._capture:
+            raise RuntimeError("torch_npu: capture_end: another thread has begun this capture: error "
+                               f"code {WRONG_THREAD}")
+        if self._capture is None:
             raise RuntimeError("torch_npu: capture_end: this graph has no capture running")
         capture, self._capture = self._capture, None
         capture.run(False)
@@ -273,6 +338,8 @@ class NPUGraph:
         if self in capturing.waiting:
             raise RuntimeError("torch_npu: replay: the replay before this one waits for an "
                                "ExternalEvent; record the event first")
+        if self._watch is not None:
+            self._watch.check()
         self._left = iter(self._steps)
         self._go_on()
 
@@ -312,6 +379,8 @@ class NPUGraph:
             [cpu_update_input[0]] * len(tasks))
         for task, values in zip(tasks, each_values):
             task.update(values)
+        if self._watch is not None:
+            self._watch.updated()
         for task in tasks:
             task.event.record()
 

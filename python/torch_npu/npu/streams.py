@@ -11,8 +11,9 @@ from typing import Any, Iterator, Optional
 
 import torch
 
+from .. import _card
 from .._device_index import check_device
-from . import capturing
+from . import capturing, card_watch
 
 _numbers = itertools.count(1)
 _here = threading.local()
@@ -25,6 +26,9 @@ class Stream:
         self.device_index = check_device(device)
         self.priority = priority
         self.stream_id = kwargs.get("stream_id") or next(_numbers)
+        if _card.is_set():
+            card_watch.check_resources()
+            card_watch.streams_alive.add(self)
 
     @property
     def device(self) -> torch.device:
@@ -51,10 +55,10 @@ class Stream:
         return True
 
     def wait_event(self, event: "Event") -> None:
-        pass
+        event.wait(self)
 
     def wait_stream(self, stream: "Stream") -> None:
-        pass
+        self.wait_event(stream.record_event())
 
     def record_event(self, event: Optional["Event"] = None) -> "Event":
         event = event or Event()
@@ -95,6 +99,7 @@ class Event:
         self.enable_timing = enable_timing
         self._recorded: Optional[float] = None
         self._capture: Any = None  # in which it was recorded
+        self._known: Any = {}  # what it stands for there (joins.py)
 
     @property
     def npu_event(self) -> int:
@@ -106,10 +111,13 @@ class Event:
 
     def record(self, stream: Optional[Stream] = None) -> None:
         self._capture = capturing.current()
+        self._known = capturing.record_on(stream or current_stream())
         self._recorded = time.perf_counter()
 
     def wait(self, stream: Optional[Stream] = None) -> None:
-        pass
+        capture = capturing.current()
+        if capture is not None:
+            capture.wait_for((stream or current_stream()).stream_id, self)
 
     def query(self) -> bool:
         capturing.permit_asking(self, "Event.query")

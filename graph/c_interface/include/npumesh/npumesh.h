@@ -77,6 +77,11 @@ int npumesh_exit_code(npumesh_code code);
 /* "0.1.0"; a constant. */
 const char* npumesh_version(void);
 
+/* A number that is documented of the card of the variable NPUMESH_CARD, for example "streams"
+ * (npumesh card show); 0 where the variable is unset. NPUMESH_NOT_FOUND: nothing is documented of
+ * it. Local. */
+npumesh_code npumesh_get_card_number(const char* fact, int64_t* number);
+
 /* ---- options ------------------------------------------------------------------------------ */
 
 /* A pair of texts. A key that is not known is NPUMESH_INVALID_ARGUMENT with the nearest names;
