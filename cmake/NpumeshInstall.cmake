@@ -62,9 +62,11 @@ install(TARGETS msprof RUNTIME DESTINATION tools/profiler/bin COMPONENT tools)
 install(FILES ${PROJECT_SOURCE_DIR}/launch/msprof/msprof.py
         DESTINATION tools/profiler/profiler_tool/analysis/msprof COMPONENT tools)
 install(TARGETS npu-smi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
-# `npumesh atc` by the vendor's name; after the command, whose folder is there then.
-install(CODE "execute_process(COMMAND ${CMAKE_COMMAND} -E create_symlink npumesh
+# `npumesh atc` by the vendor's name; after the command, whose folder is there then. (A wheel holds no links.)
+if(NOT SKBUILD)
+  install(CODE "execute_process(COMMAND ${CMAKE_COMMAND} -E create_symlink npumesh
   \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/atc COMMAND_ERROR_IS_FATAL ANY)" COMPONENT tools)
+endif()
 
 # Headers keep their folders: the includes of an installed project read like ours.
 install(DIRECTORY runtime collectives graph

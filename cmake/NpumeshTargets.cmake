@@ -81,6 +81,23 @@ function(npumesh_library name)
   set_property(GLOBAL APPEND PROPERTY NPUMESH_LIBRARIES ${name})
 endfunction()
 
+# npumesh_other_names(<target> <names...>)
+# Other names of a library of lib64, in the build folder and installed: links to the same file, so that a process that
+# names two of them loads one. A wheel (pyproject.toml) holds no links: a name is a small library there that needs
+# the one.
+function(npumesh_other_names target)
+  foreach(name ${ARGN})
+    set(file ${PROJECT_BINARY_DIR}/lib64/lib${name}.so)
+    set(make ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE_NAME:${target}> ${file})
+    if(SKBUILD) # a link of an earlier build would be written through
+      set(make ${CMAKE_COMMAND} -E rm -f ${file} COMMAND ${CMAKE_C_COMPILER} -shared -nostdlib -Wl,--no-as-needed -Wl,-rpath,$ORIGIN
+          -Wl,-soname,lib${name}.so -o ${file} $<TARGET_FILE:${target}>)
+    endif()
+    add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS ${file} COMMAND ${make} VERBATIM)
+    install(FILES ${file} DESTINATION lib64 COMPONENT runtime)
+  endforeach()
+endfunction()
+
 # npumesh_takes_any_number(<target>): its functions are called from C, where an enumeration may hold
 # any number, as wrong calls do; a sanitizer takes the reading of one for a fault. (A library of the
 # options alone: they have to come behind those of npumesh_flags.)

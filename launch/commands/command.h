@@ -46,6 +46,9 @@ void AddPython(CLI::App& app, Action& action);
 void AddCompletion(CLI::App& app, Action& action);
 void AddMan(CLI::App& app, Action& action);
 
+// Names the Python that `npumesh python` runs. `npumesh launch` sets it for its ranks.
+inline constexpr char kPythonVariable[] = "NPUMESH_PYTHON";
+
 // `npumesh python [OPTIONS] -- SCRIPT` is the same without "--".
 std::vector<std::string> PythonWords(std::vector<std::string> words);
 

@@ -117,6 +117,14 @@ class RankScreen {
   bool progress_ = false;  // a progress line is on the terminal
 };
 
+// mpirun puts its own folder in front of PATH, and with it the system's python3 before that of a
+// venv.
+void NamePython() {
+  const char* const folders = secure_getenv("PATH");
+  const Result<std::string> python = FindProgram("python3", folders == nullptr ? "" : folders, "");
+  if (python.ok()) setenv(kPythonVariable, python->c_str(), 0);
+}
+
 // On this machine a program can be looked for before mpirun is asked to.
 Status CheckProgram(const LaunchOptions& options, const LaunchPlace& place, bool here) {
   const std::string& program = options.command[0];
@@ -323,6 +331,7 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   NPUMESH_ASSIGN_OR_RETURN(LaunchPlace place, FindPlace(std::move(sub_commands)));
   NPUMESH_ASSIGN_OR_RETURN(const Spread spread, SpreadRanks(hosts, options.ranks, place.cores));
   NPUMESH_RETURN_IF_ERROR(CheckProgram(options, place, hosts.empty()));
+  if (RunsPython(options)) NamePython();
   NPUMESH_RETURN_IF_ERROR(RaiseOpenFiles(spread.per_host));
   // `run` says it itself, also without this command.
   if (options.command[0] != "run") PrintWarnings("launch", VariableNotices());

@@ -53,6 +53,8 @@ Result<std::filesystem::path> FindPackages(const std::filesystem::path& self) {
 }
 
 Result<std::string> FindPython(const PythonOptions& options) {
+  const std::string named = Variable(kPythonVariable);
+  if (options.program.empty() && access(named.c_str(), X_OK) == 0) return named;
   const std::string program = options.program.empty() ? "python3" : options.program;
   if (program.find('/') == std::string::npos) {
     return FindProgram(program, Variable("PATH"), "python3");
@@ -146,7 +148,9 @@ void AddPython(CLI::App& app, Action& action) {
   python->add_flag("--vendor", options->vendor,
                    "torch_npu is the vendor's wheel, or an error where none is installed; else the "
                    "wheel where there is one");
-  python->add_option("--python", options->program, "The Python to run; else python3")
+  python
+      ->add_option("--python", options->program,
+                   "The Python to run; else NPUMESH_PYTHON, else python3")
       ->type_name("FILE");
   python->prefix_command();
   python->callback([options, python, &action] {

@@ -14,7 +14,7 @@ itself, or through the loader. numpy is optional: without it tensors are memoryv
 
 from __future__ import annotations
 
-from ._library import library_path
+from ._library import library_path, prefix
 from .command import compare_dumps, read_records
 from .dtypes import DTYPES, DType, bytes_of, dtype, np as _np
 from .errors import (
@@ -70,6 +70,7 @@ __all__ = [
     "library_path",
     "operator",
     "operators",
+    "prefix",
     "read_records",
     "save_air",
     "shared_world",

@@ -160,13 +160,29 @@ _PLAIN = {
 }
 
 
+_HERE = os.path.dirname(os.path.abspath(__file__))
+# What pip installs beside the modules (pyproject.toml): bin, lib, lib64, share.
+_PREFIX = os.path.join(_HERE, "prefix")
+
+
+def prefix() -> str:
+    """The folder with set_env.sh, bin, lib and lib64 that this package belongs to. Errors: NotFoundError in a
+    build tree, which has none."""
+    # Installed otherwise than by pip the package lies in <prefix>/lib/python3/dist-packages/npumesh.
+    above = os.path.normpath(os.path.join(_HERE, "../../../.."))
+    for folder in (_PREFIX, above):
+        if os.path.exists(os.path.join(folder, "set_env.sh")):
+            return folder
+    raise NotFoundError(f"{_HERE}: neither prefix/set_env.sh nor {above}/set_env.sh is there; "
+                        "install npumesh with pip or cmake --install")
+
+
 def _candidates() -> List[str]:
     """Paths and names of the library in the order in which they are tried."""
     named = os.environ.get("NPUMESH_LIBRARY")
     if named:
         return [named]
-    here = os.path.dirname(os.path.abspath(__file__))
-    beside = [here]
+    beside = [os.path.join(_PREFIX, "lib"), _HERE]
     # An installed package lies in <libdir>/python3/dist-packages/npumesh, or the library beside it.
     for _ in range(3):
         beside.append(os.path.dirname(beside[-1]))
@@ -231,6 +247,7 @@ _CALL = re.compile(r"^npumesh_[a-z_]+: ")
 
 def check(code: int, context: str = "") -> None:
     """Raises the exception that belongs to `code`, with the text of this thread's last failure."""
+    __tracebackhide__ = True  # pytest shows the caller's line
     if code == 0:
         return
     of = library()

@@ -1,7 +1,7 @@
 """Answers of the command `npumesh` for programs (docs/json.md).
 
 The command is NPUMESH_COMMAND; else `npumesh` in the folder bin or launch near the library; else in
-PATH.
+PATH. `main` becomes the command: pip makes a program of it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from typing import Any, Dict, Optional, Sequence
 
-from ._library import library_path
+from ._library import library_path, prefix
 from .errors import InvalidArgumentError, IoError, NotFoundError, NpumeshError, PeerLostError
 from .errors import WaitTimeoutError
 
@@ -91,3 +92,21 @@ def read_records(folder: Any, *, timeout: float = 60) -> Dict[str, Any]:
     docs/json.md says. `["verdict"]` is "good" or "wrong"; `["look_first_at"]` names ranks and the
     cause."""
     return _ask(["record", os.fspath(folder)], timeout)
+
+
+def main() -> int:
+    """`npumesh` where pip has installed it: becomes the command of this package. The Python of this
+    package and the programs beside it (mpirun, where MPI is a wheel, too) come first in PATH."""
+    try:
+        command = os.path.join(prefix(), "bin", "npumesh")
+        path = os.environ.get("PATH", os.defpath)
+        beside = os.path.dirname(sys.executable)
+        if beside not in path.split(os.pathsep):
+            os.environ["PATH"] = beside + os.pathsep + path
+        os.execv(command, ["npumesh", *sys.argv[1:]])
+    except NpumeshError as error:
+        print(f"npumesh: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"npumesh: {command}: {error.strerror}", file=sys.stderr)
+        return 3

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -51,6 +52,16 @@ class PythonCommand(unittest.TestCase):
         self.assertEqual(self.run_command("-c", "print(6 * 7)"), (0, "42\n", ""))
         self.write("tool.py", "print(__name__)\n")
         self.assertEqual(self.run_command("-m", "tool"), (0, "__main__\n", ""))
+
+    def test_ranks_run_the_python_of_the_path(self):
+        program = self.write("venv/python3", f'#!/bin/sh\nWHICH=venv exec {sys.executable} "$@"\n')
+        os.chmod(program, 0o755)
+        path = os.path.dirname(program) + os.pathsep + os.environ["PATH"]
+        code = ["-c", "import os; print(os.environ.get('WHICH'))"]
+        self.assertEqual(self.run_command(*code, PATH=path), (0, "venv\n", ""))
+        self.assertEqual(self.run_command(*code, NPUMESH_PYTHON=program), (0, "venv\n", ""))
+        launched = self.run_command(*code, launch=("launch", "-n", "2", "--"), PATH=path)
+        self.assertEqual((launched[0], launched[1].count("venv")), (0, 2), launched)
 
     def test_the_packages_and_their_library_are_found(self):
         code, output, error = self.run_command(
