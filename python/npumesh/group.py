@@ -31,6 +31,7 @@ class Group(Handle):
 
     def __init__(self, world: Owner, ranks: Optional[Sequence[int]], name: str) -> None:
         super().__init__(world, name)
+        self.rank, self.size = -1, 0  # of a group that was not made
         members = (ctypes.c_int32 * len(ranks))(*ranks) if ranks else None
         if ranks is not None and not ranks:
             raise InvalidArgumentError(f"group {name}: it has no ranks")
