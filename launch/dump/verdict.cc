@@ -192,6 +192,7 @@ std::vector<std::string> GoldenVerdictLines(const GoldenReport& report, const Go
           : distance.reason)};
   if (!first.pattern.empty()) lines[0] += "; " + first.pattern;
   if (blame.shard) lines.push_back(PrintableMessage(ToText(*blame.shard)));
+  if (!blame.origin.empty()) lines.push_back("it comes from " + PrintableMessage(blame.origin));
   return lines;
 }
 

@@ -11,8 +11,10 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import math
 import os
+import sys
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import tensors
@@ -58,9 +60,12 @@ def descriptor(field: str, of: Optional[Type], port: str = "") -> str:
 
 def constant_text(name: str, of: Type, data: bytes) -> str:
     """A Const node whose elements have the bytes."""
+    return node_text(name, "Const", [], [_constant_attr(of, data), descriptor("output_desc", of)])
+
+
+def _constant_attr(of: Type, data: bytes) -> str:
     octal = "".join(f"\\{byte:03o}" for byte in data)
-    value = f'attr {{ key: "value" value {{ t {{ {descriptor("desc", of)} data: "{octal}" }} }} }}'
-    return node_text(name, "Const", [], [value, descriptor("output_desc", of)])
+    return f'attr {{ key: "value" value {{ t {{ {descriptor("desc", of)} data: "{octal}" }} }} }}'
 
 
 def _number(value: float) -> str:
@@ -129,13 +134,45 @@ class Value(NamedTuple):
 Source = Union[Value, Any]
 
 
+@dataclasses.dataclass
+class _Node:
+    """A node whose inputs are values; `body` descriptors, `attrs` its attributes as text."""
+
+    name: str
+    type: str
+    inputs: List[Value]
+    body: List[str]
+    attrs: Dict[str, str]
+
+    def text(self) -> str:
+        return node_text(self.name, self.type, [str(value) for value in self.inputs],
+                         [*self.body, *self.attrs.values()])
+
+
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def _line_of_program() -> str:
+    """The line that asked for a node, and the one that called its function, as tracebacks have them:
+    messages about the node repeat them (graph/ir/node_origin.h)."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_OURS):
+        frame = frame.f_back
+    lines = []
+    while frame is not None and len(lines) < 2:
+        lines.append(f'File "{frame.f_code.co_filename}", line {frame.f_lineno}, in {frame.f_code.co_name}')
+        frame = frame.f_back if frame.f_code.co_name != "<module>" else None
+    return ", called by ".join(lines)
+
+
 class Graph:
     """A graph under construction. Types and shapes between nodes are inferred when it is loaded,
-    which is when errors of operators are found. Not thread-safe."""
+    which is when errors of operators are found; they name the line of the program that has added the
+    node. Not thread-safe."""
 
     def __init__(self, name: str = "graph") -> None:
         self.name = name
-        self._nodes: List[str] = []
+        self._nodes: Dict[str, _Node] = {}
         self._names: Dict[str, int] = {}  # how often a name was asked for
         self._inputs = 0
         self._outputs: List[Value] = []
@@ -156,9 +193,9 @@ class Graph:
             value = tensors.np.asarray(value)
         operand = tensors.read(value, declared, f"graph {self.name!r}: constant {name!r}")
         data = ctypes.string_at(operand.address, operand.bytes) if operand.bytes else b""
-        own = self._named(name)
-        self._nodes.append(constant_text(own, (operand.dtype.name, tuple(operand.shape)), data))
-        return Value(own, 0)
+        kind = (operand.dtype.name, tuple(operand.shape))
+        return self._add(name, "Const", [], [descriptor("output_desc", kind)],
+                         {"value": _constant_attr(kind, data)})
 
     def op(self, type: str, *inputs: Source, name: Optional[str] = None,  # noqa: A002
            outputs: Optional[int] = None, **named: Any) -> Any:
@@ -175,17 +212,65 @@ class Graph:
         ports, attrs = (_unknown(inputs, named) if known is None
                         else _sorted(known, inputs, named))
         own = self._named(name or type)
-        sources, body = [], []
-        for port, source in ports:
-            value = source if isinstance(source, Value) else self.constant(source, f"{own}_{port}")
-            sources.append(str(value))
-            body.append(descriptor("input_desc", None, port))
-        body += [attribute(key, kind, value) for key, kind, value in attrs]
+        sources = [self._value(source, f"{own}_{port}") for port, source in ports]
         results = _results(known, outputs)
+        body = [descriptor("input_desc", None, port) for port, _ in ports]
         body += [descriptor("output_desc", None, port) for port in results]
-        self._nodes.append(node_text(own, type, sources, body))
+        texts = {key: attribute(key, kind, value) for key, kind, value in attrs}
+        texts["_stack_trace"] = attribute("_stack_trace", "VT_STRING", _line_of_program())
+        self._nodes[own] = _Node(own, type, sources, body, texts)
         values = tuple(Value(own, port) for port in range(len(results)))
         return values[0] if len(values) == 1 else values
+
+    def change(self, node: Union[str, Value], **attrs: Any) -> None:
+        """Gives a node other attributes; None takes one away. `node`: its name, or one of its outputs.
+        Errors: NotFoundError; UnsupportedError for an attribute that the operator lacks."""
+        changed = self._node(node)
+        known = _interface(changed.type)
+        kinds = {} if known is None else {field.name: field.kind for field in known.attrs}
+        for name, value in attrs.items():
+            if known is not None and name not in kinds:
+                raise UnsupportedError(f"{changed.type}: there is no attribute {name!r}; attributes are "
+                                       f"{_names(known.attrs) or 'none'}")
+            if value is None:
+                changed.attrs.pop(name, None)
+            else:
+                changed.attrs[name] = attribute(name, kinds.get(name, ""), value)
+
+    def replace(self, old: Value, new: Source) -> int:
+        """Lets every reader of `old`, also the graph's output, read `new` instead, an array as a constant; what
+        `new` itself is made of goes on reading `old`. Gives the number of readers."""
+        value = self._value(new, f"{old.node}_replaced")
+        behind = self._behind(value)
+        readers = 0
+        for node in self._nodes.values():
+            if node.name in behind:
+                continue
+            readers += node.inputs.count(old)
+            node.inputs = [value if each == old else each for each in node.inputs]
+        readers += self._outputs.count(old)
+        self._outputs = [value if each == old else each for each in self._outputs]
+        return readers
+
+    def remove(self, node: Union[str, Value]) -> None:
+        """Takes a node away that nothing reads. Errors: NotFoundError; InvalidArgumentError names a
+        reader; an input of the graph stays."""
+        removed = self._node(node)
+        if removed.type in ("Data", "RefData"):
+            raise InvalidArgumentError(f"graph {self.name!r}: {removed.name!r} is an input of the graph")
+        for other in self._nodes.values():
+            if any(value.node == removed.name for value in other.inputs):
+                raise InvalidArgumentError(
+                    f"graph {self.name!r}: {other.name!r} reads {removed.name!r}; replace it first")
+        if any(value.node == removed.name for value in self._outputs):
+            raise InvalidArgumentError(
+                f"graph {self.name!r}: {removed.name!r} is an output of the graph; replace it first")
+        del self._nodes[removed.name]
+
+    @property
+    def nodes(self) -> Tuple[Tuple[str, str], ...]:
+        """Name and type of every node, in the order in which they were added."""
+        return tuple((node.name, node.type) for node in self._nodes.values())
 
     def output(self, *values: Value) -> "Graph":
         """Outputs of the graph, after those before."""
@@ -202,19 +287,42 @@ class Graph:
             raise InvalidArgumentError(f"graph {self.name!r}: has no output; call output(value)")
         sink = node_text("NetOutput", "NetOutput", [str(value) for value in self._outputs],
                          [descriptor("input_desc", None)] * len(self._outputs))
-        return model_text(self.name, [*self._nodes, sink])
+        return model_text(self.name, [*(node.text() for node in self._nodes.values()), sink])
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the model as an AIR file, whole or not at all. Errors: those of save_air."""
         save_air(self.text(), os.fspath(path))
 
     def _data(self, kind: str, name: str, shape: Sequence[int], of: DTypeLike) -> Value:
-        own = self._named(name)
-        index = attribute("index", "VT_INT", self._inputs)
         told = descriptor("output_desc", (dtype(of).name, tuple(int(size) for size in shape)))
-        self._nodes.append(node_text(own, kind, [], [index, told]))
+        added = self._add(name, kind, [], [told], {"index": attribute("index", "VT_INT", self._inputs)})
         self._inputs += 1
+        return added
+
+    def _add(self, name: str, kind: str, inputs: List[Value], body: List[str],
+             attrs: Dict[str, str]) -> Value:
+        own = self._named(name)
+        self._nodes[own] = _Node(own, kind, inputs, body, attrs)
         return Value(own, 0)
+
+    def _value(self, source: Source, name: str) -> Value:
+        return source if isinstance(source, Value) else self.constant(source, name)
+
+    def _node(self, node: Union[str, Value]) -> _Node:
+        name = node.node if isinstance(node, Value) else node
+        if name not in self._nodes:
+            raise NotFoundError(f"graph {self.name!r}: there is no node {name!r}")
+        return self._nodes[name]
+
+    def _behind(self, value: Value) -> "set[str]":
+        """The node of the value, and all that it is made of."""
+        names, open_names = set(), [value.node]
+        while open_names:
+            name = open_names.pop()
+            if name not in names:
+                names.add(name)
+                open_names += [each.node for each in self._node(name).inputs]
+        return names
 
     def _named(self, name: str) -> str:
         """The name, with a number where it is taken."""

@@ -148,6 +148,50 @@ class Graphs(unittest.TestCase):
             with self.assertRaisesRegex(npumesh.NpumeshError, words):
                 call()
 
+    def test_a_graph_is_edited(self):
+        graph = npumesh.Graph("g")
+        x = graph.input("x", (2,))
+        doubled = graph.op("Muls", x, value=2.0, name="scaled")
+        summed = graph.op("Add", doubled, doubled)
+        graph.output(summed, doubled)
+        graph.change(doubled, value=3.0)
+        run = lambda: [each.tolist() for each in self.run_one(graph, np.float32([1, 2]))]  # noqa: E731
+        self.assertEqual(run(), [[6, 12], [3, 6]])
+        # The node between reads what it stands behind; all others read the node.
+        between = graph.op("Neg", doubled, name="turned")
+        self.assertEqual(graph.replace(doubled, between), 3)
+        self.assertEqual(run(), [[-6, -12], [-3, -6]])
+        self.assertEqual(graph.replace(between, np.float32([5, 6])), 3)
+        self.assertEqual(run(), [[10, 12], [5, 6]])
+        graph.remove("turned")
+        graph.remove(doubled)
+        self.assertEqual([kind for _, kind in graph.nodes], ["Data", "Add", "Const"])
+        self.assertEqual(run(), [[10, 12], [5, 6]])
+        for call, words in (
+                (lambda: graph.remove("turned"), "there is no node 'turned'"),
+                (lambda: graph.remove(x), "'x' is an input of the graph"),
+                (lambda: graph.remove(summed), "'Add' is an output of the graph; replace it first"),
+                (lambda: graph.remove("scaled_replaced"), "there is no node"),
+                (lambda: graph.remove("turned_replaced"), "'Add' reads 'turned_replaced'; replace it first"),
+                (lambda: graph.change(summed, alpha=1), "Add: there is no attribute 'alpha'; attributes are none")):
+            with self.assertRaisesRegex(npumesh.NpumeshError, words):
+                call()
+
+    def test_an_operator_of_a_library_of_ones_own(self):
+        graph = npumesh.Graph()
+        made = graph.op("NoSuchOperator", graph.input("x", (2,)), coefficients=[1.0, 2.0])
+        self.assertIn('key: "coefficients"', graph.output(made).text().decode())
+        graph.change(made, coefficients=[3.0])
+        self.assertIn("f: 3.0", graph.text().decode())
+        graph.change(made, coefficients=None)
+        self.assertNotIn("coefficients", graph.text().decode())
+
+    def test_messages_name_the_line_of_the_program(self):
+        graph = npumesh.Graph()
+        graph.output(graph.op("Add", graph.input("x", (2,)), graph.input("y", (3,))))
+        with self.assertRaisesRegex(npumesh.NpumeshError, r'File ".*graph_test.py", line \d+, in test_messages_name'):
+            self.run_one(graph, np.zeros(2, np.float32), np.zeros(3, np.float32))
+
 
 if __name__ == "__main__":
     case.main()

@@ -3,12 +3,22 @@
 #include <algorithm>
 
 #include "graph/compare/replay/replay.h"
+#include "graph/ir/node_origin.h"
 #include "runtime/base/text/rank_list.h"
 
 namespace npumesh {
 namespace {
 
 using Kind = Sharding::Kind;
+
+std::string OriginOf(const GoldenRow& row, const RankGraphs& graphs) {
+  for (const auto& model : graphs.models) {
+    for (const Node& node : model->graph.nodes()) {
+      if (!node.removed && OperatorKey(node.name) == row.key) return NodeOrigin(node);
+    }
+  }
+  return "";
+}
 
 bool HaveCommon(const std::vector<int>& a, const std::vector<int>& b) {
   return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
@@ -37,6 +47,7 @@ Result<GoldenBlame> FindGoldenBlame(const RankGraphs& graphs, const Model& whole
                                     const Env& env, const OpRegistry& registry) {
   GoldenBlame blame;
   blame.ranks = first.fit.OddRanks();
+  blame.origin = OriginOf(first, graphs);
   NPUMESH_ASSIGN_OR_RETURN(
       blame.shard, FindWrongShard(graphs.models, whole, first.key, first.whole_key, registry));
   if (!blame.ranks.empty()) {

@@ -17,6 +17,8 @@ struct GoldenBlame {
   std::vector<int> ranks;
   // A weight of the operator that is not that of the whole graph on these ranks.
   std::optional<WrongShard> shard;
+  // Where the operator comes from (graph/ir/node_origin.h); empty where its node does not tell.
+  std::string origin;
 
   int rank() const { return ranks.empty() ? -1 : ranks.front(); }  // -1: not known
 };
