@@ -66,6 +66,10 @@ std::vector<EnvVariable> ScreenVariables() {
        "Where tables and messages are folded."},
       {"NO_COLOR", "any text", "colours on a terminal",
        "Switches colours off when it is not empty."},
+      {"NPUMESH_LANG", "zh or en", "LC_ALL, LC_MESSAGES or LANG, the first that is set",
+       "In which language messages on the screen and in the log are: Chinese (UTF-8), as far as "
+       "they are "
+       "translated, or English. JSON, files and exceptions are English."},
       {"NPUMESH_VERDICT_LINE", "1", "nothing is said",
        "Set by `npumesh launch`: its ranks tell it that a comparison differs."},
       {"NPUMESH_PROGRESS", "1", "no progress lines in pipes",

@@ -17,6 +17,7 @@
 
 #include "runtime/base/env/ascend_env.h"
 #include "runtime/base/text/parse.h"
+#include "runtime/base/text/phrase_book.h"
 #include "runtime/base/text/printable.h"
 
 namespace npumesh {
@@ -209,7 +210,7 @@ void WriteLog(LogLevel level, LogSite site, std::string_view text) {
   };
   do {
     const size_t end = std::min(text.find('\n'), text.size());
-    write(Printable(text.substr(0, end)));
+    write(InUsersLanguage(Printable(text.substr(0, end))));
     text.remove_prefix(std::min(end + 1, text.size()));
   } while (!text.empty());
 }
