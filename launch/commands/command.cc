@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "launch/commands/fail_together.h"
+#include "launch/commands/help_pages.h"
 #include "launch/commands/help_text.h"
 #include "launch/commands/validators.h"
 #include "launch/commands/versions.h"
@@ -26,6 +27,7 @@
 #include "runtime/base/files/system_call.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text/nearest_name.h"
+#include "runtime/base/text/phrase_book.h"
 
 namespace npumesh {
 namespace {
@@ -58,14 +60,28 @@ struct HelpTopic {
   std::vector<std::string> words;
 };
 
-// `npumesh help run` is `npumesh run --help`.
-std::vector<std::string> HelpWords(std::vector<std::string> words) {
+// Whether the words name a command, or a command and those below it.
+bool NameCommand(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* command = &app;
+  for (const std::string& word : words) {
+    const auto found =
+        command->get_subcommands([&](const CLI::App* below) { return below->get_name() == word; });
+    if (found.empty()) return false;
+    command = found.front();
+  }
+  return true;
+}
+
+// `npumesh help run` is `npumesh run --help`. Empty: the words name no command and no topic.
+std::vector<std::string> HelpWords(const CLI::App& app, std::vector<std::string> words) {
   const HelpTopic topics[] = {{"config-options", {"config", "--markdown"}},
                               {"variables", {"env", "--markdown"}}};
   words.erase(words.begin());
   for (const HelpTopic& topic : topics) {
     if (words.size() == 1 && words[0] == topic.name) return topic.words;
   }
+  const bool options = !words.empty() && words[0].starts_with('-');
+  if (!options && !NameCommand(app, words)) return {};
   words.push_back("--help");
   return words;
 }
@@ -243,6 +259,18 @@ void SayOutOfMemory() {
   std::abort();
 }
 
+// `npumesh help WORD`, of a word that is no command; what no page has is a misspelt command.
+int HelpOf(const CLI::App& app, const std::vector<std::string>& words) {
+  const Result<std::string> said = HelpOfPages(words);
+  if (said.ok()) {
+    const std::string near = words.size() == 1 ? DidYouMean(words[0], CommandNames(app)) : "";
+    Show(said.value() + (near.empty() ? "" : fmt::format("no command \"{}\"{}\n", words[0], near)));
+    return Delivered("", 0);
+  }
+  PrintFailure("", UnknownCommand(app, words));
+  return Outcome::Usage("").exit_code;
+}
+
 // The link `atc` is the command with that word.
 bool IsLinkAtc(int argc, const char* const* argv) {
   const std::string_view program = argc > 0 ? argv[0] : "";
@@ -260,12 +288,17 @@ int RunNpumesh(int argc, const char* const* argv) {
   app.set_version_flag("-V,--version", versions);
   app.footer(
       "npumesh help COMMAND says more; npumesh help config-options and npumesh help variables list "
-      "what can be set.\nExample:\n  npumesh launch -n 4 -- run mp/ --steps 10");
+      "what can be set; npumesh help WORDS searches the pages.\nExample:\n  npumesh launch -n 4 -- "
+      "run mp/ --steps 10");
   Action action;
   AddCommands(app, action);
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (IsLinkAtc(argc, argv)) words.insert(words.begin(), "atc");
-  if (!words.empty() && words[0] == "help") words = HelpWords(words);
+  if (!words.empty() && words[0] == "help") {
+    std::vector<std::string> meant = HelpWords(app, words);
+    if (meant.empty()) return HelpOf(app, {words.begin() + 1, words.end()});
+    words = std::move(meant);
+  }
   if (const std::string unknown = UnknownCommand(app, words); !unknown.empty()) {
     PrintFailure("", unknown);
     return Outcome::Usage("").exit_code;
@@ -326,7 +359,7 @@ void Print(std::string_view text) {
 }
 
 void Show(std::string_view text) {
-  Print(Shown(text, ScreenOf(STDOUT_FILENO)));
+  Print(Shown(InUsersLanguage(text), ScreenOf(STDOUT_FILENO)));
 }
 
 void PrintFailure(std::string_view command, std::string_view message) {
@@ -334,7 +367,7 @@ void PrintFailure(std::string_view command, std::string_view message) {
   if (!screen.terminal) screen.columns = 0;  // one line of a log for each message
   const std::string name = command.empty() ? "npumesh:" : fmt::format("npumesh {}:", command);
   // One write, so that the lines of several ranks never interleave.
-  const std::string line = Shown(fmt::format("{} {}\n", name, message), screen);
+  const std::string line = Shown(fmt::format("{} {}\n", name, InUsersLanguage(message)), screen);
   static_cast<void>(WriteAll(STDERR_FILENO, line));
 }
 
