@@ -1,5 +1,5 @@
 # Installs NPUMESH_BUILD into an empty folder, then configures, builds and runs CONSUMER_SOURCE and the
-# project of README against it with the same compilers. Everything happens below SCRATCH.
+# project of docs/install.md against it with the same compilers. Everything happens below SCRATCH.
 cmake_minimum_required(VERSION 3.22)
 
 function(run what)
@@ -53,18 +53,18 @@ if(NOT output MATCHES "FromOutside\\(x\\) -> y")
   message(FATAL_ERROR "the command does not know the operator of a library:\n${output}")
 endif()
 
-# The project of README as it is typed there, and without its first line.
-file(READ ${README} text)
+# The project of docs/install.md as it is typed there, and without its first line.
+file(READ ${PAGE} text)
 if(NOT text MATCHES "```cmake\n([^`]+)```")
-  message(FATAL_ERROR "${README} shows no CMake project")
+  message(FATAL_ERROR "${PAGE} shows no CMake project")
 endif()
 set(lines "${CMAKE_MATCH_1}")
 file(WRITE ${SCRATCH}/mine/CMakeLists.txt "${lines}")
 file(WRITE ${SCRATCH}/mine/mine.cc "#include \"graph/session/session.h\"\nint main() { return 0; }\n")
-run("configure of README's project" ${CMAKE_COMMAND} -S ${SCRATCH}/mine -B ${SCRATCH}/mine/build
+run("configure of the page's project" ${CMAKE_COMMAND} -S ${SCRATCH}/mine -B ${SCRATCH}/mine/build
     ${settings})
-run("build of README's project" ${CMAKE_COMMAND} --build ${SCRATCH}/mine/build)
-run("README's project" ${SCRATCH}/mine/build/mine)
+run("build of the page's project" ${CMAKE_COMMAND} --build ${SCRATCH}/mine/build)
+run("the page's project" ${SCRATCH}/mine/build/mine)
 string(REGEX REPLACE "cmake_minimum_required[^\n]*\n" "" lines "${lines}")
 file(WRITE ${SCRATCH}/old/CMakeLists.txt "${lines}")
 file(WRITE ${SCRATCH}/old/mine.cc "int main() { return 0; }\n")

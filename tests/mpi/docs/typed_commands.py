@@ -19,7 +19,7 @@ A block below one of commands shows what the last of them prints, when this line
 
   <!-- printed -->
 
-Then the command must print that. Decimals (1.5, 2e-07) stand for any number, times (12 us) for any time,
+Then the command must print that. A block of Python that begins with "# file: NAME" is that file. Decimals (1.5, 2e-07) stand for any number, times (12 us) for any time,
 blanks for any blanks, ... for any text, and a line that is only ... for any lines.
 
 Pages of docs/zh are translations: their blocks must be those of the English page, in the same order.
@@ -58,6 +58,7 @@ HELP_MAY_FAIL = {
     r"npumesh (launch .* -- )?run .*--golden .*--inject": "finds the fault that it makes",
 }
 # A block of output that follows a block of commands.
+PROGRAM = re.compile(r"^```python\n(# file: (\S+)\n.*?)^```", re.S | re.M)
 PRINTED = re.compile(r"\s*<!-- printed -->\n[ ]*```\w*\n(.*?)^[ ]*```", re.S | re.M)
 DECIMAL = r"-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+)"
 TIME = r"\d+(?:\.\d+)? (?:ns|us|ms|s)\b"
@@ -254,7 +255,7 @@ def check(reader, command, folder):
         code, output = reader.type(command.text, folder)
     except subprocess.TimeoutExpired:
         return f"{command.page}: {command.text}\n  did not end within 120 s"
-    silent = re.search(r">\s*\S+\s*(#.*)?$|^\s*(mkdir|cp|for|export|echo|\.) ", command.text)
+    silent = re.search(r">\s*\S+\s*(#.*)?$|^\s*(mkdir|cp|for|export|echo|sed|\.) ", command.text)
     if code == 0 and not output.strip() and not silent:
         return f"{command.page}: {command.text}\n  printed nothing"
     if code not in (0, command.code):
@@ -276,6 +277,15 @@ def copy_named(sample, folder, words):
             shutil.copy(f"{sample}/{name}", folder)
 
 
+def write_programs(page, folder):
+    """The files that a page shows."""
+    with open(page, encoding="utf-8") as file:
+        programs = PROGRAM.findall(file.read())
+    for code, name in programs:
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(code)
+
+
 def type_all(reader, options, commands):
     sample = os.path.join(reader.home, "sample")
     prepare(reader, options, sample)
@@ -289,6 +299,8 @@ def type_all(reader, options, commands):
             copy_named(sample, folder, words)
             if page == "docs/dump.md":
                 shutil.rmtree(f"{folder}/dump")  # its first command makes it
+            if page.endswith(".md"):
+                write_programs(os.path.join(options.source, page), folder)
             reader.give(folder)
         problem = check(reader, command, folder)
         print(f"{'FAIL' if problem else 'ok'}  {command.page}: {command.text}", flush=True)
