@@ -177,6 +177,9 @@ class Reader:
         os.makedirs(os.path.join(home, "lib/python3"))
         os.symlink(os.path.join(os.path.abspath(options.source), "python"),
                    os.path.join(home, "lib/python3/dist-packages"))
+        libraries = os.path.join(os.path.dirname(os.path.abspath(options.npumesh)), "..", "lib")
+        for library in glob.glob(f"{libraries}/libnpumesh*.so.*"):
+            os.symlink(library, os.path.join(home, "lib", os.path.basename(library)))
         os.makedirs(os.path.join(home, "torchair/python/torchair/core"))
         for name in ("__init__.py", "core/__init__.py", "core/_backend.py"):
             with open(os.path.join(home, "torchair/python/torchair", name), "w",
