@@ -87,7 +87,6 @@ class Plugin(unittest.TestCase):
         for name, text in files.items():
             with open(os.path.join(self.folder, name + ".py"), "w", encoding="utf-8") as file:
                 file.write(text)
-        # The plug-in must not be loaded twice where an installed npumesh names it.
         return subprocess.run([sys.executable, "-m", "pytest", "-p", "npumesh.pytest", *words], cwd=self.folder,
                               env=case.plain_environment(), capture_output=True, text=True, timeout=900,
                               check=False, stdin=subprocess.DEVNULL)
