@@ -21,6 +21,9 @@ class NodeWatch {
   // A node with the types of its inputs, as far as they are known. Errors as CardFindings::Add.
   Status Check(const OpContext& op);
 
+  // What others found. Errors as CardFindings::Add.
+  Status Add(CardFinding finding) { return findings_.Add(std::move(finding)); }
+
   const CardFindings& findings() const { return findings_; }
 
  private:

@@ -5,6 +5,7 @@
 #include "graph/passes/analysis/node_error.h"
 #include "graph/passes/analysis/reachability.h"
 #include "graph/passes/rewrite/stages.h"
+#include "graph/session/core_budgets.h"
 #include "graph/session/prepare_model.h"
 
 namespace npumesh {
@@ -53,6 +54,7 @@ Status CheckRunnable(Model model, const SessionOptions& options, GroupProvider& 
   NPUMESH_ASSIGN_OR_RETURN(const PartialTypes types, PartialTypes::Of(model, bound, order, &groups,
                                                                       PartialEffort::kThorough));
   if (options.card != nullptr) {
+    NPUMESH_RETURN_IF_ERROR(CheckCoreBudgets(bound, *options.card));
     NPUMESH_RETURN_IF_ERROR(CheckKnown(bound, types, order, *options.card));
   }
   return types.Contradictions();

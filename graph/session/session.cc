@@ -10,6 +10,7 @@
 #include "graph/engine/analyse/partial_types.h"
 #include "graph/engine/run/observer_chain.h"
 #include "graph/ops/builtin_ops.h"
+#include "graph/session/core_budgets.h"
 #include "graph/session/node_sharing.h"
 #include "graph/session/prepare_model.h"
 #include "runtime/base/advice.h"
@@ -103,6 +104,9 @@ Status Session::Check() {
   NPUMESH_RETURN_IF_ERROR(TryThreads(options_.compile.threads - 1,
                                      "kernels (--threads, OMP_NUM_THREADS; 1 needs none)"));
   NPUMESH_RETURN_IF_ERROR(CheckModel(model_, *registry_));
+  if (options_.card != nullptr) {
+    NPUMESH_RETURN_IF_ERROR(CheckCoreBudgets(BoundGraph(model_.graph, *registry_), *options_.card));
+  }
   NPUMESH_ASSIGN_OR_RETURN(inputs_, InputsOf(model_));
   for (const std::string& group : group_names_) {
     NPUMESH_RETURN_IF_ERROR(groups_->MembersOf(group).status());

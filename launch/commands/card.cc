@@ -78,8 +78,8 @@ void AddShow(CLI::App& card, const std::shared_ptr<CardOptions>& options, Action
 void AddCheck(CLI::App& card, const std::shared_ptr<CardOptions>& options, Action& action) {
   CLI::App* command = card.add_subcommand("check", "Ask whether a chip takes calls of operators");
   AddFooter(*command, "a call is refused, or computed otherwise",
-            {"npumesh card check ascend910b3 \"MoeGatingTopK x=float32[16,4096] k=8\"",
-             "npumesh card check ascend310p --calls calls.txt --json"});
+            {"npumesh card check ascend910b3 \"MoeGatingTopK x=float32[16,256] k=8\"",
+             "npumesh card check ascend910b3 \"MoeGatingTopK x=float32[16,256] k=8\" --json"});
   AddChip(*command, *options);
   command
       ->add_option("calls", options->calls,

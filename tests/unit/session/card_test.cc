@@ -78,6 +78,47 @@ TEST(SessionOnCard, FindsBeforeARunWhatHoldsForAllInputs) {
   }
 }
 
+// Two collectives with budgets, on streams; `chained`: the second one needs the first one.
+std::vector<CardFinding> FoundOf(std::string first, std::string second, std::string stream,
+                                 bool chained = false, bool fails = false) {
+  GraphBuilder g("budgets");
+  const Value x = g.Data("x", {DataType::kFloat, {4}});
+  const auto reduced = [&](Value of, std::string cores, std::string on, std::string name) {
+    return g.Op("HcomAllReduce", {{"x", of}},
+                {{"reduction", AttrValue::String("sum")},
+                 {"group", AttrValue::String("hccl_world_group")},
+                 {"_user_stream_label", AttrValue::String(std::move(on))},
+                 {"_op_vectorcore_num", AttrValue::String(std::move(cores))}},
+                std::move(name));
+  };
+  const Value a = reduced(x, std::move(first), "one", "gather");
+  const Value b = reduced(chained ? a : x, std::move(second), std::move(stream), "dispatch");
+  g.Output({a, b});
+  SessionOptions options = With(std::make_shared<NodeWatch>(A3(fails), /*says=*/false));
+  Result<Model> model = g.Build();
+  EXPECT_TRUE(model.ok());
+  OfflineGroups groups = OfflineGroups::BeforeWorld(options.groups, 0, 1);
+  const Status status = CheckRunnable(*std::move(model), options, groups);
+  EXPECT_EQ(status.ok(), !fails) << status.message();
+  return options.card->findings().all();
+}
+
+TEST(SessionOnCard, FindsCollectivesThatWaitForEachOthersCores) {
+  const std::vector<CardFinding> found = FoundOf("32", "24", "two");
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].rule, "collective-cores");
+  EXPECT_EQ(found[0].node, "dispatch");
+  EXPECT_EQ(found[0].code, 507034);
+  EXPECT_THAT(found[0].text, HasSubstr("beside \"gather\""));
+  EXPECT_THAT(found[0].text, HasSubstr("32 + 24 > 48"));
+  EXPECT_THAT(FoundOf("32", "24", "two", /*chained=*/false, /*fails=*/true), SizeIs(1));
+  EXPECT_THAT(FoundOf("24", "24", "two"), IsEmpty());
+  EXPECT_THAT(FoundOf("32", "24", "one"), IsEmpty()) << "one after the other";
+  EXPECT_THAT(FoundOf("32", "24", "two", /*chained=*/true), IsEmpty());
+  EXPECT_THAT(FoundOf("32", "0", "two"), IsEmpty()) << "without a budget";
+  EXPECT_THAT(FoundOf("32", "many", "two"), IsEmpty());
+}
+
 TEST(SessionOnCard, WithoutTheVariableNothingIsAsked) {
   GraphBuilder graph = Gating(4096);
   RunInSession(graph, {}, [&](Session& session) {

@@ -1,0 +1,83 @@
+#include "graph/session/core_budgets.h"
+
+#include "graph/passes/analysis/node_error.h"
+#include "runtime/base/text/parse.h"
+
+namespace npumesh {
+namespace {
+
+constexpr int kVectorCoreTimeout = 507034;
+
+struct Budget {
+  NodeId node = kNoNode;
+  int64_t cores = 0;
+  std::string stream;        // empty: the default one
+  std::vector<bool> needed;  // by node id: what runs before it
+};
+
+// The numbers are texts, as TorchAir writes them.
+int64_t CoresOf(const Node& node) {
+  constexpr std::string_view kCores = "_op_vectorcore_num";
+  const Result<int64_t> cores = ParseInt(node.StringAttr(kCores, "0"), 0, 1 << 20, kCores);
+  return cores.ok() ? *cores : 0;
+}
+
+std::vector<bool> Before(const Graph& graph, NodeId last) {
+  std::vector<bool> needed(graph.nodes().size(), false);
+  std::vector<NodeId> pending = {last};
+  while (!pending.empty()) {
+    const NodeId id = pending.back();
+    pending.pop_back();
+    if (needed[static_cast<size_t>(id)]) continue;
+    needed[static_cast<size_t>(id)] = true;
+    const Node& node = graph.node(id);
+    for (const std::optional<Value>& input : node.inputs) {
+      if (input) pending.push_back(input->node);
+    }
+    pending.insert(pending.end(), node.controls.begin(), node.controls.end());
+  }
+  return needed;
+}
+
+bool MayMeet(const Budget& a, const Budget& b) {
+  return a.stream != b.stream && !a.needed[static_cast<size_t>(b.node)] &&
+         !b.needed[static_cast<size_t>(a.node)];
+}
+
+}  // namespace
+
+Status CheckCoreBudgets(const BoundGraph& bound, NodeWatch& card) {
+  const Chip& chip = *card.findings().card().chip;
+  const std::optional<int64_t> most = chip.Number("vector_cores");
+  if (!most) return Status();
+  std::vector<Budget> earlier;
+  Status first;
+  for (const Node& node : bound.graph().nodes()) {
+    const Operator* const op = bound.op(node.id);
+    if (node.removed || op == nullptr || !op->collective || CoresOf(node) == 0) continue;
+    Budget budget{.node = node.id,
+                  .cores = CoresOf(node),
+                  .stream = node.StringAttr("_user_stream_label", ""),
+                  .needed = Before(bound.graph(), node.id)};
+    for (const Budget& other : earlier) {
+      if (other.cores + budget.cores <= *most || !MayMeet(other, budget)) continue;
+      CardFinding finding;
+      finding.rule = "collective-cores";
+      finding.where = fmt::format("node \"{}\" ({})", node.name, node.type);
+      finding.node = node.name;
+      finding.text = fmt::format(
+          "it may run beside \"{}\", which is on another stream, and each keeps its vector cores "
+          "until all ranks came: {} + {} > {}, a deadlock",
+          bound.node(other.node).name, other.cores, budget.cores, *most);
+      finding.code = kVectorCoreTimeout;
+      finding.mend = "give them fewer cores (limit_core_num), or let one need the other";
+      finding.source = "TorchAir, deadlock_check and core limits; vllm-ascend#14296";
+      const Status status = card.Add(std::move(finding));
+      if (first.ok()) first = AtNode(node, status);
+    }
+    earlier.push_back(std::move(budget));
+  }
+  return first;
+}
+
+}  // namespace npumesh
