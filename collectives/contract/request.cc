@@ -82,10 +82,13 @@ std::string MajorityOf(const std::vector<std::string>& values) {
 
 std::string Describe(const Request& r) {
   std::string text = NameOf(r.kind, Text(r.node));
-  if (r.kind == CollectiveKind::kBarrier) return text;
+  const bool is_untyped = r.dtype == static_cast<int32_t>(DataType::kUndefined);  // not told
+  if (r.kind == CollectiveKind::kBarrier || is_untyped) return text;
   text += fmt::format(" {}[{}]", TypeText(r), r.count);
-  if (Reduces(r.kind)) text += fmt::format(" {}", Name(static_cast<ReduceOp>(r.op)));
-  if (TraitsOf(r.kind).has_root) text += fmt::format(" root {}", r.root);
+  const std::string_view reduction = Name(static_cast<ReduceOp>(r.op));
+  // Records of other libraries tell neither the reduction nor the root.
+  if (Reduces(r.kind) && reduction != "unknown") text += fmt::format(" {}", reduction);
+  if (TraitsOf(r.kind).has_root && r.root >= 0) text += fmt::format(" root {}", r.root);
   return text;
 }
 

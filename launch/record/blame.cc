@@ -43,9 +43,33 @@ bool AllAlike(const CallByRank& call) {
   return std::all_of(call.begin(), call.end(), [&](const auto& entry) {
     const RecordedCall& other = *entry.second;
     return std::tie(first.kind, first.dtype, first.op, first.root, first.count, first.node,
-                    first.fingerprint) == std::tie(other.kind, other.dtype, other.op, other.root,
-                                                   other.count, other.node, other.fingerprint);
+                    first.fingerprint, first.sent, first.received) ==
+           std::tie(other.kind, other.dtype, other.op, other.root, other.count, other.node,
+                    other.fingerprint, other.sent, other.received);
   });
+}
+
+// In which sizes the members of a call differ that must be equal, or must add up.
+std::optional<Disagreement> DisputeOfSizes(const JoinedGroup& group, const CallByRank& call) {
+  const KindTraits& traits = TraitsOf(call.begin()->second->kind);
+  const bool listed = traits.send == Portion::kListed;
+  if (!listed && (traits.send == Portion::kNothing || traits.send == Portion::kAllAtRoot ||
+                  traits.recv == Portion::kBlockAtRoot)) {
+    return std::nullopt;
+  }
+  uint64_t sent = 0;
+  uint64_t received = 0;
+  Disagreement sizes{kSizes, {}};
+  for (const auto& [rank, recorded] : call) {
+    sent += recorded->sent;
+    received += recorded->received;
+    sizes.values.push_back(fmt::format("{} in, {} out", recorded->sent, recorded->received));
+  }
+  // Blocks of any size go from one to another: all of them together.
+  if (listed && (call.size() != group.members.size() || sent == received)) return std::nullopt;
+  const auto differs = [&](const std::string& value) { return value != sizes.values[0]; };
+  if (std::none_of(sizes.values.begin(), sizes.values.end(), differs)) return std::nullopt;
+  return sizes;
 }
 
 // The error with which a rank left its last call; null: it is in a call, or left well.
@@ -87,11 +111,12 @@ class BlameFinder {
 
   Blame Run() const {
     using Find = Blame (BlameFinder::*)() const;
-    constexpr std::array<Find, 12> kFinders = {
-        &BlameFinder::Mismatch,      &BlameFinder::KnownToWaiters, &BlameFinder::Killed,
-        &BlameFinder::WithoutRecord, &BlameFinder::Missing,        &BlameFinder::CameLate,
-        &BlameFinder::Circle,        &BlameFinder::StayedLate,     &BlameFinder::FailedAlone,
-        &BlameFinder::Warned,        &BlameFinder::Late,           &BlameFinder::Lost};
+    constexpr std::array<Find, 13> kFinders = {
+        &BlameFinder::Mismatch,    &BlameFinder::KnownToWaiters, &BlameFinder::Killed,
+        &BlameFinder::FoundDead,   &BlameFinder::WithoutRecord,  &BlameFinder::Missing,
+        &BlameFinder::CameLate,    &BlameFinder::Circle,         &BlameFinder::StayedLate,
+        &BlameFinder::FailedAlone, &BlameFinder::Warned,         &BlameFinder::Late,
+        &BlameFinder::Lost};
     for (const Find find : kFinders) {
       Blame blame = (this->*find)();
       if (!blame.ranks.empty()) return blame;
@@ -105,13 +130,13 @@ class BlameFinder {
   Blame Mismatch() const {
     Blame blame;
     int64_t earliest = kNever;
-    const Told failed = FirstTold([](const RankRecord&, const WaitNotice& notice) {
-      return notice.gave_up && notice.reason != WaitReason::kLate;
+    const Told failed = FirstTold([](const RankRecord&, const RecordedNotice& recorded) {
+      return recorded.notice.gave_up && recorded.notice.reason != WaitReason::kLate;
     });
     earliest = failed.time;
     for (const JoinedGroup& group : groups_) {
       for (const auto& [number, call] : group.calls) {
-        const std::optional<Disagreement> found = DisputeOf(call);
+        const std::optional<Disagreement> found = DisputeOf(group, call);
         if (!found) continue;
         const int64_t time = FirstEntered(call);
         if (time < earliest) blame = MismatchOf(call, *found);
@@ -139,6 +164,7 @@ class BlameFinder {
   struct Told {
     const WaitNotice* notice = nullptr;
     int64_t time = kNever;
+    const RecordedNotice* recorded = nullptr;
   };
 
   // The first of those that `counts`.
@@ -149,8 +175,8 @@ class BlameFinder {
       for (const RecordedNotice& recorded : record.notices) {
         const int64_t time = recorded.time_ns + offset_.at(record.rank);
         const WaitNotice& notice = recorded.notice;
-        if (notice.ranks.empty() || time >= first.time || !counts(record, notice)) continue;
-        first = {&notice, time};
+        if (notice.ranks.empty() || time >= first.time || !counts(record, recorded)) continue;
+        first = {&notice, time, &recorded};
       }
     }
     return first;
@@ -168,16 +194,24 @@ class BlameFinder {
 
   // What a wait knew for certain that did not end well.
   Blame KnownToWaiters() const {
-    return BlameOf(FirstTold([this](const RankRecord& record, const WaitNotice& notice) {
-      return notice.reason != WaitReason::kLate && !EndedWell(record, notice);
+    return BlameOf(FirstTold([this](const RankRecord& record, const RecordedNotice& recorded) {
+      const bool certain = recorded.notice.reason != WaitReason::kLate ||
+                           (recorded.cause != Cause::kNone && recorded.cause != Cause::kLate);
+      return certain && !EndedWell(record, recorded.notice);
     }));
   }
 
   static Blame BlameOf(const Told& told) {
     if (told.notice == nullptr) return {};
     const std::vector<int>& ranks = told.notice->ranks;
-    const bool one = ranks.size() == 1;
-    switch (told.notice->reason) {
+    const RecordedNotice& recorded = *told.recorded;
+    if (recorded.cause != Cause::kNone) return {recorded.cause, ranks, recorded.why};
+    return BlameOf(*told.notice, ranks.size() == 1);
+  }
+
+  static Blame BlameOf(const WaitNotice& notice, bool one) {
+    const std::vector<int>& ranks = notice.ranks;
+    switch (notice.reason) {
       case WaitReason::kCircle:
         return {Cause::kCircle, ranks, kCircleText};
       case WaitReason::kStopped:
@@ -191,7 +225,7 @@ class BlameFinder {
       case WaitReason::kLate:
         break;
     }
-    return {Cause::kLate, ranks, WaitedText(one, told.notice->waited)};
+    return {Cause::kLate, ranks, WaitedText(one, notice.waited)};
   }
 
   static std::string WaitedText(bool one, std::chrono::nanoseconds waited) {
@@ -208,10 +242,21 @@ class BlameFinder {
     return {};
   }
 
+  Blame FoundDead() const {
+    Blame blame{Cause::kKilled, {}, {}};
+    for (const RankRecord& record : records_) {
+      if (!record.foreign || record.fate != ProcessFate::kGone) continue;
+      blame.ranks.push_back(record.rank);
+      blame.text =
+          fmt::format("{} found {} dead", record.watcher, blame.ranks.size() == 1 ? "it" : "them");
+    }
+    return blame;
+  }
+
   // The most certain of the warnings, else the one of the longest wait.
   Blame Warned() const {
-    const Told certain = FirstTold([](const RankRecord&, const WaitNotice& notice) {
-      return notice.reason != WaitReason::kLate;
+    const Told certain = FirstTold([](const RankRecord&, const RecordedNotice& recorded) {
+      return recorded.notice.reason != WaitReason::kLate;
     });
     if (certain.notice != nullptr) return BlameOf(certain);
     Told longest;
@@ -219,7 +264,7 @@ class BlameFinder {
       for (const RecordedNotice& recorded : record.notices) {
         const WaitNotice& notice = recorded.notice;
         const bool longer = longest.notice == nullptr || notice.waited > longest.notice->waited;
-        if (!notice.ranks.empty() && longer) longest = {&notice, recorded.time_ns};
+        if (!notice.ranks.empty() && longer) longest = {&notice, recorded.time_ns, &recorded};
       }
     }
     return BlameOf(longest);
@@ -235,7 +280,12 @@ class BlameFinder {
         Cause::kLate, {worst->rank}, WaitedText(true, std::chrono::nanoseconds(worst->waited_ns))};
   }
 
+  // Not when a rank with a record is waited for and is in no call: then that one is certain, and
+  // the other records may only not have been collected.
   Blame WithoutRecord() const {
+    for (const int root : Roots(waits_)) {
+      if (!gave_up_.contains(root) && !IsInCall(root)) return {};
+    }
     std::set<int> present;
     for (const RankRecord& record : records_) present.insert(record.rank);
     Blame blame{Cause::kMissing, {}, "no record was left"};
@@ -243,6 +293,14 @@ class BlameFinder {
       if (!present.contains(rank)) blame.ranks.push_back(rank);
     }
     return blame;
+  }
+
+  bool IsInCall(int rank) const {
+    const RankRecord& record =
+        *std::find_if(records_.begin(), records_.end(),
+                      [rank](const RankRecord& other) { return other.rank == rank; });
+    return std::any_of(record.calls.begin(), record.calls.end(),
+                       [](const RecordedCall& call) { return !call.queued && !call.done(); });
   }
 
   Blame Missing() const {
@@ -364,6 +422,7 @@ class BlameFinder {
 
   Blame Lost() const {
     if (note_ != nullptr && note_->ended_from_outside()) return {};
+    if (records_[0].foreign) return {};  // their ends are not known
     std::vector<int> endless;
     for (const RankRecord& record : records_) {
       const bool ends = record.state != State::kRunning || gave_up_.contains(record.rank);
@@ -433,9 +492,11 @@ std::vector<Request> RequestsOf(const CallByRank& call) {
   return requests;
 }
 
-std::optional<Disagreement> DisputeOf(const CallByRank& call) {
+std::optional<Disagreement> DisputeOf(const JoinedGroup& group, const CallByRank& call) {
   if (AllAlike(call)) return std::nullopt;
   std::optional<Disagreement> found = FindDisagreement(RequestsOf(call));
+  if (found) return found;
+  found = DisputeOfSizes(group, call);
   if (found) return found;
   // Names that differ in a number at their end may; equal ones may have been cut.
   const std::string& node = call.begin()->second->node;

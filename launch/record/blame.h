@@ -4,8 +4,9 @@
 // only be a consequence of those before it:
 //   1. mismatch: the minority of a call that the members do not agree on
 //   2. circle, stopped, ended: what a wait knew for certain when it failed, or when it warned and
-//                never ended
-//   3. killed:   a rank that a signal has ended, as the launcher saw it
+//                never ended; and what logs of other libraries name with its cause
+//   3. killed:   a rank that a signal has ended, as the launcher saw it, or that a watcher of
+//                another library found dead
 //   4. missing:  a rank that others wait for and that neither waits nor gave up: stopped, dead,
 //                gone or without a record; or one that came after another had given up
 //   5. circle:   ranks that wait for each other; then missing again, ranks that stayed in a call in
@@ -27,6 +28,7 @@
 
 #include "collectives/contract/request.h"
 #include "collectives/contract/wait_graph.h"
+#include "launch/record/cause.h"
 #include "launch/record/launch_note.h"
 #include "launch/record/record_file.h"
 
@@ -41,23 +43,9 @@ struct JoinedGroup {
   std::string name;
   std::vector<int> members;              // world ranks that recorded it, ascending
   uint64_t common = 0;                   // last call that all of them have done; 0: none
-  CallByRank last;                       // by rank; null: it recorded no call
+  CallByRank last;                       // by rank, but calls that are queued; null: no call
   std::map<uint64_t, CallByRank> calls;  // by call
 };
-
-enum class Cause : uint8_t {
-  kNone,
-  kMismatch,
-  kMissing,
-  kCircle,
-  kFailed,
-  kLost,
-  kStopped,
-  kEnded,
-  kKilled,
-  kLate,
-};
-std::string_view Name(Cause cause);  // "none", "mismatch", "missing", ...
 
 struct Blame {
   Cause cause = Cause::kNone;
@@ -78,9 +66,12 @@ std::vector<int64_t> ClockOffsets(const std::vector<RankRecord>& records);
 // What the members asked for, by rank.
 std::vector<Request> RequestsOf(const CallByRank& call);
 
-// In what the requests of a call differ, beyond what may: values by rank. When only parts of names
-// differ that no record holds, the field is "name" and the values are fingerprints.
-std::optional<Disagreement> DisputeOf(const CallByRank& call);
+// In what the requests of a call differ, beyond what may: values by rank. Where they agree, but the
+// elements that foreign records say ranks hand in and get do not fit together, the field is kSizes.
+// When only parts of names differ that no record holds, the field is "name" and the values are
+// fingerprints.
+inline constexpr std::string_view kSizes = "number of elements handed in and received";
+std::optional<Disagreement> DisputeOf(const JoinedGroup& group, const CallByRank& call);
 
 // The rank has left its last call with an error: it did not die in it. Whether its process then
 // wrote an end of its record depends on the program.

@@ -36,14 +36,20 @@ std::string Heading(const std::vector<RankRecord>& records, const Joined& joined
   uint64_t calls = 0;
   uint64_t forgotten = 0;
   for (const RankRecord& record : records) {
-    hosts.insert(record.host);
+    if (!record.host.empty()) hosts.insert(record.host);
     calls += record.calls.size();
     forgotten += record.forgotten;
   }
-  std::string text = fmt::format(
-      "{} of {} ranks on {} host{}, {} group{}, {} calls; begun {}\n", records.size(),
-      records[0].world_size, hosts.size(), hosts.size() == 1 ? "" : "s", joined.groups.size(),
-      joined.groups.size() == 1 ? "" : "s", calls, TimeText(records[0].start_realtime_ns));
+  std::string text = fmt::format("{} of {} ranks", records.size(), records[0].world_size);
+  if (!hosts.empty()) {
+    text += fmt::format(" on {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s");
+  }
+  text += fmt::format(", {} group{}, {} calls", joined.groups.size(),
+                      joined.groups.size() == 1 ? "" : "s", calls);
+  if (records[0].start_realtime_ns > 0) {
+    text += "; begun " + TimeText(records[0].start_realtime_ns);
+  }
+  text += "\n";
   if (forgotten != 0)
     text += fmt::format("{} older calls are no longer in the records\n", forgotten);
   return text;
@@ -111,8 +117,15 @@ json GroupJson(const JoinedGroup& group) {
 }  // namespace
 
 std::string CallText(const RecordedCall& call) {
+  const bool is_untyped = call.dtype == static_cast<int32_t>(DataType::kUndefined);
+  const bool is_foreign = is_untyped && call.kind == CollectiveKind::kBarrier && !call.node.empty();
+  if (is_foreign) return Printable(call.node);  // what other libraries call none of our kinds
   const std::string text = NameOf(call.kind, Printable(call.node));
-  if (call.kind == CollectiveKind::kBarrier || call.creates_group()) return text;
+  if (call.kind == CollectiveKind::kBarrier || call.creates_group() || is_untyped) return text;
+  if (call.count == 0 && call.sent + call.received != 0) {  // blocks of any size
+    return fmt::format("{} {}[{} in, {} out]", text, Name(static_cast<DataType>(call.dtype)),
+                       call.sent, call.received);
+  }
   return fmt::format("{} {}[{}]", text, Name(static_cast<DataType>(call.dtype)), call.count);
 }
 

@@ -1,5 +1,6 @@
 // Reads the flight record of one rank: bytes that may come from a crash, another version or another
-// machine. Format: docs/formats/flight_record.md.
+// machine. Format: docs/formats/flight_record.md. The records of other libraries, which
+// launch/record/foreign reads, become the same RankRecord; the fields that only those have say so.
 #ifndef NPUMESH_LAUNCH_RECORD_RECORD_FILE_H_
 #define NPUMESH_LAUNCH_RECORD_RECORD_FILE_H_
 
@@ -10,6 +11,7 @@
 
 #include "collectives/contract/flight_format.h"
 #include "collectives/contract/request.h"
+#include "launch/record/cause.h"
 #include "runtime/base/status.h"
 #include "runtime/world/wait_notices.h"
 
@@ -46,6 +48,11 @@ struct RecordedCall {
   flight::Stage stage = flight::Stage::kEntered;
   Code status = Code::kOk;
   std::string node;
+  // Of foreign records:
+  bool queued = false;  // handed in by the program, behind what is not done: not entered yet
+  uint64_t sent = 0;    // elements that the rank hands in and gets; both 0: not known
+  uint64_t received = 0;
+  std::string place;  // "<file>:42 (step)": the user's line; empty: not known
 
   bool creates_group() const { return kind == CollectiveKind::kNone; }
   bool done() const { return stage == flight::Stage::kDone; }
@@ -55,6 +62,9 @@ struct RecordedCall {
 struct RecordedNotice {
   int64_t time_ns = 0;  // as those of calls
   WaitNotice notice;
+  // Of foreign notices, which know more than a reason: the cause, and the text of the blame.
+  Cause cause = Cause::kNone;
+  std::string why;
 };
 
 // What has become of the process of a record without an end.
@@ -88,6 +98,10 @@ struct RankRecord {
   uint64_t forgotten = 0;      // calls that the ring has overwritten
   uint64_t forgotten_notices = 0;
   uint64_t damaged = 0;  // entries that make no sense and were left out
+  // Made by another library: it does not tell how its process ended nor when groups were created,
+  // and calls may be handed in before earlier ones are done. `fate` is then what a watcher said.
+  bool foreign = false;
+  std::string watcher;  // who said so: "NCCL RAS"; empty: no watcher
 
   // The last time of anything in it.
   int64_t last_ns() const;

@@ -40,6 +40,7 @@ class Joiner {
       CheckFields(group);
       CheckFailures(group);
       CheckStandings(group);
+      CheckOpenCall(group);
     }
     CheckEnds();
     CheckWaits();
@@ -83,6 +84,7 @@ class Joiner {
   struct Said {
     int64_t first_ns = std::numeric_limits<int64_t>::max();
     int first = 0;
+    std::string watcher;  // that says it in the place of a rank; empty: none
     std::string text;
     std::set<int> who;
     std::chrono::seconds longest{};
@@ -92,7 +94,7 @@ class Joiner {
     const std::vector<int64_t> offsets = ClockOffsets(records_);
     std::map<std::tuple<bool, WaitReason, std::vector<int>>, Said> all;
     for (size_t i = 0; i < records_.size(); ++i) {
-      for (const auto& [time_ns, notice] : records_[i].notices) {
+      for (const auto& [time_ns, notice, cause, why] : records_[i].notices) {
         Said& said = all[{notice.gave_up, notice.reason, notice.ranks}];
         said.who.insert(records_[i].rank);
         said.longest = std::max(said.longest, notice.waited);
@@ -100,6 +102,7 @@ class Joiner {
         said.first_ns = time_ns + offsets[i];
         said.first = records_[i].rank;
         said.text = notice.text;
+        said.watcher = why.empty() ? "" : records_[i].watcher;
       }
     }
     std::map<int64_t, std::vector<std::string>> texts;  // by time
@@ -112,6 +115,7 @@ class Joiner {
   }
 
   static std::string SaidText(bool gave_up, const Said& said) {
+    if (!said.watcher.empty()) return fmt::format("{}: {}", said.watcher, said.text);
     std::vector<int> others(said.who.begin(), said.who.end());
     std::erase(others, said.first);
     std::string text = fmt::format("rank {} {}: {}", said.first,
@@ -119,9 +123,10 @@ class Joiner {
     if (!others.empty()) {
       text += fmt::format("; {} said the like", RanksText(others));
     }
-    return gave_up ? text
-                   : fmt::format("{}; the longest such wait took {} s or more", text,
-                                 said.longest.count());
+    return gave_up || said.longest.count() == 0
+               ? text
+               : fmt::format("{}; the longest such wait took {} s or more", text,
+                             said.longest.count());
   }
 
   // Calls to which a rank came so late that a wait has to warn, unless one has.
@@ -165,8 +170,10 @@ class Joiner {
       if (!present.contains(rank)) missing.push_back(rank);
     }
     if (!missing.empty()) {
-      Say("{} of {} left no record: no group was created there, or the file is on another host",
-          RanksText(missing), records_[0].world_size);
+      Say("{} of {} left no record: {}, or the file is on another host", RanksText(missing),
+          records_[0].world_size,
+          records_[0].foreign ? "the process died before it wrote one"
+                              : "no group was created there");
     }
     int64_t youngest = 0;
     for (const RankRecord& record : records_) {
@@ -177,7 +184,7 @@ class Joiner {
         Say("{}: {} damaged entries are left out", record.path, record.damaged);
       }
       const int64_t last = record.last_ns() - record.start_monotonic_ns + record.start_realtime_ns;
-      if (last < youngest) {
+      if (last < youngest && !record.foreign) {
         Say("{} ends {:.1f} s before another record begins: it is of an earlier run, or its rank "
             "ended before the others began",
             record.path, static_cast<double>(youngest - last) / 1e9);
@@ -198,6 +205,7 @@ class Joiner {
       for (const RecordedCall& call : record.calls) {
         JoinedGroup& group = join(call.group, record.rank);
         group.calls[call.call][record.rank] = &call;
+        if (call.queued) continue;
         const RecordedCall*& last = group.last[record.rank];
         if (last == nullptr || last->call < call.call) last = &call;
       }
@@ -221,7 +229,7 @@ class Joiner {
     for (const RankRecord& record : records_) {
       for (const RecordedGroup& row : record.groups) {
         JoinedGroup& group = groups[row.id];
-        if (!HoldsMessages(group) && !IsBeingCreated(group)) continue;
+        if (!HoldsMessages(group) && !IsBeingCreated(group) && !record.foreign) continue;
         for (const RankRecord& other : records_) {
           if (row.HasMember(other.rank)) group.last.try_emplace(other.rank, nullptr);
         }
@@ -269,21 +277,45 @@ class Joiner {
   // The first call that the members do not agree on.
   void CheckFields(const JoinedGroup& group) {
     for (const auto& [number, by_rank] : group.calls) {
-      if (!DisputeOf(by_rank)) continue;
-      Say("{}", DisputeText(group, number, by_rank));
+      const std::optional<Disagreement> found = DisputeOf(group, by_rank);
+      if (!found) continue;
+      Say("{}{}", DisputeText(group, number, by_rank, *found), PlacesText(by_rank));
       return;
     }
   }
 
   static std::string DisputeText(const JoinedGroup& group, uint64_t number,
-                                 const CallByRank& by_rank) {
+                                 const CallByRank& by_rank, const Disagreement& found) {
     std::vector<int> ranks;
     for (const auto& [rank, call] : by_rank) ranks.push_back(rank);
     const Status verdict = Compare(RequestsOf(by_rank), ranks, group.name);
     if (!verdict.ok()) return std::string(verdict.message());
-    return fmt::format(
-        "{} (group {}, call {}): the operators' names differ behind what fits into a record",
-        CallText(*by_rank.begin()->second), group.name, number);
+    const std::string call = fmt::format("{} (group {}, call {})",
+                                         CallText(*by_rank.begin()->second), group.name, number);
+    if (found.field == kSizes) {
+      std::map<std::string, std::vector<int>> by_value;
+      for (size_t i = 0; i < ranks.size(); ++i) by_value[found.values[i]].push_back(ranks[i]);
+      std::string text;
+      for (const auto& [value, who] : by_value) {
+        text += fmt::format("{}{} {}", text.empty() ? "" : "; ", RanksText(who), value);
+      }
+      return fmt::format("{}: the {} does not fit: {}", call, kSizes, text);
+    }
+    return call + ": the operators' names differ behind what fits into a record";
+  }
+
+  // "; called at <file>:42 (step) on ranks 0-2, at ..." where records tell.
+  static std::string PlacesText(const CallByRank& by_rank) {
+    std::map<std::string, std::vector<int>> by_place;
+    for (const auto& [rank, call] : by_rank) {
+      if (!call->place.empty()) by_place[call->place].push_back(rank);
+    }
+    std::string text;
+    for (const auto& [place, ranks] : by_place) {
+      text +=
+          fmt::format("{} at {} on {}", text.empty() ? "; called" : ",", place, RanksText(ranks));
+    }
+    return text;
   }
 
   static std::string PlaceText(const RecordedCall& call, const std::string& group) {
@@ -313,6 +345,8 @@ class Joiner {
     if (by_place.size() < 2) return;
     const auto& [furthest, leaders] = *by_place.rbegin();
     const RecordedCall& ahead = *group.last.at(leaders[0]);
+    // A record that was written a moment earlier knows less; no rank waits.
+    if (ahead.done() && RecordOf(leaders[0]).foreign) return;
     for (const auto& [place, ranks] : by_place) {
       if (place == furthest) continue;
       if (ahead.creates_group()) {
@@ -321,9 +355,55 @@ class Joiner {
         continue;
       }
       const uint64_t number = place == 0 ? 0 : place - 1;
-      Say("group {}: {} {}, {} behind {}, which entered call {}: {}", group.name, RanksText(ranks),
-          StandText(number, ranks.size() == 1), ahead.call - number, RanksText(leaders), ahead.call,
-          CallText(ahead));
+      Say("group {}: {} {}, {} behind {}, which entered call {}: {}{}{}", group.name,
+          RanksText(ranks), StandText(number, ranks.size() == 1), ahead.call - number,
+          RanksText(leaders), ahead.call, CallText(ahead), PlacesText(group.calls.at(ahead.call)),
+          QueuedText(group, number + 1, ranks));
+    }
+  }
+
+  // Of ranks whose programs have called what they have not come to.
+  static std::string QueuedText(const JoinedGroup& group, uint64_t number,
+                                const std::vector<int>& ranks) {
+    const auto call = group.calls.find(number);
+    if (call == group.calls.end()) return "";
+    std::vector<int> queued;
+    for (const int rank : ranks) {
+      const auto recorded = call->second.find(rank);
+      if (recorded != call->second.end() && recorded->second->queued) queued.push_back(rank);
+    }
+    if (queued.empty()) return "";
+    return fmt::format("; the program of {} has called call {}, but its device has not begun it",
+                       RanksText(queued), number);
+  }
+
+  // A call of a foreign record in which all members are, or that some have left: no rank is
+  // missing.
+  void CheckOpenCall(const JoinedGroup& group) {
+    if (!records_[0].foreign) return;
+    const RecordedCall* open = nullptr;
+    for (const auto& [rank, last] : group.last) {
+      if (last != nullptr && !last->done() && (open == nullptr || last->call < open->call)) {
+        open = last;
+      }
+    }
+    if (open == nullptr) return;
+    std::vector<int> inside;
+    std::vector<int> left;
+    for (const auto& [rank, last] : group.last) {
+      if (Unknown(group, rank)) return;
+      if (last == nullptr || last->call < open->call) return;  // CheckStandings says so
+      (last->call == open->call && !last->done() ? inside : left).push_back(rank);
+    }
+    const std::string places = PlacesText(group.calls.at(open->call));
+    if (left.empty()) {
+      Say("group {}: all members are in call {} and none has left it: {}{}; no rank is missing: "
+          "look at the network and the devices",
+          group.name, open->call, CallText(*open), places);
+    } else {
+      Say("group {}: {} {} in call {}, which {} left: {}{}", group.name, RanksText(inside),
+          inside.size() == 1 ? "is still" : "are still", open->call,
+          RanksText(left) + (left.size() == 1 ? " has" : " have"), CallText(*open), places);
     }
   }
 
@@ -337,12 +417,14 @@ class Joiner {
   void CheckEnds() {
     for (const RankRecord& record : records_) {
       if (record.state != State::kRunning || LeftWithError(record)) continue;
+      if (record.foreign && record.fate != ProcessFate::kGone) continue;
       Say("rank {} (process {} on {}) {}: its record ends {}", record.rank, record.process,
           record.host, FateText(record), WhereItEnds(record));
     }
   }
 
   std::string FateText(const RankRecord& record) const {
+    if (record.foreign) return fmt::format("is dead, says {}", record.watcher);
     const bool runs = record.fate == ProcessFate::kRunning || record.fate == ProcessFate::kStopped;
     if (!runs && note_ != nullptr && note_->ended_from_outside()) return "was ended with the job";
     switch (record.fate) {
@@ -431,6 +513,7 @@ class Joiner {
       for (const auto& [number, by_rank] : group.calls) {
         if (by_rank.size() < 2 || by_rank.size() != group.members.size()) continue;
         if (by_rank.begin()->second->creates_group()) continue;  // ranks start when they can
+        if (by_rank.begin()->second->entered_ns <= 0) continue;  // not known
         MeasureCall(by_rank, offset, arrivals);
       }
     }

@@ -5,6 +5,7 @@
 #include "graph/export/deployment_config.h"
 #include "graph/io/npy_header.h"
 #include "graph/io/wire.h"
+#include "launch/record/foreign/plain_pickle.h"
 #include "tests/fuzz/targets.h"
 #include "tests/onnx/example_models.h"
 #include "tests/unit/io/models.h"
@@ -141,6 +142,41 @@ Seeds RankTableSeeds() {
           R"({"version": "1.0", "status": "initializing"})"};
 }
 
+Seeds ForeignRecordSeeds() {
+  const nlohmann::json torch = nlohmann::json::parse(R"({"version": "2.4",
+      "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}},
+      "entries": [{"record_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": 1,
+                   "p2p_seq_id": 0, "profiling_name": "nccl:all_reduce", "time_created_ns": 5,
+                   "input_sizes": [[8]], "output_sizes": [[8]], "input_dtypes": ["Float"],
+                   "output_dtypes": ["Float"], "state": "completed", "is_p2p": false},
+                  {"record_id": 1, "process_group": ["0", "default_pg"], "collective_seq_id": 1,
+                   "p2p_seq_id": 1, "profiling_name": "nccl:send 0->1", "time_created_ns": 7,
+                   "input_sizes": [[8]], "output_sizes": [], "state": "scheduled",
+                   "is_p2p": true}]})");
+  return {WritePlainPickle(torch), torch.dump(),
+          R"({"nccl_version": "2.28.9", "communicators": [{"hash": "0x1", "size": 2, "ranks": [
+              {"rank": 0, "host": "h", "pid": 1, "status": {"async_error": 1},
+               "collective_counts": {"AllReduce": 3}}],
+              "missing_ranks": [{"rank": 1, "host": "h", "pid": 2, "nvml_dev": 1
+               "status": {"considered_dead": true}}]}]})",
+          "NCCL version 2.26.2 compiled\nCommunicators... (0.0s)\n"
+          " 0 1 1 4 4 4 RUNNING MISMATCH\n#0-0 (fa93) MISMATCH\n"
+          "  Communicator ranks have different AllGather operation counts\n"
+          "  3 ranks have launched up to operation 7\n"
+          "  Rank 2 has launched up to operation 8 -- GPU 2 managed by process 9 on node n\n",
+          "[E] HCCL(7,x):2025-10-24-11:18:29.597.044 [a] Entry-HcclCommInit:ranks[2], rank[0], "
+          "identifier[g], deviceLogicId[0]\n"
+          "[E] HCCL(7,x):2025-10-24-11:18:29.597.044 Task run failed, base information is "
+          "tag[AllReduce_g]\n"
+          "[E] HCCL(7,x): Task run failed, groupRank information is group:[g], rankSize[2], "
+          "rankId[0].\n"
+          "[E] HCCL(7,x): Task run failed, opData information is index[21], count[256], "
+          "dataType[float32].\n"
+          "[I] HCCL(7,x):[HCCL_TRACE]rank:1.2.3.4/0, count of currently executed operators:9\n"
+          "[I] HCCL(7,x): [HeartbeatAbnormal]local rank [1.2.3.4/0]: crimer rank [1.2.3.4/1] "
+          "status[LOST] by informer rank [1.2.3.4/0]\n"};
+}
+
 Seeds RecordSeeds() {
   RankRecord record = testing::RecordOf(1, 2);
   testing::AddGroup(record, testing::kTp, "tp", "0-1");
@@ -175,6 +211,7 @@ std::vector<Target> AllTargets() {
           {"pbtxt", CheckModel, PbtxtSeeds()},
           {"rank_table", CheckRankTable, RankTableSeeds()},
           {"record", CheckRecord, RecordSeeds()},
+          {"foreign_record", CheckForeignRecord, ForeignRecordSeeds()},
           {"topology", CheckTopology, TopologySeeds()}};
 }
 

@@ -47,6 +47,10 @@ std::string CheckRankTable(std::string_view text);
 // The flight record of one rank: an error, or a record that can be joined with others and shown.
 std::string CheckRecord(std::string_view bytes);
 
+// What another library leaves of a job, by its first bytes: an error, or records that can be joined,
+// shown and exported.
+std::string CheckForeignRecord(std::string_view bytes);
+
 // HCCL_ALGO; a text that is accepted is accepted again and chooses the same.
 std::string CheckAlgorithms(std::string_view text);
 

@@ -1,0 +1,115 @@
+#include "launch/record/foreign/plain_pickle.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/fuzz/mutator.h"
+
+namespace npumesh::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+json Read(const std::string& bytes) {
+  const Result<json> read = ReadPlainPickle(bytes, "p");
+  EXPECT_TRUE(read.ok()) << (read.ok() ? "" : read.status().message());
+  return read.ok() ? *read : json("failed");
+}
+
+std::string Refused(const std::string& bytes) {
+  const Result<json> read = ReadPlainPickle(bytes, "p");
+  EXPECT_FALSE(read.ok());
+  return read.ok() ? "" : std::string(read.status().message());
+}
+
+std::string Bytes(std::initializer_list<int> bytes) {
+  std::string text;
+  for (const int byte : bytes) text += static_cast<char>(byte);
+  return text;
+}
+
+// The bytes of hexadecimal digits.
+std::string Unhex(std::string_view digits) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < digits.size(); i += 2) {
+    bytes += static_cast<char>(std::strtol(std::string(digits.substr(i, 2)).c_str(), nullptr, 16));
+  }
+  return bytes;
+}
+
+TEST(PlainPickle, ReadsWhatPythonWrites) {
+  // pickle.dumps({"a": [1, 2.5, None, True, -3, 1 << 40], "t": (1, "x")}, protocol=2)
+  EXPECT_EQ(
+      Read(Unhex("80027d71002858010000006171015d7102284b014740040000000000004e884afdffffff8a060000"
+                 "000000016558010000007471034b015801000000787104867105752e")),
+      json::parse(R"({"a": [1, 2.5, null, true, -3, 1099511627776], "t": [1, "x"]})"));
+  // pickle.dumps(["ab", "ab", {}, b"y"], protocol=4)
+  EXPECT_EQ(Read(Unhex("80049512000000000000005d94288c0261629468017d9443017994652e")),
+            json::parse(R"(["ab", "ab", {}, "y"])"));
+}
+
+TEST(PlainPickle, WhatItWritesItReads) {
+  const json data =
+      json::parse(R"({"list": [0, -1, 255, 65536, -2147483648, 9223372036854775807, 0.1, ""],
+                                    "none": null, "yes": true, "no": false, "text": "ä\n", "empty": {}})");
+  EXPECT_EQ(Read(WritePlainPickle(data)), data);
+}
+
+TEST(PlainPickle, RefusesWhatNamesOrCallsSomething) {
+  // pickle of an object whose __reduce__ is os.system("true")
+  EXPECT_THAT(
+      Refused(std::string("\x80\x02"
+                          "cposix\nsystem\nX\x04\0\0\0true\x85R.")),
+      HasSubstr("GLOBAL of posix.system, which is more than data; nothing of the file was run"));
+  EXPECT_THAT(Refused(Bytes({0x80, 4, 0x8c, 1, 'o', 0x8c, 1, 's', 0x93, '.'})),
+              HasSubstr("STACK_GLOBAL"));
+  const std::pair<int, const char*> all[] = {
+      {'R', "REDUCE"},     {'b', "BUILD"},      {'i', "INST"},   {'o', "OBJ"},
+      {0x81, "NEWOBJ"},    {0x92, "NEWOBJ_EX"}, {'P', "PERSID"}, {'Q', "BINPERSID"},
+      {0x82, "EXT1"},      {0x83, "EXT2"},      {0x84, "EXT4"},  {0x8f, "EMPTY_SET"},
+      {0x96, "BYTEARRAY8"}};
+  for (const auto& [opcode, name] : all) {
+    EXPECT_THAT(Refused(Bytes({0x80, 2, 'N', opcode, '.'})),
+                AllOf(HasSubstr(name), HasSubstr("at byte 3")));
+  }
+  EXPECT_THAT(Refused(Bytes({0x80, 2, 0xff, '.'})), HasSubstr("opcode 0xff"));
+}
+
+TEST(PlainPickle, DamagedOnesAreErrors) {
+  EXPECT_THAT(Refused(Bytes({0x80, 9, 'N', '.'})), HasSubstr("protocol 9"));
+  EXPECT_THAT(Refused(Bytes({0x80, 2, 'N'})), HasSubstr("copied whole"));
+  EXPECT_THAT(Refused(Bytes({0x80, 2, '.'})), HasSubstr("0 values in the place of one"));
+  EXPECT_THAT(Refused(Bytes({0x80, 2, 'X', 255, 255, 255, 255, 'a', '.'})), HasSubstr("a text"));
+  EXPECT_THAT(Refused(Bytes({0x80, 2, 'h', 7, '.'})), HasSubstr("value 7 of the memo"));
+  EXPECT_THAT(Refused(Bytes({0x80, 2, 'N', 'K', 1, 'a', '.'})), HasSubstr("no list"));
+  EXPECT_THAT(Refused(Bytes({0x80, 2, '}', '(', 'K', 1, 'u', '.'})),
+              HasSubstr("a key without a value"));
+  EXPECT_THAT(Refused(Bytes({0x80, 2, '}', ']', 'N', 's', '.'})),
+              HasSubstr("neither text nor integer"));
+  EXPECT_THAT(Refused(Bytes({0x80, 2, 0x8a, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, '.'})),
+              HasSubstr("9 bytes"));
+  EXPECT_THAT(Refused(Bytes({0x80, 2, 'e', '.'})), HasSubstr("no mark"));
+  // A list that contains itself, and one of one of one ... twice each.
+  EXPECT_THAT(Refused(Bytes({0x80, 2, ']', 'q', 0, 'h', 0, 'a', '.'})), HasSubstr("deep"));
+  std::string many = Bytes({0x80, 2, '(', ']', 'q', 0});
+  for (int i = 0; i < 60; ++i) many += Bytes({']', 'h', i, 'a', 'h', i, 'a', 'q', i + 1});
+  EXPECT_THAT(Refused(many + "t."), HasSubstr("more than 4194304 values"));
+}
+
+TEST(PlainPickle, AnyBytesGiveDataOrAnError) {
+  const std::string seed =
+      WritePlainPickle(json::parse(R"({"entries": [{"a": [1, 2], "b": "x"}], "v": 1.5})"));
+  fuzz::Mutator mutator(7);
+  size_t read = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string bytes = mutator.Mutate(seed, {seed});
+    const Result<json> data = ReadPlainPickle(bytes, "p");
+    read += data.ok() ? 1 : 0;
+    EXPECT_TRUE(data.ok() || !data.status().message().empty());
+  }
+  EXPECT_GT(read, 0u);
+}
+
+}  // namespace
+}  // namespace npumesh::testing
