@@ -92,11 +92,30 @@ Status GraphAnalysis::CheckProducers() const {
   return Status();
 }
 
+void GraphAnalysis::ChooseLayouts(const std::function<bool(NodeId)>& stays) {
+  const bool on = options_.fuses != nullptr && options_.fuses(kImageLayoutPass);
+  if (!on || options_.static_kernels != nullptr) return;
+  const std::vector<NodeId> kept = Kept();
+  const LayoutInput input = {
+      bound_, kept, [this](NodeId id) -> const OpContext& { return inference_.context(id); },
+      [this](Value value) { return Folded(value) ? inference_.constant(value) : nullptr; }, stays};
+  layouts_ = ImageLayouts::Choose(input);
+}
+
+const OpContext& GraphAnalysis::context(NodeId id) const {
+  const BlockedNode* const blocked = layouts_.Find(id);
+  return blocked != nullptr ? blocked->context : inference_.context(id);
+}
+
+TensorType GraphAnalysis::StoredType(Value value) const {
+  return layouts_.InBlocks(value) ? context(value.node).out(value.port) : inference_.type(value);
+}
+
 void GraphAnalysis::FindFusions() {
   if (!options_.fuses && options_.static_kernels == nullptr) return;
   const std::vector<NodeId> kept = Kept();
   const FusionInput input = {
-      bound_, kept, [this](NodeId id) -> const OpContext& { return inference_.context(id); },
+      bound_, kept, [this](NodeId id) -> const OpContext& { return context(id); },
       [this](Value value) { return Replaced(value); }, options_.static_kernels};
   fusions_ = Fuse(input, options_.fuses);
   for (const FusedStep& fused : fusions_.steps) {

@@ -17,6 +17,7 @@
 #include "graph/ops/core/op_registry.h"
 #include "graph/passes/analysis/bound_graph.h"
 #include "graph/passes/fusion/fusion.h"
+#include "graph/passes/layout/image_layouts.h"
 
 namespace npumesh {
 
@@ -34,13 +35,16 @@ class GraphAnalysis {
     std::vector<bool> value_dependent;  // the value goes into the compilation
   };
 
-  // The next three are called once each, in this order.
+  // The next four are called once each, in this order.
 
   // Checks operators and inputs, and orders the nodes that run. Errors as CompiledModel::Compile.
   Status TakeInputs(const std::vector<TensorType>& types, const std::vector<Tensor>& values);
   // Finds the types of these nodes and the values that are known; then drops the nodes whose
   // results that need no step because they are known. Errors as Inference::Run.
   Status Infer();
+  // Chooses which images are kept in blocks of channels, as the options say. `stays`: the node has
+  // to compute on what it is given.
+  void ChooseLayouts(const std::function<bool(NodeId)>& stays);
   // Finds what is computed by one step, as the options say.
   void FindFusions();
 
@@ -63,6 +67,13 @@ class GraphAnalysis {
   // Known before the graph runs, and taken from there: weights, answers of shape queries and,
   // unless folding is off, whatever is computed from them.
   bool Folded(Value value) const;
+  const ImageLayouts& layouts() const { return layouts_; }
+  // An operator as it computes: with the types of the graph, or with images in blocks.
+  // REQUIRES: an operator that runs.
+  const OpContext& context(NodeId id) const;
+  // The type of a value as the step that computes it leaves it.
+  TensorType StoredType(Value value) const;
+
   // Folded, and the output of an operator, which has no step then.
   bool Replaced(Value value) const;
 
@@ -92,6 +103,7 @@ class GraphAnalysis {
   std::map<NodeId, Inference::Input> input_of_;
   std::vector<bool> needed_;  // by node id
   std::vector<NodeId> order_;
+  ImageLayouts layouts_;
   Fusions fusions_;
   std::map<NodeId, const FusedStep*> fusion_of_;
 };

@@ -48,6 +48,7 @@ Result<std::unique_ptr<CompiledModel>> Compiler::Run(const std::vector<TensorTyp
   NPUMESH_RETURN_IF_ERROR(choice_.FindStaticOperators());
   NPUMESH_RETURN_IF_ERROR(analysis_.Infer());
   NPUMESH_RETURN_IF_ERROR(ObserveOptimized());
+  analysis_.ChooseLayouts([this](NodeId id) { return choice_.Keeps(id); });
   analysis_.FindFusions();
   NPUMESH_RETURN_IF_ERROR(MakeSteps());
   NPUMESH_RETURN_IF_ERROR(TakeOutputs());

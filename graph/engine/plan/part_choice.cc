@@ -19,6 +19,14 @@ Status PartChoice::FindStaticOperators() {
   return Status();
 }
 
+bool PartChoice::Keeps(NodeId id) const {
+  if (shared_ == nullptr || chooses_) return false;
+  const std::vector<StaticPart>& parts = shared_->parts();
+  return std::any_of(parts.begin(), parts.end(), [id](const StaticPart& part) {
+    return std::binary_search(part.nodes_by_id.begin(), part.nodes_by_id.end(), id);
+  });
+}
+
 std::vector<StaticPart*> PartChoice::Parts() {
   if (shared_ == nullptr) return {};
   Fusions fusions;
@@ -34,8 +42,13 @@ std::vector<StaticPart*> PartChoice::Parts() {
 }
 
 void PartChoice::ChooseFirst(const Fusions& fusions) {
-  std::vector<StaticPart> parts =
-      ChooseParts(graph_.bound(), graph_.Kept(), static_, fusions, shared_->lower_limit());
+  // What computes on images in blocks depends on its neighbours.
+  std::vector<bool> shareable = static_;
+  for (const NodeId id : graph_.Kept()) {
+    if (graph_.layouts().Find(id) != nullptr) shareable[static_cast<size_t>(id)] = false;
+  }
+  std::vector<StaticPart> parts = ChooseParts(graph_.bound(), graph_.Kept(), std::move(shareable),
+                                              fusions, shared_->lower_limit());
   const std::vector<std::set<Value>> read_outside = StoragesReadOutside(parts);
   for (size_t i = 0; i < parts.size(); ++i) {
     for (const Value value : read_outside[i]) {

@@ -22,6 +22,9 @@ class PartChoice {
   // ordered. Errors as StaticOperators.
   Status FindStaticOperators();
 
+  // The node belongs to a part that was chosen by a compilation before this one.
+  bool Keeps(NodeId id) const;
+
   // The parts that fit this compilation, in their order; they belong to the shared StaticParts.
   // Chooses them in the first compilation. REQUIRES: types and fusions are known.
   std::vector<StaticPart*> Parts();

@@ -8,6 +8,7 @@
 #include "graph/ir/node_kind.h"
 #include "graph/ir/node_origin.h"
 #include "graph/ops/core/operator.h"
+#include "graph/ops/image/blocked_image.h"
 
 namespace npumesh {
 namespace {
@@ -42,17 +43,21 @@ Status PlanBuilder::AddStepOf(NodeId id) {
 }
 
 Status PlanBuilder::AddStep(NodeId id) {
-  const OpContext& context = inference_.context(id);
+  const OpContext& context = graph_.context(id);
   std::vector<std::optional<Value>> inputs;
   Slots slots;
   for (int slot = 0; slot < context.slots(); ++slot) {
     inputs.push_back(bound_.SlotValue(id, slot));
-    slots.push_back(inputs.back() ? IndexOf(*inputs.back()) : -1);
+    slots.push_back(inputs.back() ? OperandOf(id, slot, *inputs.back()) : -1);
   }
   CopyOverwrittenConstants(id, slots);
   Step step = Describe(id);
   PlanStep plan = PlanOf(id, step, slots);
-  const auto make = [&] { return bound_.op(id)->make_kernel(context); };
+  const BlockedNode* const blocked = graph_.layouts().Find(id);
+  const bool special = blocked != nullptr && blocked->make_kernel != nullptr;
+  const auto make = [&] {
+    return special ? blocked->make_kernel() : bound_.op(id)->make_kernel(context);
+  };
   NPUMESH_RETURN_IF_ERROR(TakeKernel(Tuned(step, {id}, inputs, make), inputs, step));
   draft_.AddStep(std::move(step), std::move(plan), std::move(slots));
   return Status();
@@ -60,7 +65,7 @@ Status PlanBuilder::AddStep(NodeId id) {
 
 PlanStep PlanBuilder::PlanOf(NodeId id, Step& step, const Slots& slots) {
   const Operator& op = *bound_.op(id);
-  const OpContext& context = inference_.context(id);
+  const OpContext& context = graph_.context(id);
   PlanStep plan;
   for (const PlanIndex index : slots) {
     if (index >= 0) plan.reads.push_back(index);
@@ -90,16 +95,17 @@ Status PlanBuilder::AddFusedStep(const FusedStep& fused) {
   step.type = fused.type;
   step.origin = NodeOrigin(graph_.graph().node(id));
   for (const NodeId each : fused.nodes) {
-    step.flops += ProductFlops(*bound_.op(each), inference_.context(each));
+    step.flops += FlopsOf(*bound_.op(each), inference_.context(each));
   }
   for (const Value value : fused.outputs) {
-    step.output_types.push_back(inference_.type(value));
+    step.output_types.push_back(graph_.StoredType(value));
     if (value.node != id) ++step.others;
   }
   for (const std::optional<Value>& value : fused.inputs) {
-    slots.push_back(value ? IndexOf(*value) : -1);
-    if (value) plan.reads.push_back(slots.back());
-    step.input_types.push_back(value ? inference_.type(*value) : TensorType());
+    const auto [index, type] = value ? FusedOperand(fused, *value) : FusedInput();
+    slots.push_back(index);
+    if (value) plan.reads.push_back(index);
+    step.input_types.push_back(type);
     step.input_ports.push_back(-1);
   }
   if (fused.elementwise) plan.may_take_over = TakeOverCandidates(step, slots);
@@ -113,7 +119,7 @@ Status PlanBuilder::AddFusedStep(const FusedStep& fused) {
 }
 
 Step PlanBuilder::Describe(NodeId id) const {
-  const OpContext& context = inference_.context(id);
+  const OpContext& context = graph_.context(id);
   Step step;
   step.node = id;
   step.name = context.node().name;
@@ -122,7 +128,7 @@ Step PlanBuilder::Describe(NodeId id) const {
   const std::optional<CollectiveTrait>& collective = bound_.op(id)->collective;
   step.collective = collective.has_value();
   step.only_communicates = collective && collective->pure;
-  step.flops = ProductFlops(*bound_.op(id), context);
+  step.flops = FlopsOf(*bound_.op(id), inference_.context(id));
   for (int slot = 0; slot < context.slots(); ++slot) {
     step.input_types.push_back(context.in(slot));
     step.input_ports.push_back(context.input_index(slot));
@@ -139,7 +145,7 @@ Result<std::unique_ptr<Kernel>> PlanBuilder::Tuned(const Step& step,
   if (tuner == nullptr) return make();
   TunableStep asked;
   for (const NodeId id : nodes) {
-    const OpContext& context = inference_.context(id);
+    const OpContext& context = graph_.context(id);
     if (!bound_.op(id)->view && !MayBeTuned(*bound_.op(id), context)) return make();
     asked.operators.push_back({bound_.op(id), &context});
   }
@@ -167,7 +173,7 @@ Status PlanBuilder::TakeKernel(Result<std::unique_ptr<Kernel>> kernel,
 
 PlanIndex PlanBuilder::AddOutput(NodeId id, int port, const Slots& slots) {
   PlanValue value;
-  value.bytes = inference_.context(id).out(port).bytes();
+  value.bytes = graph_.context(id).out(port).bytes();
   Address address{Address::Kind::kArena};
   for (const InPlace& in_place : InPlacesOf(*bound_.op(id), inference_.context(id))) {
     if (in_place.output != port) continue;
@@ -178,7 +184,52 @@ PlanIndex PlanBuilder::AddOutput(NodeId id, int port, const Slots& slots) {
     address = draft_.address(target);
   }
   const PlanIndex index = draft_.AddValue(value, address);
-  draft_.index[{id, port}] = index;
+  (graph_.layouts().InBlocks({id, port}) ? draft_.blocks : draft_.index)[{id, port}] = index;
+  return index;
+}
+
+PlanIndex PlanBuilder::OperandOf(NodeId id, int slot, Value value) {
+  return graph_.layouts().ReadsBlocks(id, slot) ? BlocksOf(value) : IndexOf(value);
+}
+
+// Those of its nodes that read a value read it in one layout.
+PlanBuilder::FusedInput PlanBuilder::FusedOperand(const FusedStep& fused, Value value) {
+  for (const NodeId id : fused.nodes) {
+    const OpContext& context = graph_.context(id);
+    for (int slot = 0; slot < context.slots(); ++slot) {
+      if (!graph_.layouts().ReadsBlocks(id, slot) || bound_.SlotValue(id, slot) != value) continue;
+      return {BlocksOf(value), context.in(slot)};
+    }
+  }
+  return {IndexOf(value), inference_.type(value)};
+}
+
+PlanIndex PlanBuilder::BlocksOf(Value value) {
+  const auto known = draft_.blocks.find(value);
+  if (known != draft_.blocks.end()) return known->second;
+  const PlanIndex index = graph_.Folded(value)
+                              ? draft_.AddConstant(graph_.layouts().Constant(value))
+                              : Reorder(value, true, IndexOf(value));
+  return draft_.blocks[value] = index;
+}
+
+PlanIndex PlanBuilder::Reorder(Value value, bool into_blocks, PlanIndex from) {
+  const TensorType& image = inference_.type(value);
+  const TensorType blocks = {image.dtype, InBlocks(image.shape)};
+  const Node& node = graph_.graph().node(value.node);
+  Step step;
+  step.node = value.node;
+  step.name = node.name + (into_blocks ? "/NC1HWC0" : "/NCHW");
+  step.type = "TransData";
+  step.origin = NodeOrigin(node);
+  step.input_types = {into_blocks ? image : blocks};
+  step.output_types = {into_blocks ? blocks : image};
+  step.input_ports = {-1};
+  step.kernel = MakeImageReorder(image.shape, into_blocks, graph_.options().threads);
+  PlanValue to;
+  to.bytes = step.output_types[0].bytes();
+  const PlanIndex index = draft_.AddValue(to, {Address::Kind::kArena});
+  draft_.AddStep(std::move(step), {{from}, {index}, {}, -1, {}}, {from});
   return index;
 }
 
@@ -191,7 +242,7 @@ void PlanBuilder::CopyOverwrittenConstants(NodeId id, Slots& slots) {
 }
 
 PlanIndex PlanBuilder::CopyConstant(NodeId id, int slot, PlanIndex constant) {
-  const OpContext& context = inference_.context(id);
+  const OpContext& context = graph_.context(id);
   const TensorType& type = context.in(slot);
   PlanValue value;
   value.bytes = type.bytes();
@@ -245,6 +296,10 @@ PlanIndex PlanBuilder::FindOrAddSource(Value value) {
   std::map<Value, PlanIndex>& index = draft_.index;
   const auto known = index.find(value);
   if (known != index.end()) return known->second;
+  if (const auto blocks = draft_.blocks.find(value); graph_.layouts().InBlocks(value)) {
+    const PlanIndex back = Reorder(value, false, blocks->second);
+    return draft_.index[value] = back;
+  }
   if (graph_.Folded(value)) {
     return index[value] = draft_.AddConstant(*inference_.constant(value));
   }

@@ -25,13 +25,25 @@ class PlanBuilder {
   // order. Errors of the operator, without its name.
   Status AddStepOf(NodeId id);
 
-  // The number of a value; constants, inputs and views get theirs when first asked for. REQUIRES:
-  // the step that computes it is there.
+  // The number of a value in the layout of the graph; constants, inputs and views get theirs when
+  // first asked for. REQUIRES: the step that computes it is there.
   PlanIndex IndexOf(Value value);
 
  private:
   using Slots = std::vector<PlanIndex>;  // operands; -1: absent
+  struct FusedInput {
+    PlanIndex index = -1;
+    TensorType type;
+  };
 
+  // The same in the layout in which the node reads it.
+  PlanIndex OperandOf(NodeId id, int slot, Value value);
+  // The number of a value that a fused step reads, and its type as it reads it.
+  FusedInput FusedOperand(const FusedStep& fused, Value value);
+  // The number of an image in blocks of channels.
+  PlanIndex BlocksOf(Value value);
+  // Adds the step that brings the image into blocks, or back.
+  PlanIndex Reorder(Value value, bool into_blocks, PlanIndex from);
   Status AddStep(NodeId id);
   Status AddFusedStep(const FusedStep& fused);
   Step Describe(NodeId id) const;

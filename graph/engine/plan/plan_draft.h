@@ -34,6 +34,8 @@ struct PlanDraft {
   std::vector<Address> addresses;
   // Values of the graph that have a number.
   std::map<Value, PlanIndex> index;
+  // Images in blocks of channels (passes/layout) that have a number, beside that in `index`.
+  std::map<Value, PlanIndex> blocks;
   std::vector<Tensor> constants;
   std::map<std::pair<const void*, uint64_t>, PlanIndex> constant_index;  // host address and bytes
   // Of a static part: values that it reads and does not compute. Their address is kInput and the

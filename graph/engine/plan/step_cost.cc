@@ -1,9 +1,12 @@
 #include "graph/engine/plan/step_cost.h"
 
+#include "graph/ops/image/convolution.h"
+
 namespace npumesh {
 
-double ProductFlops(const Operator& op, const OpContext& context) {
-  if (!op.axes.product() || context.outputs() == 0) return 0;
+double FlopsOf(const Operator& op, const OpContext& context) {
+  if (context.outputs() == 0) return 0;
+  if (!op.axes.product()) return ConvolutionFlops(context);
   const Shape& left = context.in(op.axes.product()->left).shape;
   if (left.rank() < 1) return 0;
   const std::string_view flag = op.axes.product()->left_transposed;

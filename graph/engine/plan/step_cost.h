@@ -8,9 +8,10 @@
 
 namespace npumesh {
 
-// Multiplications and additions of a product of matrices, 2 m n k for each matrix; 0 for other
-// operators, whose count is not stated. REQUIRES: the types of all operands are known.
-double ProductFlops(const Operator& op, const OpContext& context);
+// Multiplications and additions of a product of matrices, 2 m n k for each matrix, or of a
+// convolution; 0 for other operators, whose count is not stated. REQUIRES: the types of all
+// operands are known and those of the graph.
+double FlopsOf(const Operator& op, const OpContext& context);
 
 }  // namespace npumesh
 

@@ -1,48 +1,86 @@
 #include "graph/ops/image/blocked_image.h"
 
-#include <array>
-#include <utility>
+#include <algorithm>
+#include <cstring>
 
 #include "graph/ops/toolbox/product/onednn_call.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
 
-using dnnl::memory;
+// Four floats, which every processor has.
+using Four = float __attribute__((vector_size(16)));
 
-// Stateful: every run binds its addresses to the memory objects of oneDNN.
-class ReorderKernel final : public Kernel {
- public:
-  ReorderKernel(std::string who, const memory::desc& from, const memory::desc& to, int threads)
-      : who_(std::move(who)),
-        threads_(threads),
-        engine_(dnnl::engine::kind::cpu, 0),
-        stream_(engine_),
-        from_(from, engine_, nullptr),
-        to_(to, engine_, nullptr),
-        reorder_(from_, to_) {}
+Four Load(const float* from) {
+  Four four;
+  std::memcpy(&four, from, sizeof(four));
+  return four;
+}
 
-  Status Run(const KernelArgs& args) override {
-    const ThreadCount threads(threads_);
-    from_.set_data_handle(const_cast<void*>(args.in[0]));  // NOLINT: oneDNN only reads it
-    to_.set_data_handle(args.out[0]);
-    return Guarded(who_, "a reorder", [&] {
-      const std::array<dnnl_exec_arg_t, 2> list = {
-          {{DNNL_ARG_FROM, from_.get()}, {DNNL_ARG_TO, to_.get()}}};
-      ExecuteAndWait(reorder_, stream_, list);
-      return Status();
-    });
+void Store(const Four& four, float* to) {
+  std::memcpy(to, &four, sizeof(four));
+}
+
+// Four rows of four become four columns.
+void TransposeFour(const float* x, int64_t from, float* y, int64_t to) {
+  const Four a = Load(x), b = Load(x + from), c = Load(x + 2 * from), d = Load(x + 3 * from);
+  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  Store(__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5), y);
+  Store(__builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7), y + to);
+  Store(__builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5), y + 2 * to);
+  Store(__builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7), y + 3 * to);
+}
+
+// y[j * to + i] = x[i * from + j] for i below `rows` and j below `columns`.
+void Transpose(const float* x, int64_t from, int64_t rows, int64_t columns, float* y, int64_t to) {
+  const int64_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+  for (int64_t j = 0; j < whole_columns; j += 4) {
+    for (int64_t i = 0; i < whole_rows; i += 4) {
+      TransposeFour(x + i * from + j, from, y + j * to + i, to);
+    }
   }
+  for (int64_t j = 0; j < columns; ++j) {
+    for (int64_t i = j < whole_columns ? whole_rows : 0; i < rows; ++i) {
+      y[j * to + i] = x[i * from + j];
+    }
+  }
+}
 
- private:
-  std::string who_;
-  int threads_;
-  dnnl::engine engine_;
-  dnnl::stream stream_;
-  memory from_, to_;
-  dnnl::reorder reorder_;
+// An image as blocks of channels.
+struct BlockedImage {
+  int64_t batch = 0, channels = 0, pixels = 0, block = 1;
+
+  explicit BlockedImage(const Shape& image)
+      : batch(image[0]), channels(image[1]), pixels(image[2] * image[3]), block(ImageBlock()) {}
+
+  int64_t blocks() const { return CeilDiv(channels, block); }
+  int64_t channels_of(int64_t at) const { return std::min(block, channels - at * block); }
 };
+
+// Block `at` of all images of the batch.
+void FillBlock(const BlockedImage& image, const float* x, int64_t at, float* y) {
+  const int64_t batch = at / image.blocks(), of_image = at % image.blocks();
+  const int64_t channels = image.channels_of(of_image), pixels = image.pixels;
+  x += (batch * image.channels + of_image * image.block) * pixels;
+  y += at * pixels * image.block;
+  Transpose(x, pixels, channels, pixels, y, image.block);
+  for (int64_t p = 0; channels < image.block && p < pixels; ++p) {
+    std::fill(y + p * image.block + channels, y + (p + 1) * image.block, 0.0F);
+  }
+}
+
+void EmptyBlock(const BlockedImage& image, const float* x, int64_t at, float* y) {
+  const int64_t batch = at / image.blocks(), of_image = at % image.blocks();
+  const int64_t pixels = image.pixels;
+  x += at * pixels * image.block;
+  y += (batch * image.channels + of_image * image.block) * pixels;
+  Transpose(x, image.block, pixels, image.channels_of(of_image), y, pixels);
+}
 
 }  // namespace
 
@@ -56,31 +94,28 @@ Shape InBlocks(const Shape& image) {
   return Shape({image[0], CeilDiv(image[1], block), image[2], image[3], block});
 }
 
-Result<std::unique_ptr<Kernel>> MakeImageReorder(std::string who, const Shape& image,
-                                                 bool into_blocks, int threads) {
-  if (image.elements() == 0) return MakeKernel([](const KernelArgs&) { return Status(); });
-  std::unique_ptr<Kernel> kernel;
-  NPUMESH_RETURN_IF_ERROR(Guarded(who, "a reorder", [&] {
-    const auto desc = [&](memory::format_tag tag) {
-      return memory::desc(image.dims(), memory::data_type::f32, tag);
-    };
-    memory::desc from = desc(memory::format_tag::nchw);
-    memory::desc to =
-        desc(ImageBlock() == 16 ? memory::format_tag::nChw16c : memory::format_tag::nChw8c);
-    if (!into_blocks) std::swap(from, to);
-    kernel = std::make_unique<ReorderKernel>(std::move(who), from, to, threads);
+std::unique_ptr<Kernel> MakeImageReorder(const Shape& shape, bool into_blocks, int threads) {
+  const BlockedImage image(shape);
+  const int parts = WorthThreads(kElementWork * static_cast<double>(shape.elements()), threads);
+  return MakeKernel([image, into_blocks, parts](const KernelArgs& args) {
+    const auto* x = static_cast<const float*>(args.in[0]);
+    auto* y = static_cast<float*>(args.out[0]);
+    RunRanges(parts, image.batch * image.blocks(), 1, [&](int, int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; ++at) {
+        (into_blocks ? FillBlock : EmptyBlock)(image, x, at, y);
+      }
+    });
     return Status();
-  }));
-  return kernel;
+  });
 }
 
-Result<Tensor> ReorderedImage(const Tensor& image) {
-  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel,
-                           MakeImageReorder("a constant", image.shape(), true, 1));
+Tensor ReorderedImage(const Tensor& image) {
   Tensor blocks = Tensor::Allocate({image.dtype(), InBlocks(image.shape())});
-  const void* in = image.data();
-  void* out = blocks.mutable_data();
-  NPUMESH_RETURN_IF_ERROR(kernel->Run({&in, &out}));
+  const BlockedImage of(image.shape());
+  for (int64_t at = 0; at < of.batch * of.blocks(); ++at) {
+    FillBlock(of, reinterpret_cast<const float*>(image.data()), at,
+              reinterpret_cast<float*>(blocks.mutable_data()));
+  }
   return blocks;
 }
 

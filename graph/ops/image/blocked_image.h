@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "graph/ir/tensor.h"
 #include "graph/ops/core/operator.h"
@@ -23,12 +22,11 @@ int64_t ImageBlock();
 // [N, C, H, W] as [N, ceil(C / C0), H, W, C0]. REQUIRES: four known dimensions, ImageBlock() > 0.
 Shape InBlocks(const Shape& image);
 
-// Brings an image of float32 from NCHW into blocks, or back. Channels that fill up the last block
-// become 0. REQUIRES: ImageBlock() > 0. Errors: what oneDNN refuses.
-Result<std::unique_ptr<Kernel>> MakeImageReorder(std::string who, const Shape& image,
-                                                 bool into_blocks, int threads);
-// The same at once.
-Result<Tensor> ReorderedImage(const Tensor& image);
+// Brings an image of float32 from NCHW into blocks, or back, on so many threads. Channels that fill
+// up the last block become 0. REQUIRES: four known dimensions, ImageBlock() > 0.
+std::unique_ptr<Kernel> MakeImageReorder(const Shape& image, bool into_blocks, int threads);
+// The image in blocks.
+Tensor ReorderedImage(const Tensor& image);
 
 }  // namespace npumesh
 

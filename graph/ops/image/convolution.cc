@@ -159,6 +159,9 @@ class ConvolutionKernel final : public Kernel {
     MakeForward<dnnl::convolution_forward>(dnnl::algorithm::convolution_direct);
   }
 
+  // Whether oneDNN computes images in blocks by more than references and products of matrices.
+  bool KnowsBlocks();
+
   uint64_t scratch_bytes() const override { return scratch_.bytes(); }
 
   bool reads(int slot) const override {
@@ -191,16 +194,17 @@ class ConvolutionKernel final : public Kernel {
   }
 
  private:
+  static memory::desc AsItLikes(const Side& side) {
+    if (side.tensor.in_blocks) return side.bound.get_desc();
+    return {side.tensor.dims, memory::data_type::f32, memory::format_tag::any};
+  }
+
   // `Forward` is oneDNN's convolution or deconvolution, which take the same arguments.
   template <typename Forward>
   void MakeForward(dnnl::algorithm direct) {
     const auto as_it_is = [](const Side& side) { return side.bound.get_desc(); };
-    const auto as_it_likes = [](const Side& side) {
-      if (side.tensor.in_blocks) return side.bound.get_desc();
-      return memory::desc(side.tensor.dims, memory::data_type::f32, memory::format_tag::any);
-    };
     const auto plain = [&] { return Describe<Forward>(direct, as_it_is); };
-    const auto arranged = [&] { return Describe<Forward>(direct, as_it_likes); };
+    const auto arranged = [&] { return Describe<Forward>(direct, AsItLikes); };
     if (Arranges(plain, arranged)) {
       const auto chosen = Take<Forward>(arranged);
       Arrange(x_, chosen.src_desc(), true);
@@ -320,7 +324,35 @@ class ConvolutionKernel final : public Kernel {
   Workspace<std::byte> scratchpad_at_;
 };
 
+bool ConvolutionKernel::KnowsBlocks() {
+  x_ = DescribeSide(plan_.x, engine_, true, scratch_);
+  filter_ = DescribeSide(plan_.filter, engine_, true, scratch_);
+  y_ = DescribeSide(plan_.y, engine_, false, scratch_);
+  if (plan_.bias) bias_ = DescribeSide(*plan_.bias, engine_, true, scratch_);
+  const auto chosen = FirstImplementation([this] {
+    return Describe<dnnl::convolution_forward>(dnnl::algorithm::convolution_direct, AsItLikes);
+  });
+  return !IsReference(chosen) && !MultipliesMatrices(chosen);
+}
+
 }  // namespace
+
+bool ChooseBlocks(Convolution& plan) {
+  const auto plain = [](const ConvolutionTensor& image) {
+    return image.dtype == DataType::kFloat && image.strides.back() == 1 && image.elements > 0;
+  };
+  if (plan.filter_value == nullptr || !plain(plan.x) || !plain(plan.y)) return false;
+  if (!plan.x.in_blocks) {
+    if (IsProduct(plan)) return false;
+    plan.x.in_blocks = 2 * plan.x.dims[1] >= ImageBlock();  // few channels are no block
+  }
+  bool knows = false;
+  const Status described = Guarded(plan.who, kWhat, [&] {
+    knows = ConvolutionKernel(plan).KnowsBlocks();
+    return Status();
+  });
+  return described.ok() && knows;
+}
 
 Result<std::unique_ptr<Kernel>> MakeConvolution(Convolution plan) {
   const bool sums = plan.x.elements > 0 && plan.filter.elements > 0;

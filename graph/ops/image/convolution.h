@@ -62,6 +62,14 @@ Result<std::unique_ptr<Kernel>> MakeConvolution(Convolution plan);
 // inference.
 Result<Convolution> PlanImageConvolution(const OpContext& op);
 
+// Multiplications and additions of a convolution or its transpose, with those by padding; 0 for
+// nodes of other types.
+double ConvolutionFlops(const OpContext& op);
+
+// Whether the convolution gains by images in blocks of channels: says of x whether it comes in
+// blocks, and takes it so where it does already. REQUIRES: y.in_blocks; both are images of float32.
+bool ChooseBlocks(Convolution& plan);
+
 // QuantConv2D: where its tensors lie, without the bias. The type of the output is that of x.
 Result<Convolution> PlanQuantConvolution(const OpContext& op);
 

@@ -301,14 +301,30 @@ Result<Convolution> PlanConvolution(const OpContext& op, const ConvolutionRow& r
   return check.Done(std::move(plan));
 }
 
+// Null: another type.
+const ConvolutionRow* FindRow(const OpContext& op) {
+  const std::string_view type = op.node().type;
+  for (const ConvolutionRow& row : kRows) {
+    const bool same = row.signature.starts_with(type) && row.signature[type.size()] == '(';
+    if (same) return &row;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Result<Convolution> PlanImageConvolution(const OpContext& op) {
-  const auto of_type = [&](const ConvolutionRow& row) {
-    const std::string_view type = op.node().type;
-    return row.signature.starts_with(type) && row.signature[type.size()] == '(';
-  };
-  return PlanConvolution(op, *std::find_if(std::begin(kRows), std::end(kRows), of_type));
+  return PlanConvolution(op, *FindRow(op));
+}
+
+double ConvolutionFlops(const OpContext& op) {
+  const ConvolutionRow* const row = FindRow(op);
+  if (row == nullptr || row->kind == kFilterGrad) return 0;
+  const Result<Convolution> plan = PlanConvolution(op, *row);
+  if (!plan.ok()) return 0;
+  const ConvolutionTensor& walked = row->transposed() ? plan->x : plan->y;
+  const int64_t pixels = walked.dims[1] > 0 ? walked.elements / walked.dims[1] : 0;
+  return 2.0 * static_cast<double>(pixels) * static_cast<double>(plan->filter.elements);
 }
 
 Result<Convolution> PlanQuantConvolution(const OpContext& op) {

@@ -125,6 +125,12 @@ inline double DivisorOf(const PoolPlan& plan, const PoolBox& box) {
   return static_cast<double>(inside(box.rows) * inside(box.columns));
 }
 
+// Whether a node of MaxPool, MaxPoolV3, AvgPool or AvgPoolV2 can pool an image in blocks of
+// channels (blocked_image.h): float32, NCHW, sums in double.
+bool PoolsInBlocks(const OpContext& op);
+// Its kernel on such an image; `op` has the types of the graph. REQUIRES: PoolsInBlocks.
+Result<std::unique_ptr<Kernel>> MakeBlockedPool(const OpContext& op);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_IMAGE_POOL_H_

@@ -4,6 +4,9 @@
 //
 // Averages are computed in double and rounded once, unless op_select_implmode chooses the sums of
 // the NPU (ChooseSums). A NaN in a window is its maximum.
+#include <optional>
+
+#include "graph/ops/image/blocked_image.h"
 #include "graph/ops/image/family.h"
 #include "graph/ops/image/pool.h"
 #include "graph/ops/image/pool_rows.h"
@@ -264,7 +267,36 @@ Status RunMaximum(const PoolPlan& plan, RealTensors& t) {
   return Status();
 }
 
+// The plan of a pool whose image could be in blocks.
+std::optional<VolumePlan> PlanForBlocks(const OpContext& op) {
+  using enum PoolForm;
+  const std::string_view type = op.node().type;
+  Check check(op);
+  VolumePlan plan = type == "MaxPool"     ? PlanMaxPool<kShort>(op, check)
+                    : type == "MaxPoolV3" ? PlanMaxPool<kLong>(op, check)
+                    : type == "AvgPool"   ? PlanAvgPool<kShort>(op, check)
+                                          : PlanAvgPool<kLong>(op, check);
+  if (!check.ok() || !plan.by_vectors || plan.inner != 1) return std::nullopt;
+  return plan;
+}
+
 }  // namespace
+
+bool PoolsInBlocks(const OpContext& op) {
+  return PlanForBlocks(op).has_value();
+}
+
+Result<std::unique_ptr<Kernel>> MakeBlockedPool(const OpContext& op) {
+  VolumePlan plan = *PlanForBlocks(op);
+  const Shape x = InBlocks(op.in(0).shape);
+  plan.outer = x[0] * x[1];
+  plan.inner = x[4];
+  plan.outputs_of_volume *= plan.inner;
+  const bool most = op.node().type.starts_with("Max");
+  return MakeKernel([plan = std::move(plan), most](const KernelArgs& args) {
+    return RunPlanes(plan, args, most ? MaximaOfWindows : AveragesOfWindows);
+  });
+}
 
 void RegisterPoolOps(OpRegistry& registry) {
   using enum PoolForm;
