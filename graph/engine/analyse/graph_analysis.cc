@@ -115,8 +115,16 @@ void GraphAnalysis::FindFusions() {
   if (!options_.fuses && options_.static_kernels == nullptr) return;
   const std::vector<NodeId> kept = Kept();
   const FusionInput input = {
-      bound_, kept, [this](NodeId id) -> const OpContext& { return context(id); },
-      [this](Value value) { return Replaced(value); }, options_.static_kernels};
+      bound_,
+      kept,
+      [this](NodeId id) -> const OpContext& { return context(id); },
+      [this](Value value) { return Replaced(value); },
+      options_.static_kernels,
+      [this](NodeId id) -> const OpContext& { return inference_.context(id); },
+      [this](NodeId id) -> const Convolution* {
+        const BlockedNode* const blocked = layouts_.Find(id);
+        return blocked != nullptr && blocked->convolution ? &*blocked->convolution : nullptr;
+      }};
   fusions_ = Fuse(input, options_.fuses);
   for (const FusedStep& fused : fusions_.steps) {
     for (const NodeId id : fused.nodes) fusion_of_[id] = &fused;

@@ -1,11 +1,14 @@
 // Operators with one number for each channel: BNInfer and its gradient, the parts of SyncBatchNorm,
 // BiasAdd, and Scale, which names the dimensions it has numbers for.
 #include <array>
+#include <cmath>
 
 #include "graph/ops/core/infer_checks.h"
+#include "graph/ops/elementwise/batch_norm.h"
 #include "graph/ops/elementwise/family.h"
 #include "graph/ops/elementwise/pointwise.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
+#include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {
 namespace {
@@ -112,10 +115,58 @@ const PointwiseSpec kChannelwise[] = {
      {.data = 1, .seen_as = AlongNamedAxes, .axes = "x[..], scale[?], bias[?] -> y[..]"}},
 };
 
+// The doubles of a constant input; empty: it is only known at run time.
+std::vector<double> KnownNumbers(const OpContext& op, std::string_view port) {
+  const Tensor* const value = op.value(op.slot(port));
+  const ConvertFn convert =
+      value == nullptr ? nullptr : FindConvert(value->dtype(), DataType::kDouble);
+  std::vector<double> numbers;
+  if (convert == nullptr) return numbers;
+  numbers.resize(static_cast<size_t>(value->elements()));
+  convert(value->data(), numbers.data(), numbers.size());
+  return numbers;
+}
+
+// With known statistics a batch norm is a product and a sum; else it goes through its formula.
+MakeKernelFn WithKnownStatistics(MakeKernelFn formula) {
+  return [formula = std::move(formula)](const OpContext& op) -> Result<std::unique_ptr<Kernel>> {
+    const std::optional<ChannelFactors> factors = BatchNormFactors(op);
+    if (!factors) return formula(op);
+    const Shape& x = op.in("x").shape;
+    return MakeChannelScale(*factors, x[0], ElementsBetween(x, 2, x.rank()), 1, op.threads());
+  };
+}
+
 }  // namespace
 
+std::optional<ChannelFactors> BatchNormFactors(const OpContext& op) {
+  const TensorType& x = op.in("x");
+  if (x.dtype != DataType::kFloat || x.shape.rank() < 3 || x.shape.elements() == 0) {
+    return std::nullopt;
+  }
+  const Result<bool> last = ChannelsLast(op, 0, "NCHW");
+  const auto channels = static_cast<size_t>(x.shape[1]);
+  std::array<std::vector<double>, 4> known;
+  const std::array<std::string_view, 4> ports = {"scale", "offset", "mean", "variance"};
+  for (size_t i = 0; i < ports.size(); ++i) {
+    known[i] = KnownNumbers(op, ports[i]);
+    if (!last.ok() || *last || known[i].size() != channels) return std::nullopt;
+  }
+  const auto& [scale, offset, mean, variance] = known;
+  ChannelFactors factors;
+  for (size_t c = 0; c < channels; ++c) {
+    const double root = std::sqrt(variance[c] + double{op.attr_float("epsilon")});
+    factors.factor.push_back(scale[c] / root);
+    factors.summand.push_back(offset[c] - mean[c] * factors.factor.back());
+  }
+  return factors;
+}
+
 void RegisterChannelOps(OpRegistry& registry) {
-  RegisterPointwise(registry, kChannelwise);
+  RegisterPointwise(registry, kChannelwise, -1, [](Operator& op) {
+    if (op.schema.type == "BNInfer")
+      op.make_kernel = WithKnownStatistics(std::move(op.make_kernel));
+  });
 }
 
 }  // namespace npumesh

@@ -364,10 +364,13 @@ Operator PointwiseOf(const PointwiseSpec& spec) {
 
 }  // namespace
 
-void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs, int like) {
+void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs, int like,
+                       void (*change)(Operator& op)) {
   for (PointwiseSpec spec : specs) {
     if (spec.traits.like < 0) spec.traits.like = like;
-    registry.Add(PointwiseOf(spec));
+    Operator op = PointwiseOf(spec);
+    if (change != nullptr) change(op);
+    registry.Add(std::move(op));
   }
 }
 

@@ -213,8 +213,10 @@ struct PointwiseSpec {
   PointwiseTraits traits = {};
 };
 
-// `like`: PointwiseTraits::like of the rows that have none.
-void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs, int like = -1);
+// `like`: PointwiseTraits::like of the rows that have none. `change`: what is different about some
+// of the operators; may be null.
+void RegisterPointwise(OpRegistry& registry, std::span<const PointwiseSpec> specs, int like = -1,
+                       void (*change)(Operator& op) = nullptr);
 
 }  // namespace npumesh
 

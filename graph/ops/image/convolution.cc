@@ -88,18 +88,22 @@ Tensor ScaledFilter(const Convolution& plan) {
   for (int64_t i = 0; i < plan.filter.elements; ++i) {
     int64_t place = 0;
     for (size_t d = 0; d < dims.size(); ++d) place += at[d] * strides[d];
-    scaled[static_cast<size_t>(place)] *=
-        plan.scale->scale[static_cast<size_t>(at[0] * dims[1] + at[1])];
+    float& weight = scaled[static_cast<size_t>(place)];
+    const auto output = static_cast<size_t>(at[0] * dims[1] + at[1]);
+    weight = static_cast<float>(double{weight} * plan.scale->factor[output]);
     for (size_t d = dims.size(); d-- > 0 && ++at[d] == dims[d];) at[d] = 0;
   }
   return Tensor::FromVector({DataType::kFloat, plan.filter_value->shape()}, scaled);
 }
 
 std::vector<float> ScaledBias(const Convolution& plan) {
-  std::vector<float> bias = plan.scale->shift;
-  if (!plan.bias) return bias;
-  const std::vector<float> own = Floats(*plan.bias_value);
-  for (size_t c = 0; c < bias.size(); ++c) bias[c] += own[c] * plan.scale->scale[c];
+  const auto& [factor, summand] = *plan.scale;
+  const std::vector<float> own = plan.bias ? Floats(*plan.bias_value) : std::vector<float>();
+  std::vector<float> bias;
+  for (size_t c = 0; c < factor.size(); ++c) {
+    const double scaled = own.empty() ? 0 : double{own[c]} * factor[c];
+    bias.push_back(static_cast<float>(scaled + summand[c]));
+  }
   return bias;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/ops/core/define.h"
+#include "graph/ops/toolbox/rows/channel_scale.h"
 
 namespace npumesh {
 
@@ -28,11 +29,6 @@ struct ConvolutionTensor {
   bool in_blocks = false;  // an image of float32 in blocks of channels, without strides
 };
 
-// y[c] * scale[c] + shift[c] after a convolution, for its output channels.
-struct ChannelScale {
-  std::vector<float> scale, shift;
-};
-
 struct Convolution : Planned {
   int threads = 1;
   KernelTuning* tuning = nullptr;  // may be null
@@ -40,9 +36,9 @@ struct Convolution : Planned {
   const Tensor* filter_value = nullptr;
   const Tensor* bias_value = nullptr;
   PackedWeights* packed = nullptr;  // may be null
-  // Multiplied into filter and bias before anything runs. REQUIRES: both are constants, as far as
-  // they are there.
-  std::optional<ChannelScale> scale;
+  // What y is multiplied by and what is added, by output channel: goes into filter and bias before
+  // anything runs. REQUIRES: both are constants, as far as they are there.
+  std::optional<ChannelFactors> scale;
   bool transposed = false;  // spreads every position of x, instead of gathering
   bool of_filter = false;   // x and y are inputs, the output is the gradient of the filter
   ConvolutionTensor x, filter, y;

@@ -32,6 +32,13 @@ FusionView::FusionView(const FusionInput& input) : input_(input) {
   }
 }
 
+Result<Convolution> FusionView::ConvolutionOf(NodeId id) const {
+  const Convolution* const blocked =
+      input_.blocked_convolution != nullptr ? input_.blocked_convolution(id) : nullptr;
+  if (blocked != nullptr) return *blocked;
+  return PlanImageConvolution(PlainContext(id));
+}
+
 std::vector<std::optional<Value>> FusionView::SlotValues(NodeId id) const {
   std::vector<std::optional<Value>> values;
   for (int slot = 0; slot < context(id).slots(); ++slot) values.push_back(SlotValue(id, slot));
@@ -218,6 +225,7 @@ Fusions Fuse(const FusionInput& input, const std::function<bool(std::string_view
   // A norm that is written out is a part of a larger static kernel.
   if (input.static_kernels == nullptr) run_norms();
   run(kMatMulFusionPass, FuseMatMul);
+  run(kConvolutionFusionPass, FuseConvolution);
   if (input.static_kernels != nullptr) {
     FuseStatic(view, *input.static_kernels);
     run_norms();

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "graph/ops/core/static_kernels.h"
+#include "graph/ops/image/convolution.h"
 #include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
@@ -27,10 +28,11 @@ inline constexpr std::string_view kRotaryFusionPass = "RotaryEmbeddingFusionPass
 inline constexpr std::string_view kLayerNormFusionPass = "LayerNormFusionPass";
 inline constexpr std::string_view kRmsNormFusionPass = "RmsNormFusionPass";
 inline constexpr std::string_view kMatMulFusionPass = "MatMulBiasActivationFusionPass";
+inline constexpr std::string_view kConvolutionFusionPass = "ConvBatchNormFusionPass";
 inline constexpr std::string_view kElementwiseFusionPass = "ElementwiseChainFusionPass";
-inline constexpr std::array<std::string_view, 6> kFusionPasses = {
-    kAttentionFusionPass, kRotaryFusionPass, kLayerNormFusionPass,
-    kRmsNormFusionPass,   kMatMulFusionPass, kElementwiseFusionPass};
+inline constexpr std::array<std::string_view, 7> kFusionPasses = {
+    kAttentionFusionPass, kRotaryFusionPass,      kLayerNormFusionPass,  kRmsNormFusionPass,
+    kMatMulFusionPass,    kConvolutionFusionPass, kElementwiseFusionPass};
 // Runs where a session asks for static kernels, whatever switches say: after the passes whose
 // kernels are more than loops, before the others.
 inline constexpr std::string_view kStaticKernelPass = "StaticKernelPass";
@@ -46,6 +48,11 @@ struct FusionInput {
   std::function<bool(Value)> known;
   // Where static kernels come from; null: there are none.
   StaticKernelSource* static_kernels = nullptr;
+  // The same operator with the types of the graph, where `context` has images in blocks of channels
+  // (passes/layout); null: as `context`.
+  std::function<const OpContext&(NodeId)> plain_context = nullptr;
+  // The convolution of a node whose images are in blocks, else null; null: none is.
+  std::function<const Convolution*(NodeId)> blocked_convolution = nullptr;
 };
 
 struct FusedStep {

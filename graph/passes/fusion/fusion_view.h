@@ -21,6 +21,12 @@ class FusionView {
   const Operator& op(NodeId id) const { return *input_.graph.op(id); }
   // REQUIRES: the node is an operator.
   const OpContext& context(NodeId id) const { return input_.context(id); }
+  // The same with the types of the graph.
+  const OpContext& PlainContext(NodeId id) const {
+    return input_.plain_context != nullptr ? input_.plain_context(id) : input_.context(id);
+  }
+  // What a node of Conv2D or DepthwiseConv2D computes, and how its images lie.
+  Result<Convolution> ConvolutionOf(NodeId id) const;
   std::optional<Value> SlotValue(NodeId id, int slot) const {
     return input_.graph.SlotValue(id, slot);
   }
@@ -106,6 +112,7 @@ void FuseRotary(FusionView& view);
 void FuseLayerNorm(FusionView& view);
 void FuseRmsNorm(FusionView& view);
 void FuseMatMul(FusionView& view);
+void FuseConvolution(FusionView& view);
 void FuseStatic(FusionView& view, StaticKernelSource& source);
 void FuseElementwise(FusionView& view);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "graph/ops/elementwise/batch_norm.h"
 #include "graph/ops/image/blocked_image.h"
 #include "graph/ops/image/pool.h"
 
@@ -20,10 +21,11 @@ constexpr std::array<std::string_view, 4> kPools = {"MaxPool", "MaxPoolV3", "Avg
 
 // Element-wise operators that make finite numbers of zeros and of each other: what fills up the
 // last block must not become infinite or NaN, because a convolution multiplies it by zero.
-constexpr std::array<std::string_view, 23> kFiniteOfZeros = {
-    "Abs",       "Add",         "AddV2",     "ClipByValue", "Elu",     "FastGelu", "Gelu", "GeluV2",
-    "HardSwish", "HardSigmoid", "LeakyRelu", "Maximum",     "Minimum", "Mish",     "Mul",  "Muls",
-    "Adds",      "Relu",        "Relu6",     "Sigmoid",     "Sub",     "Swish",    "Tanh"};
+constexpr auto kFiniteOfZeros = std::to_array<std::string_view>(
+    {"Abs",      "Add",     "AddV2", "Adds",   "Ceil",        "ClipByValue", "Elu",
+     "FastGelu", "Floor",   "Gelu",  "GeluV2", "HardSigmoid", "HardSwish",   "LeakyRelu",
+     "Maximum",  "Minimum", "Mish",  "Mul",    "Muls",        "Relu",        "Relu6",
+     "Rint",     "Sigmoid", "Sub",   "Swish",  "Tanh"});
 
 bool IsImage(const TensorType& type) {
   return type.dtype == DataType::kFloat && type.shape.rank() == 4 && type.shape.elements() > 0;
@@ -68,6 +70,7 @@ class LayoutChooser {
     if (OneOf(type, kConvolutions)) return VisitConvolution(id, context);
     if (!ReadsRegion(id, context)) return;
     if (OneOf(type, kPools)) return VisitPool(id, context);
+    if (type == "BNInfer") return VisitBatchNorm(id, context);
     if (type == "ConcatD" || type == "ConcatV2") return VisitConcat(id, context);
     if (type == "ReduceMean" || type == "ReduceMeanD") return VisitMean(id, context);
     if (op.axes.elementwise() && context.outputs() == 1) VisitElements(id, context);
@@ -127,6 +130,18 @@ class LayoutChooser {
   void VisitPool(NodeId id, const OpContext& context) {
     if (!PoolsInBlocks(context)) return;
     return Take(id, context, {0}, [&context] { return MakeBlockedPool(context); });
+  }
+
+  void VisitBatchNorm(NodeId id, const OpContext& context) {
+    std::optional<ChannelFactors> factors = BatchNormFactors(context);
+    if (!factors) return;
+    const Shape& x = context.in(0).shape;
+    Take(id, context, {0},
+         [factors = std::move(*factors), batch = x[0], pixels = x[2] * x[3], block = block_,
+          threads = context.threads()] {
+           return Result<std::unique_ptr<Kernel>>(
+               MakeChannelScale(factors, batch, pixels, block, threads));
+         });
   }
 
   // Whole blocks of channels, one after the other; the last may be filled up.
