@@ -123,7 +123,7 @@ void GraphAnalysis::FindFusions() {
       [this](NodeId id) -> const OpContext& { return inference_.context(id); },
       [this](NodeId id) -> const Convolution* {
         const BlockedNode* const blocked = layouts_.Find(id);
-        return blocked != nullptr && blocked->convolution ? &*blocked->convolution : nullptr;
+        return blocked != nullptr ? blocked->convolution.get() : nullptr;
       }};
   fusions_ = Fuse(input, options_.fuses);
   for (const FusedStep& fused : fusions_.steps) {

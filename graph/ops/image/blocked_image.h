@@ -1,6 +1,6 @@
 // Images in blocks of channels: NC1HWC0, the layout in which devices keep images and in which
 // convolutions are fast. C0 channels of a pixel lie one after the other, so that one instruction
-// works on all of them; the last block is filled up with channels whose values nobody reads.
+// works on all of them; the last block is filled up with channels that are never read.
 //
 // Ascend's C0 is 8 for float32. Here it is what a vector register of this processor holds.
 //

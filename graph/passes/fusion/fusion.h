@@ -16,10 +16,11 @@
 #include <vector>
 
 #include "graph/ops/core/static_kernels.h"
-#include "graph/ops/image/convolution.h"
 #include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
+
+struct Convolution;
 
 // The names by which a switch file or optimization_switch turns the passes off, in the order in
 // which they run.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/ops/image/convolution.h"
 #include "graph/passes/fusion/fusion.h"
 
 namespace npumesh {

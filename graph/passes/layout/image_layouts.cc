@@ -6,6 +6,7 @@
 
 #include "graph/ops/elementwise/batch_norm.h"
 #include "graph/ops/image/blocked_image.h"
+#include "graph/ops/image/convolution.h"
 #include "graph/ops/image/pool.h"
 
 namespace npumesh {
@@ -92,7 +93,7 @@ class LayoutChooser {
 
   // Takes the node into the region; the slots of `images` read blocks.
   void Take(NodeId id, const OpContext& context, const std::vector<int>& images,
-            MakeKernel make = nullptr, std::optional<Convolution> convolution = std::nullopt) {
+            MakeKernel make = nullptr, std::shared_ptr<const Convolution> convolution = nullptr) {
     BlockedNode node{context, std::vector<bool>(static_cast<size_t>(context.slots()), false),
                      std::move(make), std::move(convolution)};
     for (const int slot : images) {
@@ -123,8 +124,9 @@ class LayoutChooser {
     if (!ChooseBlocks(*planned)) return;
     std::vector<int> images;
     if (planned->x.in_blocks) images.push_back(*planned->x.slot);
-    const auto make = [plan = *planned] { return MakeConvolution(plan); };
-    return Take(id, context, images, make, std::move(*planned));
+    const auto plan = std::make_shared<const Convolution>(std::move(*planned));
+    Take(
+        id, context, images, [plan] { return MakeConvolution(*plan); }, plan);
   }
 
   void VisitPool(NodeId id, const OpContext& context) {

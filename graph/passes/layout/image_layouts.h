@@ -17,15 +17,15 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
 
-#include "graph/ops/image/convolution.h"
 #include "graph/passes/analysis/bound_graph.h"
 
 namespace npumesh {
+
+struct Convolution;
 
 // The name by which a switch file or optimization_switch turns the pass off.
 inline constexpr std::string_view kImageLayoutPass = "ImageLayoutPass";
@@ -49,8 +49,8 @@ struct BlockedNode {
   std::vector<bool> in_blocks;  // by slot
   // Of what it computes in blocks; null: the operator's own, with `context`.
   std::function<Result<std::unique_ptr<Kernel>>()> make_kernel;
-  // Of a convolution: how it lies in blocks.
-  std::optional<Convolution> convolution;
+  // Of a convolution: how it lies in blocks; else null.
+  std::shared_ptr<const Convolution> convolution;
 };
 
 class ImageLayouts {
