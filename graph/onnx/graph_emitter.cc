@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/onnx/mistakes.h"
 #include "graph/ops/core/partial_inference.h"
 #include "graph/passes/rewrite/constant_folding.h"
 #include "runtime/base/text/printable.h"
@@ -14,6 +15,31 @@ constexpr uint64_t kMostKnownBytes = uint64_t{1} << 20;
 
 TensorType NothingKnown() {
   return {DataType::kUndefined, Shape::UnknownRank()};
+}
+
+// Operators that move elements and do not compute with them.
+bool MovesElements(std::string_view type) {
+  constexpr std::string_view kMovers[] = {"GatherV2", "StridedSliceV2", "SqueezeV3", "UnsqueezeV3",
+                                          "ConcatD",  "Identity",       "Reshape",   "Cast"};
+  return std::find(std::begin(kMovers), std::end(kMovers), type) != std::end(kMovers);
+}
+
+bool IsOpen(const Tensor& sizes) {
+  const auto open = [](const auto& all) { return std::ranges::count(all, -1) > 0; };
+  if (sizes.dtype() == DataType::kInt64) return open(sizes.as<int64_t>());
+  return sizes.dtype() != DataType::kInt32 || open(sizes.as<int32_t>());
+}
+
+// A tensor of integers that are all `number`; nullopt: of another type, or too many for a trial.
+std::optional<Tensor> AllOf(int64_t number, const TensorType& type) {
+  constexpr int64_t kMostElements = 64;
+  const bool wide = type.dtype == DataType::kInt64;
+  if (!wide && type.dtype != DataType::kInt32) return std::nullopt;
+  const int64_t elements = type.shape.elements();
+  if (elements > kMostElements) return std::nullopt;
+  const auto count = static_cast<size_t>(elements);
+  return wide ? Tensor::FromVector(type, std::vector<int64_t>(count, number))
+              : Tensor::FromVector(type, std::vector<int32_t>(count, static_cast<int32_t>(number)));
 }
 
 uint64_t BytesOfAll(const std::vector<TensorType>& types) {
@@ -56,6 +82,7 @@ Value GraphEmitter::Const(const Tensor& value, std::string name) {
   const Value made = builder_.Const(name.empty() ? "Const" : std::move(name), value);
   Known& known = Remember(made, {value.type()});
   if (value.bytes() <= kMostKnownBytes) known.constants = {Aligned(value)};
+  known.stored = value;
   return made;
 }
 
@@ -100,6 +127,10 @@ Value GraphEmitter::Op(const std::string& type, const Inputs& inputs, const Attr
   Known& known =
       Remember(value, std::vector<TensorType>(static_cast<size_t>(outputs), NothingKnown()));
   Fail(Infer(builder_.graph().node(value.node), *op, known));
+  if (!ok() && keeps_misfits_) {
+    fits_not_ = true;
+    misfit_ = misfit_.value_or(value);
+  }
   DeclareTypes(value);
   return value;
 }
@@ -136,6 +167,12 @@ const Tensor* GraphEmitter::constant(Value value) const {
   return constants.empty() ? nullptr : &constants[static_cast<size_t>(value.port)];
 }
 
+const Tensor* GraphEmitter::stored(Value value) const {
+  if (value.node < 0) return nullptr;
+  const std::optional<Tensor>& stored = known_[static_cast<size_t>(value.node)].stored;
+  return stored ? &*stored : constant(value);
+}
+
 void GraphEmitter::Hint(Value value, const TensorType& type) {
   if (value.node < 0) return;
   TensorType& known =
@@ -155,8 +192,43 @@ void GraphEmitter::Fail(const Status& failure) {
   if (failure_.ok() && !failure.ok()) failure_ = failure;
 }
 
+Status GraphEmitter::TakeFailure() {
+  placed_ = false;
+  if (std::exchange(fits_not_, false)) misfits_.push_back(std::exchange(failure_, Unsaid()));
+  return std::exchange(failure_, Status());
+}
+
+std::string GraphEmitter::NameOf(Value value) const {
+  if (value.node < 0) return "an operand";
+  const Node& node = builder_.graph().node(value.node);
+  return fmt::format("\"{}\" ({})", Quotable(node.name), node.type);
+}
+
+std::string GraphEmitter::WhyUnknown(Value value) const {
+  const Graph& graph = builder_.graph();
+  std::string why = fmt::format("the type of {} is not known before the model runs", NameOf(value));
+  if (value.node < 0) return why;
+  const NodeId asked = value.node;
+  bool ranked = true;
+  for (bool first = false; !first;) {
+    first = true;
+    for (const std::optional<Value>& input : graph.node(value.node).inputs) {
+      if (!input) continue;
+      ranked &= type(*input).shape.has_rank();
+      if (type(*input).dtype != DataType::kUndefined) continue;
+      value = *input;
+      ranked = true;
+      first = false;
+      break;
+    }
+  }
+  if (value.node != asked) why += fmt::format("; it follows from {}", NameOf(value));
+  if (!ranked) why += ", an operand of which has an open rank";
+  return why;
+}
+
 void GraphEmitter::AddContext(const std::string& who) {
-  if (placed_) return;
+  if (placed_ || IsUnsaid(failure_)) return;
   placed_ = true;
   if (!failure_.message().starts_with("node ")) failure_ = failure_.WithContext(who);
 }
@@ -179,9 +251,15 @@ Status GraphEmitter::Infer(const Node& node, const Operator& op, Known& known) {
         return !context.has(port) || context.value(context.slot(port)) != nullptr;
       });
   Result<std::vector<TensorType>> types = InferPartly(op, context);
-  if (!types.ok()) return all_known ? types.status() : Status();
-  if (types->size() == known.types.size()) known.types = *std::move(types);
-  Fold(op, std::move(context), known);
+  if (!types.ok() && all_known) return types.status();
+  if (types.ok() && types->size() == known.types.size()) known.types = *std::move(types);
+  const bool typed =
+      std::all_of(known.types.begin(), known.types.end(),
+                  [](const TensorType& type) { return type.dtype != DataType::kUndefined; });
+  if (!typed) InferDtypes(op, context, known);
+  if (!types.ok()) return Status();
+  Fold(op, context, known);
+  if (known.constants.empty()) FoldSizes(node, op, std::move(context), known);
   return Status();
 }
 
@@ -195,23 +273,40 @@ void GraphEmitter::InferDtypes(const Operator& op, const OpContext& context, Kno
       if (dim > 0 && sizes.size() < kMostSizes) sizes.push_back(dim);
     }
   }
+  std::vector<int> deciding;  // slots whose values decide shapes
+  for (const std::string_view port : op.value_inputs) {
+    if (context.has(port)) deciding.push_back(context.slot(port));
+  }
+  const auto accepts = [&](int64_t size, int rank, int64_t number) {
+    OpContext trial = context;
+    std::vector<Tensor> values;
+    values.reserve(static_cast<size_t>(context.slots()));  // the trial points into it
+    for (int slot = 0; slot < context.slots(); ++slot) {
+      if (!context.has(slot)) continue;
+      TensorType type = context.in(slot);
+      if (!type.shape.has_rank()) {
+        type.shape = Shape(std::vector<int64_t>(static_cast<size_t>(rank), size));
+      }
+      for (int64_t& dim : type.shape.mutable_dims()) dim = dim < 0 ? size : dim;
+      trial.set_in(slot, type);
+      if (context.value(slot) != nullptr || std::ranges::count(deciding, slot) == 0) continue;
+      if (std::optional<Tensor> value = AllOf(number, type)) {
+        values.push_back(*std::move(value));
+        trial.set_value(slot, &values.back());
+      }
+    }
+    if (!op.infer(trial).ok()) return false;
+    for (size_t port = 0; port < known.types.size(); ++port) {
+      known.types[port].dtype = trial.out(static_cast<int>(port)).dtype;
+    }
+    return true;
+  };
   for (const int64_t size : sizes) {
     for (int rank = 1; rank <= kMostRank; ++rank) {
-      OpContext trial = context;
-      for (int slot = 0; slot < context.slots(); ++slot) {
-        if (!context.has(slot)) continue;
-        TensorType type = context.in(slot);
-        if (!type.shape.has_rank()) {
-          type.shape = Shape(std::vector<int64_t>(static_cast<size_t>(rank), size));
-        }
-        for (int64_t& dim : type.shape.mutable_dims()) dim = dim < 0 ? size : dim;
-        trial.set_in(slot, std::move(type));
+      for (const int64_t number : {1, -1}) {
+        if (accepts(size, rank, number)) return;
+        if (deciding.empty()) break;
       }
-      if (!op.infer(trial).ok()) continue;
-      for (size_t port = 0; port < known.types.size(); ++port) {
-        known.types[port].dtype = trial.out(static_cast<int>(port)).dtype;
-      }
-      return;
     }
   }
 }
@@ -224,6 +319,36 @@ void GraphEmitter::Fold(const Operator& op, OpContext context, Known& known) con
   if (!op.infer(context).ok()) return;
   Result<std::optional<std::vector<Tensor>>> folded = FoldConstants(op, context);
   if (folded.ok() && *folded) known.constants = std::move(**folded);
+}
+
+void GraphEmitter::FoldSizes(const Node& node, const Operator& op, OpContext context,
+                             Known& known) const {
+  if (node.type == "Shape" && known.types.size() == 1 && known.types[0].shape.is_static()) {
+    const std::vector<int64_t>& dims = context.in(0).shape.dims();
+    if (known.types[0].dtype == DataType::kInt64) {
+      known.sizes = Aligned(Tensor::FromVector(known.types[0], dims));
+    }
+    return;
+  }
+  if (!MovesElements(node.type)) return;
+  bool open = false;
+  for (int slot = 0; slot < context.slots(); ++slot) {
+    if (!context.has(slot) || context.value(slot) != nullptr) continue;
+    const Value input = *node.inputs[static_cast<size_t>(context.input_index(slot))];
+    const std::optional<Tensor>& sizes = known_[static_cast<size_t>(input.node)].sizes;
+    if (!sizes || input.port != 0) return;
+    context.set_value(slot, &*sizes);
+    open = true;
+  }
+  if (!open) return;
+  Known moved{known.types, {}, {}};
+  Fold(op, std::move(context), moved);
+  if (moved.constants.size() != 1) return;
+  if (IsOpen(moved.constants[0])) {
+    known.sizes = moved.constants[0];
+  } else {
+    known.constants = std::move(moved.constants);
+  }
 }
 
 Result<Model> GraphEmitter::Finish(const std::vector<Value>& outputs) {

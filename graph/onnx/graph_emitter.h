@@ -63,6 +63,13 @@ class GraphEmitter {
   const TensorType& type(Value value) const;
   // The value where constants decide it and it is small; otherwise null.
   const Tensor* constant(Value value) const;
+  // "\"z\" (If)": the node that makes `value`, for messages.
+  std::string NameOf(Value value) const;
+  // Why the type of `value` is not known: "the type of "z" (If) is not known before ..". REQUIRES:
+  // it is kUndefined.
+  std::string WhyUnknown(Value value) const;
+  // The value of a constant of any size; null: the value is made by a node.
+  const Tensor* stored(Value value) const;
   // Tells what inference cannot see; what is known already stays.
   void Hint(Value value, const TensorType& type);
 
@@ -70,6 +77,14 @@ class GraphEmitter {
   const Status& failure() const { return failure_; }
   // Remembers a mistake, unless there is one already.
   void Fail(const Status& failure);
+  // The mistake, which is forgotten: the next nodes are written again.
+  Status TakeFailure();
+  // From now on a node that refuses its inputs stays in the graph, which fails there when it runs.
+  // TakeFailure gives Unsaid() (mistakes.h) for it, and these have the first such node and what all
+  // of them said.
+  void KeepMisfits() { keeps_misfits_ = true; }
+  const std::optional<Value>& misfit() const { return misfit_; }
+  const std::vector<Status>& misfits() const { return misfits_; }
   // Puts "`who`: " before the mistake, unless it names a place already.
   void AddContext(const std::string& who);
 
@@ -80,6 +95,10 @@ class GraphEmitter {
   struct Known {
     std::vector<TensorType> types;  // by port
     std::vector<Tensor> constants;  // by port, or empty
+    // Of output 0: sizes of a shape, -1 for an open one, on their way through nodes that move
+    // elements.
+    std::optional<Tensor> sizes;
+    std::optional<Tensor> stored;  // of a constant
   };
   Known& Remember(Value value, std::vector<TensorType> types);
   void DeclareTypes(Value value);
@@ -88,10 +107,13 @@ class GraphEmitter {
   Value Write(const Operator& op, const Inputs& inputs, const Attrs& attrs, std::string name,
               int outputs);
   Status Infer(const Node& node, const Operator& op, Known& known);
-  // Where inputs have no rank: the dtypes of the outputs, which do not hang on it, by the first
-  // shapes of equal sizes that the operator accepts.
+  // Where inputs have no rank, or values that decide shapes are not known: the dtypes of the
+  // outputs, which do not hang on them, by the first shapes of equal sizes and values of equal
+  // elements that the operator accepts.
   void InferDtypes(const Operator& op, const OpContext& context, Known& known) const;
   void Fold(const Operator& op, OpContext context, Known& known) const;
+  // What is known of sizes that the node hands on, where some of them are open.
+  void FoldSizes(const Node& node, const Operator& op, OpContext context, Known& known) const;
 
   std::string name_;
   const OpRegistry& registry_;
@@ -99,6 +121,10 @@ class GraphEmitter {
   std::vector<Known> known_;  // by node id
   Status failure_;
   bool placed_ = false;  // the failure names the node of the file
+  bool keeps_misfits_ = false;
+  bool fits_not_ = false;  // the failure is that of a misfit
+  std::optional<Value> misfit_;
+  std::vector<Status> misfits_;
 };
 
 }  // namespace npumesh

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "graph/onnx/mistakes.h"
 #include "graph/onnx/node_form.h"
+#include "graph/onnx/node_order.h"
 #include "graph/onnx/op_table.h"
+#include "graph/onnx/operand_ranks.h"
 #include "graph/onnx/own_operator.h"
 #include "runtime/base/text/printable.h"
 
@@ -103,16 +106,42 @@ void GraphScope::Walk(const OnnxGraph& graph) {
     if (!emitter_->ok()) return;
     if (values_.count(name) == 0) Define(name, OnnxValue::Of(emitter_->Const(tensor, name)));
   }
-  for (const OnnxNode& node : graph.nodes) {
-    if (!emitter_->ok()) return;
-    WalkNode(node);
+  if (!emitter_->ok()) return;
+  std::vector<Status> mistakes;
+  for (const OnnxNode& node : graph.nodes) TryNode(node, mistakes);
+  emitter_->Fail(OneOf(mistakes));
+}
+
+bool GraphScope::IsBroken(const std::string& name) const {
+  if (values_.count(name) > 0) return false;
+  return broken_.count(name) > 0 || (outer_ != nullptr && outer_->IsBroken(name));
+}
+
+bool GraphScope::ReadsBroken(const OnnxNode& node) const {
+  bool any = false;
+  for (const GraphScope* scope = this; scope != nullptr; scope = scope->outer_) {
+    any |= !scope->broken_.empty();
   }
+  return any && std::ranges::any_of(NamesReadBy(node),
+                                    [this](const std::string& name) { return IsBroken(name); });
+}
+
+void GraphScope::TryNode(const OnnxNode& node, std::vector<Status>& mistakes) {
+  const bool broken = ReadsBroken(node);
+  if (!broken) WalkNode(node);
+  if (!broken && emitter_->ok()) return;
+  if (!broken) mistakes.push_back(emitter_->TakeFailure());
+  broken_.insert(node.outputs.begin(), node.outputs.end());
 }
 
 std::vector<OnnxValue> GraphScope::OutputsOf(const OnnxGraph& graph) {
   std::vector<OnnxValue> outputs;
   for (const OnnxValueInfo& info : graph.outputs) {
     std::optional<OnnxValue> value = Find(info.name);
+    if (!value && IsBroken(info.name)) {
+      emitter_->Fail(Unsaid());
+      return {};
+    }
     if (!value) {
       emitter_->Fail(Error(Code::kCorrupt, "graph \"{}\": no node makes its output \"{}\"",
                            Quotable(graph.name), Quotable(info.name)));
@@ -146,8 +175,8 @@ std::vector<std::optional<OnnxValue>> GraphScope::OperandsOf(const OnnxNode& nod
   for (const std::string& name : node.inputs) {
     operands.push_back(name.empty() ? std::nullopt : Find(name));
     if (name.empty() || operands.back()) continue;
-    emitter_->Fail(Error(Code::kCorrupt, "{}: reads \"{}\", which no node before it makes",
-                         node.Who(), Quotable(name)));
+    emitter_->Fail(
+        Error(Code::kCorrupt, "{}: reads \"{}\", which no node makes", node.Who(), Quotable(name)));
   }
   return operands;
 }
@@ -180,10 +209,7 @@ void GraphScope::WalkNode(const OnnxNode& node) {
   const int64_t version = opset == opsets_->end() ? 0 : opset->second;
   const OnnxOp* const op = FindOnnxOp(node.domain, node.op, version);
   const Operator* const own = op == nullptr ? OwnOperatorOf(node, registry_) : nullptr;
-  if (op == nullptr && own == nullptr) {
-    emitter_->Fail(Error(Code::kUnsupported, "{}: npumesh has no translation of it", node.Who()));
-    return;
-  }
+  if (op == nullptr && own == nullptr) return emitter_->Fail(Unsaid());  // import.cc says it
   if (op != nullptr) {
     const Status fits = CheckForm(node, op->form, version, DtypesOf(operands));
     if (!fits.ok()) return emitter_->Fail(fits.WithContext(node.Who()));
@@ -192,6 +218,7 @@ void GraphScope::WalkNode(const OnnxNode& node) {
   if (own != nullptr) {
     LowerOwnOperator(*own, lowering);
   } else {
+    HintRanks(lowering);
     op->lower(lowering);
   }
   if (!emitter_->ok()) return emitter_->AddContext(node.Who());
@@ -220,16 +247,17 @@ void GraphScope::Call(const OnnxFunction& function, const OnnxNode& node,
   for (size_t i = 0; i < function.inputs.size() && i < operands.size(); ++i) {
     if (operands[i]) body.Define(function.inputs[i], *operands[i]);
   }
+  std::vector<Status> mistakes;
   for (const OnnxNode& inner : function.nodes) {
-    if (!emitter_->ok()) return;
     OnnxNode filled = NodeCalledBy(inner, node);
     // An operand of the function that the caller left out is left out inside, too.
     for (std::string& name : filled.inputs) {
       const auto given = std::find(function.inputs.begin(), function.inputs.end(), name);
       if (given != function.inputs.end() && !body.Find(name)) name.clear();
     }
-    body.WalkNode(filled);
+    body.TryNode(filled, mistakes);
   }
+  emitter_->Fail(OneOf(mistakes));
   for (size_t i = 0; i < function.outputs.size() && i < node.outputs.size(); ++i) {
     const std::optional<OnnxValue> value = body.Find(function.outputs[i]);
     if (value && !node.outputs[i].empty()) DefineOutput(node, node.outputs[i], *value);

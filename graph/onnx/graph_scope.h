@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,12 @@ class GraphScope {
   Value CaptureInput(Value outer);
   const std::vector<Capture>& captures() const { return captures_; }
 
-  // Initialisers and nodes of `graph`; its inputs are defined already, or have initialisers.
+  // `name` could not be made, and a mistake says why: nodes that read it are left out.
+  void Break(const std::string& name) { broken_.insert(name); }
+
+  // Initialisers and nodes of `graph`; its inputs are defined already, or have initialisers. After
+  // a mistake the nodes that do not hang on it are walked as well; the emitter has all mistakes as
+  // one then.
   void Walk(const OnnxGraph& graph);
   // What the outputs of `graph` stand for. Error: one was never made.
   std::vector<OnnxValue> OutputsOf(const OnnxGraph& graph);
@@ -61,7 +67,12 @@ class GraphScope {
  private:
   // The graph around this one. REQUIRES: a subgraph.
   GraphEmitter& Around() { return outer_->emitter(); }
+  // WalkNode, or a mistake more in `mistakes`, for which what it makes is broken.
+  void TryNode(const OnnxNode& node, std::vector<Status>& mistakes);
   void WalkNode(const OnnxNode& node);
+  // Whether `name` is one that could not be made.
+  bool IsBroken(const std::string& name) const;
+  bool ReadsBroken(const OnnxNode& node) const;
   // Error: `name` was made before.
   void DefineOutput(const OnnxNode& node, const std::string& name, OnnxValue value);
   void Call(const OnnxFunction& function, const OnnxNode& node,
@@ -82,6 +93,7 @@ class GraphScope {
   const std::map<std::string, int64_t>* opsets_;
   std::map<std::string, OnnxValue> values_;    // made here
   std::map<std::string, OnnxValue> borrowed_;  // of graphs around, as they are called here
+  std::set<std::string> broken_;
   std::map<std::string, const OnnxType*> hints_;
   std::vector<Capture> captures_;
   int depth_ = 0;

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "graph/onnx/graph_scope.h"
+#include "graph/onnx/mistakes.h"
+#include "graph/onnx/node_order.h"
 #include "graph/onnx/op_table.h"
 #include "graph/onnx/own_operator.h"
 #include "runtime/base/text/printable.h"
@@ -83,14 +85,26 @@ class ModelImport {
         scope_(model, registry, nullptr, model.graph.name.empty() ? "graph" : model.graph.name) {}
 
   Result<Model> Run() {
-    for (const OnnxValueInfo& input : model_.graph.inputs) AddInput(input);
+    std::vector<Status> mistakes;
+    for (const OnnxValueInfo& input : model_.graph.inputs) {
+      AddInput(input);
+      if (scope_.emitter().ok()) continue;
+      mistakes.push_back(scope_.emitter().TakeFailure());
+      scope_.Break(input.name);
+    }
     scope_.Walk(model_.graph);
+    mistakes.push_back(scope_.emitter().failure());
+    std::erase_if(mistakes, [](const Status& mistake) { return mistake.ok(); });
+    NPUMESH_RETURN_IF_ERROR(OneOf(mistakes));
     std::vector<Value> outputs;
     for (const OnnxValue& output : scope_.OutputsOf(model_.graph)) {
       outputs.insert(outputs.end(), output.items.begin(), output.items.end());
     }
     NPUMESH_ASSIGN_OR_RETURN(Model model, scope_.emitter().Finish(outputs));
     DescribeOutputs(model.graph, outputs);
+    for (const auto& [value, names] : dim_names_) {
+      model.graph.node(value.node).attrs[std::string(kDimNamesAttr)] = AttrValue::Strings(names);
+    }
     model.name = model_.graph.name;
     return model;
   }
@@ -108,6 +122,8 @@ class ModelImport {
   void AddInput(const OnnxValueInfo& input) {
     // Files of version 3 list their weights among the inputs.
     if (model_.graph.initialisers.count(input.name) > 0) return;
+    const auto value = options_.values.find(input.name);
+    if (value != options_.values.end()) return AddConstant(input, value->second);
     const OnnxType* type = &input.type;
     const auto length = options_.sequence_lengths.find(input.name);
     const bool empty = length != options_.sequence_lengths.end() && length->second == 0;
@@ -119,9 +135,50 @@ class ModelImport {
     scope_.Define(input.name, OnnxValue::Of(AddData(input.name, *type)));
   }
 
+  void AddConstant(const OnnxValueInfo& input, const Tensor& value) {
+    const bool fits = input.type.kind == OnnxKind::kTensor &&
+                      input.type.tensor.dtype == value.dtype() &&
+                      Specialises(input.type.tensor.shape, value.shape());
+    if (!fits) {
+      return scope_.emitter().Fail(
+          Error(Code::kInvalidArgument, "input \"{}\" is {} and cannot be the constant {}",
+                Quotable(input.name), input.type.tensor.ToString(), value.type().ToString()));
+    }
+    scope_.Define(input.name, OnnxValue::Of(scope_.emitter().Const(value, input.name)));
+  }
+
+  // Whether `given` has what `declared` says of a shape.
+  static bool Specialises(const Shape& declared, const Shape& given) {
+    if (!declared.has_rank()) return true;
+    if (declared.rank() != given.rank()) return false;
+    for (int d = 0; d < declared.rank(); ++d) {
+      if (declared[d] >= 0 && declared[d] != given[d]) return false;
+    }
+    return true;
+  }
+
+  Value AddTensor(const std::string& name, const OnnxType& type) {
+    TensorType fixed = type.tensor;
+    const auto shape = options_.shapes.find(name);
+    if (shape != options_.shapes.end()) {
+      if (!Specialises(fixed.shape, shape->second)) {
+        scope_.emitter().Fail(Error(Code::kInvalidArgument,
+                                    "input \"{}\" is {} and cannot have the shape {}",
+                                    Quotable(name), fixed.ToString(), shape->second.ToString()));
+        return {};
+      }
+      fixed.shape = shape->second;
+    }
+    const Value value = scope_.emitter().Data(name, fixed);
+    const bool named = std::any_of(type.dim_names.begin(), type.dim_names.end(),
+                                   [](const std::string& each) { return !each.empty(); });
+    if (named && scope_.emitter().ok()) dim_names_.emplace_back(value, type.dim_names);
+    return value;
+  }
+
   Value AddData(const std::string& name, const OnnxType& type) {
     const bool usable = type.kind == OnnxKind::kTensor && BitsOf(type.tensor.dtype) > 0;
-    if (usable) return scope_.emitter().Data(name, type.tensor);
+    if (usable) return AddTensor(name, type);
     scope_.emitter().Fail(Error(
         Code::kUnsupported, "input \"{}\" is {}, which a graph of npumesh cannot take",
         Quotable(name), type.kind == OnnxKind::kTensor ? Name(type.tensor.dtype) : "no tensor"));
@@ -148,23 +205,34 @@ class ModelImport {
   const OnnxModel& model_;
   const OnnxImportOptions& options_;
   GraphScope scope_;
+  std::vector<std::pair<Value, std::vector<std::string>>> dim_names_;
 };
 
 }  // namespace
 
 Result<Model> ImportOnnx(const OnnxModel& model, const OpRegistry& registry,
                          const OnnxImportOptions& options) {
-  Status missing = CheckVersions(model);
-  if (missing.ok()) missing = MissingOps(model, registry).status();
-  if (missing.ok()) {
-    Result<Model> imported = ModelImport(model, registry, options).Run();
+  const auto import = [&]() -> Result<Model> {
+    NPUMESH_RETURN_IF_ERROR(CheckVersions(model));
+    NPUMESH_ASSIGN_OR_RETURN(const std::optional<SortedModel> sorted, InOrder(model));
+    if (sorted && options.note) {
+      options.note(fmt::format("{} node{} stood before one that makes what {}; they are sorted",
+                               sorted->moved, sorted->moved == 1 ? "" : "s",
+                               sorted->moved == 1 ? "it reads" : "they read"));
+    }
+    const OnnxModel& ordered = sorted ? sorted->model : model;
+    const Status missing = MissingOps(ordered, registry).status();
+    Result<Model> imported = ModelImport(ordered, registry, options).Run();
     if (imported.ok()) {
       imported->path = model.path;
       return imported;
     }
-    missing = imported.status();
-  }
-  return model.path.empty() ? missing : missing.WithContext(model.path);
+    if (missing.ok()) return imported.status();
+    return OneOf({missing, imported.status()});
+  };
+  Result<Model> imported = import();
+  if (imported.ok() || model.path.empty()) return imported;
+  return imported.status().WithContext(model.path);
 }
 
 }  // namespace npumesh

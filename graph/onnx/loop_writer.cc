@@ -176,8 +176,9 @@ std::vector<Value> WriteLoop(Lowering& at, Value turns, Value go_on,
 std::vector<Value> WriteIf(Lowering& at, Value condition, SubgraphBody yes, SubgraphBody no) {
   std::vector<TensorType> types;
   for (size_t i = 0; i < yes.outputs.size(); ++i) {
-    types.push_back(CommonType(yes.scope->emitter().type(yes.outputs[i]),
-                               no.scope->emitter().type(no.outputs[i])));
+    const TensorType& of_yes = yes.scope->emitter().type(yes.outputs[i]);
+    const TensorType& of_no = no.scope->emitter().type(no.outputs[i]);
+    types.push_back(CommonType(yes.misfit.ok() ? of_yes : of_no, no.misfit.ok() ? of_no : of_yes));
   }
   std::vector<SubgraphBody> bodies;
   bodies.push_back(std::move(yes));

@@ -17,6 +17,8 @@ struct SubgraphBody {
   std::unique_ptr<GraphScope> scope;
   std::vector<Value> variables;
   std::vector<Value> outputs;
+  // Why the branch of an If does not fit, and fails when it is taken; success: it fits.
+  Status misfit = {};
 };
 
 // What is known of a value that has one of two types.
@@ -37,8 +39,8 @@ using WriteTurn = std::function<LoopTurn(GraphScope& scope, Lowering& body, Valu
 std::vector<Value> WriteLoop(Lowering& at, Value turns, Value go_on,
                              const std::vector<Value>& first, const WriteTurn& write);
 
-// Writes an If. `outputs` of both bodies are as many and of the same types. The bodies have no
-// variables.
+// Writes an If. `outputs` of both bodies are as many and of the same types, which those of a branch
+// that does not fit take from the other. The bodies have no variables. REQUIRES: one of them fits.
 std::vector<Value> WriteIf(Lowering& at, Value condition, SubgraphBody yes, SubgraphBody no);
 
 }  // namespace npumesh

@@ -92,7 +92,11 @@ std::vector<float> Lowering::FloatList(std::string_view name) const {
 int Lowering::Rank(Value value) {
   if (!ok()) return 0;
   if (shape(value).has_rank()) return shape(value).rank();
-  Refuse("the rank of an operand is not known before the model runs");
+  Refuse(
+      "the rank of an operand is not known before the model runs: that of {}; --dim fixes the "
+      "sizes "
+      "of inputs",
+      emitter_.NameOf(value));
   return 0;
 }
 
@@ -124,7 +128,10 @@ int64_t Lowering::Dim(Value value, int axis) {
     return 1;
   }
   if (shape(value)[axis] >= 0) return shape(value)[axis];
-  Refuse("dimension {} of an operand is open; this operator needs it when it is imported", axis);
+  Refuse(
+      "dimension {} of an operand is open; this operator needs it when it is imported: that of {}; "
+      "--dim fixes the sizes of inputs",
+      axis, emitter_.NameOf(value));
   return 1;
 }
 
@@ -195,7 +202,9 @@ Value Lowering::Cast(Value x, DataType dtype) {
     Refuse("the type of an operand is not known before the model runs");
   }
   if (!ok() || this->dtype(x) == dtype) return x;
-  return Op("Cast", {x}, {{"dst_type", dtype}});
+  const Value y = Op("Cast", {x}, {{"dst_type", dtype}});
+  emitter_.Hint(y, {dtype, Shape::UnknownRank()});
+  return y;
 }
 
 Value Lowering::Wide(Value x) {
@@ -206,7 +215,7 @@ Value Lowering::Wide(Value x) {
 std::string Lowering::Quotient(Value a, Value b) {
   const DataType known = dtype(a) == DataType::kUndefined ? dtype(b) : dtype(a);
   if (ok() && known == DataType::kUndefined) {
-    Refuse("the type of its operands is not known before the model runs");
+    Refuse("{}", emitter_.WhyUnknown(a));
   }
   const bool real = IsFloating(dtype(a)) || IsFloating(dtype(b));
   return IsInteger(known) && !real ? "TruncateDiv" : "Div";
@@ -223,6 +232,11 @@ Value Lowering::Scalar(double value, DataType dtype) {
     return {};
   }
   return emitter_.Const(TensorOfNumber(value, dtype), NameOf("Const"));
+}
+
+Value Lowering::Like(double value, Value like) {
+  if (ok() && dtype(like) == DataType::kUndefined) Refuse("{}", emitter_.WhyUnknown(like));
+  return Scalar(value, dtype(like));
 }
 
 Value Lowering::Ints(const std::vector<int64_t>& values) {

@@ -121,8 +121,8 @@ class Lowering {
   // computed so.
   Value Wide(Value x);
   Value Scalar(double value, DataType dtype);
-  // A scalar of the type of `like`.
-  Value Like(double value, Value like) { return Scalar(value, dtype(like)); }
+  // A scalar of the type of `like`. Error: that is not known.
+  Value Like(double value, Value like);
   Value Ints(const std::vector<int64_t>& values);
   Value IntScalar(int64_t value);
   Value Floats(const std::vector<float>& values, Shape shape);

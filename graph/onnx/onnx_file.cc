@@ -31,22 +31,27 @@ Status NoOnnx(const std::string& path, const MappedFile& file) {
 
 }  // namespace
 
-Result<Model> LoadOnnx(const std::string& path, const OpRegistry& registry,
-                       const OnnxImportOptions& options) {
+Result<OnnxModel> LoadOnnxModel(const std::string& path) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   NPUMESH_RETURN_IF_ERROR(RefuseForeignFile(BytesIn(*file)).WithContext(path));
   if (!LooksLikeOnnx(BytesIn(*file))) return NoOnnx(path, *file);
-  NPUMESH_ASSIGN_OR_RETURN(const OnnxModel model, ReadOnnx(BytesIn(*file), path));
+  return ReadOnnx(BytesIn(*file), path);
+}
+
+Result<Model> LoadOnnx(const std::string& path, const OpRegistry& registry,
+                       const OnnxImportOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(const OnnxModel model, LoadOnnxModel(path));
   return ImportOnnx(model, registry, options);
 }
 
+Result<bool> IsOnnxFile(const std::string& path) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  NPUMESH_RETURN_IF_ERROR(RefuseForeignFile(BytesIn(*file)).WithContext(path));
+  return LooksLikeOnnx(BytesIn(*file));
+}
+
 Result<Model> LoadAnyModel(const std::string& path, const OpRegistry& registry) {
-  bool is_onnx = false;
-  {
-    NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-    NPUMESH_RETURN_IF_ERROR(RefuseForeignFile(BytesIn(*file)).WithContext(path));
-    is_onnx = LooksLikeOnnx(BytesIn(*file));
-  }
+  NPUMESH_ASSIGN_OR_RETURN(const bool is_onnx, IsOnnxFile(path));
   return is_onnx ? LoadOnnx(path, registry) : LoadModel(path);
 }
 

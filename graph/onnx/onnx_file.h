@@ -15,6 +15,13 @@ namespace npumesh {
 Result<Model> LoadOnnx(const std::string& path, const OpRegistry& registry,
                        const OnnxImportOptions& options = {});
 
+// Whether the bytes of a file are those of an ONNX model. Errors: as MappedFile::Open; kUnsupported
+// for a file of another tool.
+Result<bool> IsOnnxFile(const std::string& path);
+
+// The model as the file has it. Errors as LoadOnnx, without those of ImportOnnx.
+Result<OnnxModel> LoadOnnxModel(const std::string& path);
+
 // LoadModel (graph/io/model_file.h), or LoadOnnx for a file whose bytes say so.
 Result<Model> LoadAnyModel(const std::string& path, const OpRegistry& registry);
 

@@ -22,7 +22,7 @@ std::vector<OnnxOp> MakeRows() {
        {AddElementwiseRows, AddShapeRows, AddIndexRows, AddReduceRows, AddProductRows,
         AddConvolutionRows, AddPoolRows, AddNormRows, AddLossRows, AddImageRows, AddQuantRows,
         AddControlRows, AddSequenceRows, AddRecurrentRows, AddSignalRows, AddSelectRows,
-        AddTextRows, AddTrainingRows}) {
+        AddTextRows, AddTrainingRows, AddMicrosoftRows}) {
     add(rows);
   }
   std::stable_sort(rows.begin(), rows.end(), [](const OnnxOp& a, const OnnxOp& b) {

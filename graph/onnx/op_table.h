@@ -21,6 +21,8 @@
 namespace npumesh {
 
 inline constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
+// What ONNX Runtime's optimisers and quantisation tools write.
+inline constexpr std::string_view kMicrosoftDomain = "com.microsoft";
 
 // An attribute of ours that is one of ONNX, and the default of ONNX.
 struct FloatPair {
@@ -71,6 +73,9 @@ void AddSignalRows(std::vector<OnnxOp>& rows);
 void AddSelectRows(std::vector<OnnxOp>& rows);
 void AddTextRows(std::vector<OnnxOp>& rows);
 void AddTrainingRows(std::vector<OnnxOp>& rows);
+void AddMicrosoftRows(std::vector<OnnxOp>& rows);  // all of its domain
+void AddMicrosoftAttentionRows(std::vector<OnnxOp>& rows);
+void AddMicrosoftQuantRows(std::vector<OnnxOp>& rows);
 
 // ---- the whole ----
 

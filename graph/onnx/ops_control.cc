@@ -4,6 +4,7 @@
 
 #include "graph/onnx/graph_scope.h"
 #include "graph/onnx/loop_writer.h"
+#include "graph/onnx/mistakes.h"
 #include "graph/onnx/op_table.h"
 
 namespace npumesh {
@@ -19,12 +20,22 @@ const OnnxGraph* BodyOf(Lowering& at, std::string_view name) {
 
 // ---- If ----
 
+// A branch whose nodes refuse their inputs (those of another rate of samples, of another rank) may
+// be one that is never taken: it fails when it is.
 SubgraphBody WriteBranch(Lowering& at, const OnnxGraph& graph, const std::string& name,
                          std::vector<OnnxValue>& results) {
   SubgraphBody body;
   body.scope = std::make_unique<GraphScope>(at.scope(), at.scope().GraphName(name));
+  GraphEmitter& emitter = body.scope->emitter();
+  emitter.KeepMisfits();
   body.scope->Walk(graph);
-  results = body.scope->OutputsOf(graph);
+  if (IsUnsaid(emitter.failure()) && emitter.misfit()) {
+    (void)emitter.TakeFailure();
+    body.misfit = OneOf(emitter.misfits());
+    results.assign(graph.outputs.size(), OnnxValue::Of(*emitter.misfit()));
+  } else {
+    results = body.scope->OutputsOf(graph);
+  }
   for (const OnnxValue& result : results) {
     for (const Value item : result.items) {
       // What comes from outside is a separate value.
@@ -51,6 +62,9 @@ void LowerIf(Lowering& at) {
   std::vector<OnnxValue> results, others;
   SubgraphBody then_body = WriteBranch(at, *yes, "then", results);
   SubgraphBody else_body = WriteBranch(at, *no, "else", others);
+  if (!then_body.misfit.ok() && !else_body.misfit.ok()) {
+    at.emitter().Fail(OneOf({then_body.misfit, else_body.misfit}));
+  }
   if (!at.ok()) return;
   for (size_t i = 0; i < results.size() && i < others.size(); ++i) {
     if (results[i].items.size() == others[i].items.size()) continue;

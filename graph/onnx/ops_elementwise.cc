@@ -201,11 +201,15 @@ void LowerIsInf(Lowering& at) {
 // ---- types ----
 
 void CastTo(Lowering& at, DataType dtype) {
-  if (BitsOf(dtype) == 0 || BitsOf(at.dtype(at.in(0))) == 0) {
-    return at.Refuse("cast from {} to {}: npumesh has no tensors of strings",
-                     Name(at.dtype(at.in(0))), Name(dtype));
+  // What comes may have a type that only the run knows.
+  const DataType from = at.dtype(at.in(0));
+  if (BitsOf(dtype) == 0 || (BitsOf(from) == 0 && from != DataType::kUndefined)) {
+    return at.Refuse("cast from {} to {}: npumesh has no tensors of strings", Name(from),
+                     Name(dtype));
   }
-  at.Out(0, at.Node("Cast", {at.in(0)}, {{"dst_type", dtype}}));
+  const Value y = at.Node("Cast", {at.in(0)}, {{"dst_type", dtype}});
+  at.emitter().Hint(y, {dtype, Shape::UnknownRank()});
+  at.Out(0, y);
 }
 
 DataType TypeOfNumber(Lowering& at, int64_t number) {
@@ -221,7 +225,9 @@ void LowerCast(Lowering& at) {
 
 void LowerCastLike(Lowering& at) {
   const DataType dtype = at.dtype(at.in(1));
-  if (dtype == DataType::kUndefined) return at.Refuse("the type of input 1 is not known");
+  if (at.ok() && dtype == DataType::kUndefined) {
+    return at.Refuse("{}", at.emitter().WhyUnknown(at.in(1)));
+  }
   CastTo(at, dtype);
 }
 

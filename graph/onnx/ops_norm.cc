@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "graph/onnx/op_table.h"
+#include "graph/onnx/rewrites.h"
 #include "runtime/base/type_numbers.h"
 
 namespace npumesh {
@@ -141,13 +142,11 @@ void LowerLayerNorm(Lowering& at) {
   if (!IsFloating(stash)) return at.Refuse("stash_type {}", at.Int("stash_type", 1));
   const int first = at.Axis(at.Int("axis", -1), rank);
   if (!at.ok()) return;
-  const Moments moments = MomentsOf(at, x, AxesFrom(first, rank), true);
-  const Value scale = Scale(at, moments.variance, at.Float("epsilon", 1e-5F));
-  Value y = at.Mul(at.Mul(moments.centred, scale), at.Wide(at.in(1)));
-  if (at.has(2)) y = at.Add(y, at.Wide(at.in(2)));
-  at.Out(0, at.Cast(y, at.dtype(x)));
-  if (at.wants(1)) at.Out(1, at.Cast(moments.mean, stash));
-  if (at.wants(2)) at.Out(2, at.Cast(scale, stash));
+  const NormedRows normed =
+      LayerNorm(at, x, first, at.in(1), at.Given(2), at.Float("epsilon", 1e-5F));
+  at.Out(0, at.Cast(normed.y, at.dtype(x)));
+  if (at.wants(1)) at.Out(1, at.Cast(normed.mean, stash));
+  if (at.wants(2)) at.Out(2, at.Cast(normed.scale, stash));
 }
 
 void LowerMeanVariance(Lowering& at) {
@@ -240,6 +239,15 @@ void LowerDropout(Lowering& at) {
 }
 
 }  // namespace
+
+NormedRows LayerNorm(Lowering& at, Value x, int first, Value gamma, std::optional<Value> beta,
+                     float epsilon) {
+  const Moments moments = MomentsOf(at, x, AxesFrom(first, at.Rank(x)), true);
+  const Value scale = Scale(at, moments.variance, epsilon);
+  Value y = at.Mul(at.Mul(moments.centred, scale), at.Wide(gamma));
+  if (beta) y = at.Add(y, at.Wide(*beta));
+  return {y, moments.mean, scale};
+}
 
 void AddNormRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {

@@ -1,5 +1,5 @@
-// Pools. Averages and maxima of floats over plain images become our pools; everything else
-// (dilated, of one or three dimensions, of other types, with places) gathers its windows.
+// Pools. Averages and maxima of floats over images of one to three dimensions become our pools of
+// two; everything else (dilated, of other types, with places) gathers its windows.
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -143,7 +143,59 @@ bool IsPlain(Lowering& at, Value x, const SlidingWindow& window) {
   for (size_t d = 0; d < window.size(); ++d) {
     touches &= window.before[d] < window.kernel[d] && window.behind[d] < window.kernel[d];
   }
-  return window.dims() == 2 && !dilated && real && touches;
+  return window.dims() <= 3 && !dilated && real && touches;
+}
+
+using PlainPool = std::function<Value(Value x, const SlidingWindow& window)>;  // of two dimensions
+
+// The window along some dimensions of the image; -1: one that it does not slide along.
+SlidingWindow WindowAlong(const SlidingWindow& window, const std::vector<int>& dims) {
+  SlidingWindow part;
+  for (const int d : dims) {
+    const auto at = static_cast<size_t>(std::max(d, 0));
+    part.kernel.push_back(d < 0 ? 1 : window.kernel[at]);
+    part.strides.push_back(d < 0 ? 1 : window.strides[at]);
+    part.dilations.push_back(1);
+    part.before.push_back(d < 0 ? 0 : window.before[at]);
+    part.behind.push_back(d < 0 ? 0 : window.behind[at]);
+  }
+  return part;
+}
+
+bool Slides(const SlidingWindow& window, size_t d) {
+  return window.kernel[d] != 1 || window.strides[d] != 1 || window.before[d] != 0 ||
+         window.behind[d] != 0;
+}
+
+// x with these parts of a shape, one after the other.
+Value WithSizes(Lowering& at, Value x, const std::vector<Value>& sizes, int rank) {
+  return at.ReshapeTo(x, at.Concat(sizes, 0), rank);
+}
+
+// Largest elements and averages are those of the averages or largest elements along one dimension
+// after the other: of volumes first those along height and width, with the depths as channels, and
+// then those along the depth.
+Value PoolPlain(Lowering& at, Value x, const SlidingWindow& window, const PlainPool& pool) {
+  if (window.dims() == 2) return pool(x, window);
+  if (window.dims() == 1) {
+    return at.Squeeze(pool(at.Unsqueeze(x, {2}), WindowAlong(window, {-1, 0})), {2});
+  }
+  Value y = x;
+  const Value rest = at.Ints({-1});
+  if (Slides(window, 1) || Slides(window, 2)) {
+    const Value shape = at.ShapeOf(x);
+    const Value flat =
+        WithSizes(at, x, {at.Slice(shape, 0, 0, 1), rest, at.Slice(shape, 0, 3, 5)}, 4);
+    y = pool(flat, WindowAlong(window, {1, 2}));
+    y = WithSizes(at, y, {at.Slice(shape, 0, 0, 3), at.Slice(at.ShapeOf(y), 0, 2, 4)}, 5);
+  }
+  if (!Slides(window, 0)) return y;
+  const Value shape = at.ShapeOf(y);
+  const Value flat = WithSizes(at, y, {at.Slice(shape, 0, 0, 3), rest}, 4);
+  y = pool(flat, WindowAlong(window, {0, -1}));
+  return WithSizes(
+      at, y, {at.Slice(shape, 0, 0, 2), at.Slice(at.ShapeOf(y), 0, 2, 3), at.Slice(shape, 0, 3, 5)},
+      5);
 }
 
 Lowering::Attrs PlainAttrs(Lowering& at, const SlidingWindow& window) {
@@ -161,7 +213,9 @@ void LowerMaxPool(Lowering& at) {
   PadForSame(at, x, window);
   if (!at.ok()) return;
   if (!at.wants(1) && IsPlain(at, x, window)) {
-    return at.Out(0, at.Node("MaxPoolV3", {x}, PlainAttrs(at, window)));
+    return at.Out(0, PoolPlain(at, x, window, [&](Value image, const SlidingWindow& part) {
+                    return at.Node("MaxPoolV3", {image}, PlainAttrs(at, part));
+                  }));
   }
   const bool ceil = at.Int("ceil_mode", 0) != 0;
   const GatheredWindows gathered = Gathered(at, x, window, ceil, LowestOf(at.dtype(x)));
@@ -202,9 +256,11 @@ void LowerAveragePool(Lowering& at) {
   if (!at.ok()) return;
   const bool counts_pads = at.Int("count_include_pad", 0) != 0;
   if (IsPlain(at, x, window)) {
-    Lowering::Attrs attrs = PlainAttrs(at, window);
-    attrs.emplace_back("exclusive", !counts_pads);
-    return at.Out(0, at.Node("AvgPoolV2", {x}, attrs));
+    return at.Out(0, PoolPlain(at, x, window, [&](Value image, const SlidingWindow& part) {
+                    Lowering::Attrs attrs = PlainAttrs(at, part);
+                    attrs.emplace_back("exclusive", !counts_pads);
+                    return at.Node("AvgPoolV2", {image}, attrs);
+                  }));
   }
   const bool ceil = at.Int("ceil_mode", 0) != 0;
   const GatheredWindows gathered = Gathered(at, at.Wide(x), window, ceil, 0);

@@ -180,10 +180,107 @@ Value Aligned(Lowering& at, Value x, const std::string& labels, const std::strin
   return missing.empty() ? x : at.Unsqueeze(x, missing);
 }
 
+// The labels of `mine` that `other` has, or has not, and the same of `result`.
+std::string LabelsIn(const std::string& mine, const std::string& other, bool in_other,
+                     const std::string& result, bool in_result) {
+  std::string labels;
+  for (const char label : mine) {
+    const bool fits = (other.find(label) != std::string::npos) == in_other &&
+                      (result.find(label) != std::string::npos) == in_result;
+    if (fits) labels += label;
+  }
+  return labels;
+}
+
+// An operand of a product of matrices: batches, and two groups of labels that become one dimension
+// each.
+struct Grouped {
+  Value value;
+  std::string batch, first, second;
+};
+
+// x with the dimensions of `group` as one, where they are not one already.
+Value Flattened(Lowering& at, const Grouped& x) {
+  if (x.first.size() == 1 && x.second.size() == 1) return x.value;
+  const auto batch = static_cast<int64_t>(x.batch.size());
+  const auto first = static_cast<int64_t>(x.first.size());
+  const auto rank = static_cast<int64_t>(x.batch.size() + x.first.size() + x.second.size());
+  const Value shape = at.ShapeOf(x.value);
+  const auto sizes = [&](int64_t begin, int64_t end) {
+    return at.Reduce("ReduceProd", at.Slice(shape, 0, begin, end), {0}, true);
+  };
+  std::vector<Value> parts;
+  if (batch > 0) parts.push_back(at.Slice(shape, 0, 0, batch));
+  parts.push_back(sizes(batch, batch + first));
+  parts.push_back(sizes(batch + first, rank));
+  return at.ReshapeTo(x.value, at.Concat(parts, 0), static_cast<int>(batch) + 2);
+}
+
+// Two operands with labels to sum over are a product of matrices: labels of both and of the result
+// number the matrices, the others of the result are rows of a and columns of b. nullopt: not so, or
+// a type without products.
+std::optional<Value> AsMatrices(Lowering& at, const EinsumLabels& labels, Value a, Value b) {
+  std::string of_a = labels.operands[0], of_b = labels.operands[1];
+  const std::string& result = labels.result;
+  const std::string summed = LabelsIn(of_a, of_b, true, result, false);
+  if (summed.empty() || at.dtype(a) != DataType::kFloat || at.dtype(b) != DataType::kFloat) {
+    return std::nullopt;
+  }
+  for (const char label : summed) {
+    const int64_t here = at.KnownSize(a, static_cast<int>(of_a.find(label)));
+    const int64_t there = at.KnownSize(b, static_cast<int>(of_b.find(label)));
+    if (here != there && here >= 0 && there >= 0) return std::nullopt;  // one is broadcast
+  }
+  // What only one operand has and nothing asks for is summed first.
+  const auto reduced = [&](Value x, std::string& mine, const std::string& other) {
+    std::vector<int64_t> axes;
+    const std::string gone = LabelsIn(mine, other, false, result, false);
+    for (const char label : gone) axes.push_back(static_cast<int64_t>(mine.find(label)));
+    std::erase_if(mine, [&](char label) { return gone.find(label) != std::string::npos; });
+    return axes.empty() ? x : at.Reduce("ReduceSum", x, axes, false);
+  };
+  const std::string whole_a = of_a;
+  a = reduced(a, of_a, of_b);
+  b = reduced(b, of_b, whole_a);
+  const std::string batch = LabelsIn(of_a, of_b, true, result, true);
+  const std::string rows = LabelsIn(of_a, of_b, false, result, true);
+  const std::string columns = LabelsIn(of_b, of_a, false, result, true);
+  const auto grouped = [&](Value x, const std::string& mine, const std::string& first,
+                           const std::string& second) {
+    return Flattened(at, {Aligned(at, x, mine, batch + first + second), batch, first, second});
+  };
+  Value y = at.MatMul(grouped(a, of_a, rows, summed), grouped(b, of_b, summed, columns));
+  if (rows.size() != 1 || columns.size() != 1) {
+    // The sizes of the groups again.
+    std::vector<Value> parts;
+    const auto count = [](const std::string& group) { return static_cast<int64_t>(group.size()); };
+    if (!batch.empty()) parts.push_back(at.Slice(at.ShapeOf(y), 0, 0, count(batch)));
+    const auto sizes = [&](Value x, const std::string& mine, const std::string& group) {
+      for (const char label : group) {
+        parts.push_back(at.DimOf(x, static_cast<int64_t>(mine.find(label))));
+      }
+    };
+    sizes(a, of_a, rows);
+    sizes(b, of_b, columns);
+    const auto rank = static_cast<int>(result.size());
+    y = parts.empty() ? at.Reshape(y, {}) : at.ReshapeTo(y, at.Concat(parts, 0), rank);
+  }
+  return Aligned(at, y, batch + rows + columns, result);
+}
+
 // The sum over all labels that the result lacks, of the product of all operands.
 void LowerEinsum(Lowering& at) {
   std::optional<EinsumLabels> labels = LabelsOf(at);
   if (!labels || !at.ok()) return;
+  if (at.inputs() == 2) {
+    EinsumLabels own = *labels;
+    const Value a = Diagonal(at, at.Wide(at.in(0)), own.operands[0]);
+    const Value b = Diagonal(at, at.Wide(at.in(1)), own.operands[1]);
+    if (!at.ok()) return;
+    if (const std::optional<Value> y = AsMatrices(at, own, a, b)) {
+      return at.Out(0, at.Cast(*y, at.dtype(at.in(0))));
+    }
+  }
   std::string all = labels->result;
   for (const std::string& mine : labels->operands) {
     for (const char label : mine) {
@@ -238,7 +335,8 @@ void LowerDet(Lowering& at) {
 void AddProductRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"Det", 11, LowerDet, "Mul, Add", "R"},
-      {"Einsum", 12, LowerEinsum, "TransposeD, Mul, ReduceSumD", "T=N... equation:string!"},
+      {"Einsum", 12, LowerEinsum, "TransposeD, BatchMatMulV2; Mul, ReduceSumD",
+       "T=N... equation:string!"},
       {"Gemm", 7, LowerGemm, "MatMulV2, Add",
        "T=RIK T T? alpha:float beta:float transA:int transB:int"},
       {"MatMul", 1, LowerMatMul, "MatMulV2, BatchMatMulV2", "T=RIK T"},

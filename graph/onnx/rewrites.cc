@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/onnx/op_table.h"
+
 namespace npumesh {
 namespace {
 
@@ -65,6 +67,70 @@ Value AlongAxis(Lowering& at, Value vector, int rank, int64_t axis) {
     return at.Reshape(vector, {});
   }
   return at.Along(vector, axis, rank);
+}
+
+std::vector<Value> AsNode(Lowering& at, std::string_view op, int64_t version,
+                          const std::vector<std::optional<Value>>& operands,
+                          std::vector<OnnxAttribute> attributes, int outputs) {
+  OnnxNode node = at.node();
+  node.op = op;
+  node.domain.clear();
+  node.inputs.clear();
+  for (size_t i = 0; i < operands.size(); ++i) {
+    node.inputs.push_back(operands[i] ? fmt::format("in{}", i) : "");
+  }
+  node.outputs.clear();
+  for (int i = 0; i < outputs; ++i) node.outputs.push_back(fmt::format("out{}", i));
+  node.attributes = std::move(attributes);
+  std::vector<std::optional<OnnxValue>> values;
+  for (const std::optional<Value>& operand : operands) {
+    values.push_back(operand ? std::optional(OnnxValue::Of(*operand)) : std::nullopt);
+  }
+  std::vector<Value> results(static_cast<size_t>(outputs));
+  const OnnxOp* const row = FindOnnxOp("", op, version);
+  if (row == nullptr) {
+    at.Fail(Code::kInternal, "there is no translation of {} of version {}", op, version);
+    return results;
+  }
+  Lowering lowering(node, version, at.emitter(), std::move(values), &at.scope());
+  row->lower(lowering);
+  for (size_t i = 0; i < results.size() && at.ok(); ++i) {
+    if (lowering.results()[i]) results[i] = lowering.results()[i]->items.at(0);
+  }
+  return results;
+}
+
+OnnxAttribute IntAttribute(std::string name, int64_t value) {
+  OnnxAttribute attribute;
+  attribute.name = std::move(name);
+  attribute.kind = OnnxAttribute::Kind::kInt;
+  attribute.i = value;
+  return attribute;
+}
+
+OnnxAttribute FloatAttribute(std::string name, float value) {
+  OnnxAttribute attribute;
+  attribute.name = std::move(name);
+  attribute.kind = OnnxAttribute::Kind::kFloat;
+  attribute.f = value;
+  return attribute;
+}
+
+OnnxAttribute IntsAttribute(std::string name, std::vector<int64_t> values) {
+  OnnxAttribute attribute;
+  attribute.name = std::move(name);
+  attribute.kind = OnnxAttribute::Kind::kInts;
+  attribute.ints = std::move(values);
+  return attribute;
+}
+
+std::vector<OnnxAttribute> AttributesOf(const Lowering& at,
+                                        const std::vector<std::string_view>& names) {
+  std::vector<OnnxAttribute> attributes;
+  for (const std::string_view name : names) {
+    if (const OnnxAttribute* const given = at.node().Find(name)) attributes.push_back(*given);
+  }
+  return attributes;
 }
 
 bool AreBytes(Lowering& at, Value a, Value b) {

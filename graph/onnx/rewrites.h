@@ -27,6 +27,28 @@ Value AlongAxis(Lowering& at, Value vector, int rank, int64_t axis);
 Value ByteProduct(Lowering& at, Value a, std::optional<Value> a_zero, Value b,
                   std::optional<Value> b_zero);
 
+// The rows of x, which begin at dimension `first`, less their mean and with a variance of 1, times
+// gamma plus beta. In float32 for halves; the caller casts the result. Mean and 1 / deviation have
+// rows of 1.
+struct NormedRows {
+  Value y, mean, scale;
+};
+NormedRows LayerNorm(Lowering& at, Value x, int first, Value gamma, std::optional<Value> beta,
+                     float epsilon);
+
+// What a node of another operator of ONNX, of the standard domain, makes of these operands: for
+// operators that are defined by others. One value for each output.
+std::vector<Value> AsNode(Lowering& at, std::string_view op, int64_t version,
+                          const std::vector<std::optional<Value>>& operands,
+                          std::vector<OnnxAttribute> attributes = {}, int outputs = 1);
+// Its attributes.
+OnnxAttribute IntAttribute(std::string name, int64_t value);
+OnnxAttribute FloatAttribute(std::string name, float value);
+OnnxAttribute IntsAttribute(std::string name, std::vector<int64_t> values);
+// Those of the node of `at` that are among `names`.
+std::vector<OnnxAttribute> AttributesOf(const Lowering& at,
+                                        const std::vector<std::string_view>& names);
+
 // Whether a and b are bytes. Error: they are not.
 bool AreBytes(Lowering& at, Value a, Value b);
 

@@ -27,7 +27,7 @@ Result<PlanInputs> InputsFor(const GraphOptions& options, const Model& model, Pa
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<InputSpec> specs, InputsOf(model));
   if (options.inputs.empty()) {
     NPUMESH_ASSIGN_OR_RETURN(const DimBindings dims, DimBindings::Parse(options.dims));
-    NPUMESH_ASSIGN_OR_RETURN(inputs.types, dims.Apply(specs));
+    NPUMESH_ASSIGN_OR_RETURN(inputs.types, dims.Apply(specs, DimNamesOf(model)));
     return inputs;
   }
   NPUMESH_ASSIGN_OR_RETURN(TensorFolder folder,

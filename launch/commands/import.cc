@@ -10,6 +10,7 @@
 #include "launch/commands/shard_words.h"
 #include "launch/report/json_parts.h"
 #include "launch/run/dim_bindings.h"
+#include "launch/run/onnx_choice.h"
 #include "runtime/base/text/parse.h"
 
 namespace npumesh {
@@ -19,6 +20,7 @@ struct ImportWords {
   std::string file;
   std::string output;  // empty: nothing is written
   std::vector<std::string> sequences;
+  std::vector<std::string> sets;
   std::vector<std::string> op_libraries;
   LibraryTrust library_trust = LibraryTrust::kOwner;
   bool ops = false;
@@ -28,9 +30,9 @@ struct ImportWords {
 };
 
 // "NAME=N"
-Result<OnnxImportOptions> OptionsFrom(const std::vector<std::string>& texts) {
+Result<std::map<std::string, int>> LengthsFrom(const std::vector<std::string>& texts) {
   constexpr int64_t kMostElements = 1 << 20;
-  OnnxImportOptions options;
+  std::map<std::string, int> lengths;
   for (const std::string& text : texts) {
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0) {
@@ -38,9 +40,17 @@ Result<OnnxImportOptions> OptionsFrom(const std::vector<std::string>& texts) {
     }
     NPUMESH_ASSIGN_OR_RETURN(const int64_t length,
                              ParseInt(text.substr(equals + 1), 0, kMostElements, "--sequence"));
-    options.sequence_lengths[text.substr(0, equals)] = static_cast<int>(length);
+    lengths[text.substr(0, equals)] = static_cast<int>(length);
   }
-  return options;
+  return lengths;
+}
+
+Result<OnnxChoice> ChoiceOf(const ImportWords& words) {
+  OnnxChoice choice;
+  NPUMESH_ASSIGN_OR_RETURN(choice.sequence_lengths, LengthsFrom(words.sequences));
+  NPUMESH_ASSIGN_OR_RETURN(choice.dims, DimBindings::Parse(words.shard.dims));
+  NPUMESH_ASSIGN_OR_RETURN(choice.values, InputValues::Parse(words.sets));
+  return choice;
 }
 
 // What to do with a model that was written, or only checked.
@@ -56,8 +66,13 @@ std::string NextOf(const ImportWords& words, const Model& model) {
 Result<Answer> ImportFile(const ImportWords& words) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const OpRegistry> registry,
                            OperatorsWith(words.op_libraries, words.library_trust));
-  NPUMESH_ASSIGN_OR_RETURN(const OnnxImportOptions options, OptionsFrom(words.sequences));
-  NPUMESH_ASSIGN_OR_RETURN(const Model model, LoadOnnx(words.file, *registry, options));
+  NPUMESH_ASSIGN_OR_RETURN(const OnnxChoice choice, ChoiceOf(words));
+  NPUMESH_ASSIGN_OR_RETURN(const bool is_onnx, IsOnnxFile(words.file));
+  if (!is_onnx) return LoadOnnx(words.file, *registry).status();  // which says what it is
+  Warnings notes;
+  NPUMESH_ASSIGN_OR_RETURN(const ChosenModel chosen, LoadFor(words.file, *registry, choice, notes));
+  const Model& model = chosen.model;
+  PrintWarnings("import", notes);
   const NodeId sink = model.graph.NetOutput();
   const size_t outputs = sink == kNoNode ? 0 : model.graph.node(sink).inputs.size();
   if (!words.output.empty()) NPUMESH_RETURN_IF_ERROR(SaveAir(model, words.output));
@@ -95,6 +110,7 @@ void AddImport(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("import", "Make a graph of an ONNX model");
   AddFooter(*command, "",
             {"npumesh import model.onnx -o imported.air",
+             "npumesh import model.onnx -o fixed.air --dim batch=1 --set rate=16000",
              "npumesh import model.onnx --tp 2 -o split/ --dim x=8", "npumesh import --ops"});
   CLI::Option* file = command->add_option("file", words->file, "An ONNX model")->type_name("FILE");
   CLI::Option* output =
@@ -110,16 +126,26 @@ void AddImport(CLI::App& app, Action& action) {
                               ->type_name("NAME=N")
                               ->check(CLI::Validator(
                                   [](const std::string& text) {
-                                    return std::string(OptionsFrom({text}).status().message());
+                                    return std::string(LengthsFrom({text}).status().message());
                                   },
                                   ""))
                               ->allow_extra_args(false);
   AddOpLibraryOption(*command, words->op_libraries, words->library_trust);
   AddShardOptions(*command, words->shard);
-  command->get_option("--tp")->excludes(sequence)->needs(output);
+  CLI::Option* set =
+      command
+          ->add_option("--set", words->sets, "An input that is a constant from now on, as in `run`")
+          ->type_name("INPUT=VALUE")
+          ->allow_extra_args(false);
+  CLI::Option* dim = command->get_option("--dim");
+  dim->remove_needs(command->get_option("--tp"));
+  dim->description(
+      "Sizes for open dimensions, as in `run`: they are fixed in the graph, or with --tp those of "
+      "the proof's inputs");
+  command->get_option("--tp")->excludes(sequence)->excludes(set)->needs(output);
   CLI::Option* ops =
       command->add_flag("--ops", words->ops, "List the operators that have a translation");
-  ops->excludes(file)->excludes(output)->excludes(sequence);
+  ops->excludes(file)->excludes(output)->excludes(sequence)->excludes(set)->excludes(dim);
   command->add_flag("--markdown", words->markdown, "As the table of docs/onnx.md")->needs(ops);
   AddJsonFlag(*command, words->as_json)->excludes(command->get_option("--markdown"));
   command->callback([words, &action] {

@@ -276,6 +276,7 @@ Status ReadWords(const std::vector<std::string>& int_ranges, RunOptions& options
                  options.report);
   }
   NPUMESH_ASSIGN_OR_RETURN(options.bindings, DimBindings::Parse(options.dims));
+  NPUMESH_ASSIGN_OR_RETURN(options.values, InputValues::Parse(options.sets));
   NPUMESH_ASSIGN_OR_RETURN(options.int_ranges, IntRanges::Parse(int_ranges));
   return Status();
 }
@@ -296,6 +297,7 @@ void AddRun(CLI::App& app, Action& action) {
   AddFooter(
       *run, "--check or --golden differs",
       {"npumesh run dynamic.air --dim x=4 --seed 7",
+       "npumesh run model.onnx --dim batch=1 --set rate=16000 --steps 100",
        "npumesh launch -n 4 -- run mp/ --inputs in/ --outputs out/ --steps 10",
        "npumesh launch -n 4 -- run mp/ --inputs in/ --check golden/ --report report.json",
        "npumesh launch -n 4 -- run mp/ --golden whole.air --inject corrupt:rank=2,op=MatMul_3",
@@ -326,10 +328,15 @@ void AddRun(CLI::App& app, Action& action) {
       ->excludes(inputs);
   run->add_option("--dim", options->dims,
                   "A value for open dimensions of random inputs; "
-                  "NAME is an input, or input.axis")
+                  "NAME is an input, input.axis, or what an ONNX model calls the dimension")
       ->type_name("NAME=V")
       ->allow_extra_args(false)
       ->excludes(inputs);
+  run->add_option("--set", options->sets,
+                  "An input of an ONNX model that is a constant: a number for all its elements, "
+                  "numbers with commas between them, or a .npy file")
+      ->type_name("INPUT=VALUE")
+      ->allow_extra_args(false);
   run->add_option("--int-range", *int_ranges,
                   "Random integers of an input are LOW to HIGH - 1; default 0 to 7, and less where "
                   "an operator looks up with them")

@@ -1,10 +1,12 @@
 // DimBindings: values for the dimensions that a graph leaves open (-1), from `--dim NAME=V`.
 //
-// NAME is an input's name or index (all its open dimensions), or either with an axis after a dot:
-// "x=4", "0=4", "x.1=32", "0.1=32". An axis binding stands above one for the whole input.
+// NAME is an input's name or index (all its open dimensions), either with an axis after a dot, or
+// the name that dimensions have in an ONNX model, of all inputs: "x=4", "0=4", "x.1=32", "0.1=32",
+// "batch=4". What says less of a dimension gives way: a whole input to a name, and that to an axis.
 #ifndef NPUMESH_LAUNCH_RUN_DIM_BINDINGS_H_
 #define NPUMESH_LAUNCH_RUN_DIM_BINDINGS_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,27 +26,38 @@ std::string InputNames(const std::vector<InputSpec>& inputs);
 // known.
 std::string DimWords(const std::vector<InputSpec>& inputs);
 
+// Names of the dimensions of inputs, by data index; an empty name: it has none.
+using DimNames = std::map<int64_t, std::vector<std::string>>;
+// Those that an import wrote into a graph (kDimNamesAttr in graph/onnx/import.h).
+DimNames DimNamesOf(const Model& model);
+
 class DimBindings {
  public:
   // Errors (kInvalidArgument) quote the text: no "=", a value that is not a positive integer.
   static Result<DimBindings> Parse(const std::vector<std::string>& texts);
 
   // The types of `inputs` with every open dimension bound. Errors (kInvalidArgument): a name that
-  // is no input, an axis that is not open, and dimensions left open, with the option that binds
-  // them.
-  Result<std::vector<TensorType>> Apply(const std::vector<InputSpec>& inputs) const;
+  // is no input and no dimension, an axis that is not open, and dimensions left open, with the
+  // option that binds them.
+  Result<std::vector<TensorType>> Apply(const std::vector<InputSpec>& inputs,
+                                        const DimNames& names = {}) const;
+  // The same, with dimensions left open that nothing binds.
+  Result<std::vector<TensorType>> ApplySome(const std::vector<InputSpec>& inputs,
+                                            const DimNames& names = {}) const;
 
  private:
   struct Binding {
     std::string name;
     int64_t value;
   };
-  // What a binding's name means among these inputs.
+  // What a binding's name means among these inputs: dimensions, and how much it says of them.
+  enum class Reach : uint8_t { kInput, kName, kAxis };
   struct Target {
-    size_t input;
-    std::optional<int> axis;
+    Reach reach = Reach::kInput;
+    std::vector<std::pair<size_t, int>> dims;  // input, axis
   };
-  static Result<Target> Resolve(const std::string& name, const std::vector<InputSpec>& inputs);
+  static Result<Target> Resolve(const std::string& name, const std::vector<InputSpec>& inputs,
+                                const DimNames& names);
 
   std::vector<Binding> bindings_;
 };

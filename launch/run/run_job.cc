@@ -38,6 +38,16 @@ double TogetherSeconds(const SessionStats& stats) {
   return stats.run.collective_seconds - stats.run.hidden_seconds;
 }
 
+// Of steps after these no times are kept.
+constexpr size_t kMostTimes = 1 << 16;
+
+double MedianOf(std::vector<double> seconds) {
+  if (seconds.empty()) return 0;
+  const auto middle = seconds.begin() + static_cast<int64_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
 void PrintWeightProgress(const WeightProgress& progress) {
   const std::string text = WeightProgressText(progress);
   static_cast<void>(WriteAll(STDERR_FILENO, text));
@@ -170,12 +180,28 @@ Result<SessionOptions> RunJob::ConfiguredSession() {
   return session;
 }
 
+// An ONNX model is imported for the sizes that the options or the inputs have.
+Result<Model> RunJob::LoadFile() {
+  OnnxChoice choice{options_.bindings, options_.values, {}, nullptr, options_.steps};
+  Result<TensorFolder> folder = Error(Code::kNotFound, "no folder");
+  if (!options_.inputs.empty()) {
+    folder = TensorFolder::ToRead(options_.inputs, world_.rank(), world_.size());
+  }
+  if (folder.ok()) choice.inputs = &*folder;
+  NPUMESH_ASSIGN_OR_RETURN(ChosenModel chosen, LoadFor(file_, *registry_, choice, warnings_));
+  is_bound_ = chosen.is_onnx;
+  dim_names_ = DimNamesOf(chosen.model);
+  return std::move(chosen.model);
+}
+
 Status RunJob::LoadGraph(SessionOptions session) {
   NPUMESH_ASSIGN_OR_RETURN(file_, ChooseModelFile(options_.path, world_.rank(), world_.size()));
-  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadAnyModel(file_, *registry_));
+  NPUMESH_ASSIGN_OR_RETURN(Model model, LoadFile());
   NPUMESH_INFO("{} is loaded: graph \"{}\", {} nodes", file_, model.graph.name(),
                model.graph.nodes().size());
-  NPUMESH_ASSIGN_OR_RETURN(warnings_, CheckWeightPlaces(model, {options_.allow_outside}));
+  NPUMESH_ASSIGN_OR_RETURN(const Warnings places,
+                           CheckWeightPlaces(model, {options_.allow_outside}));
+  warnings_.insert(warnings_.end(), places.begin(), places.end());
   if (options_.inputs.empty()) reader_bounds_ = ReaderBounds(model, *registry_);
   const NodeId output = model.graph.NetOutput();
   if (output != kNoNode) output_count_ = model.graph.node(output).inputs.size();
@@ -203,7 +229,8 @@ Status RunJob::AtFile(const Status& status) const {
 
 Status RunJob::MakeRandomInputs() {
   const std::vector<InputSpec>& inputs = session_->inputs();
-  Result<std::vector<TensorType>> types = options_.bindings.Apply(inputs);
+  Result<std::vector<TensorType>> types =
+      (is_bound_ ? DimBindings() : options_.bindings).Apply(inputs, dim_names_);
   if (!types.ok()) return AtFile(types.status());
   NPUMESH_RETURN_IF_ERROR(AtFile(CheckFits(inputs, *types, memory_->total_bytes())));
   Result<std::vector<std::optional<IntRange>>> bounds = options_.int_ranges.For(inputs);
@@ -290,6 +317,7 @@ Status RunJob::RunStep(uint64_t step) {
   const double seconds =
       SecondsSince(start) - (session_->stats().compile_seconds - compiled_before);
   step_seconds_ += seconds;
+  if (each_seconds_.size() < kMostTimes) each_seconds_.push_back(seconds);
   NoteAway(step, seconds - (TogetherSeconds(session_->stats()) - together_before));
   for (size_t i = 0; i < outputs->size(); ++i) {
     NPUMESH_RETURN_IF_ERROR(KeepOutput(step, i, (*outputs)[i]));
@@ -383,6 +411,7 @@ RankReport RunJob::Report() const {
   report.collective_seconds = stats.run.collective_seconds;
   report.hidden_seconds = stats.run.hidden_seconds;
   report.total_seconds = step_seconds_;
+  report.median_seconds = MedianOf(each_seconds_);
   report.away_seconds = away_seconds_;
   report.peak_hbm_bytes = stats.peak_hbm_bytes;
   report.operators = stats.run.steps;

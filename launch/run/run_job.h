@@ -89,6 +89,7 @@ class RunJob {
   int Threads() const;
   Result<SessionOptions> ConfiguredSession();
   Result<std::optional<ProfilingOptions>> ChosenProfiling(const SystemOptions& session) const;
+  Result<Model> LoadFile();
   Status LoadGraph(SessionOptions session);
   Status OpenFolders();
   Status MakeRandomInputs();
@@ -107,6 +108,8 @@ class RunJob {
   World& world_;
   const RunOptions& options_;
   std::string file_;
+  bool is_bound_ = false;  // the open dimensions of the options are bound in the graph
+  DimNames dim_names_;
   std::shared_ptr<const OpRegistry> registry_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Session> session_;
@@ -132,6 +135,7 @@ class RunJob {
   std::vector<Tensor> recorded_inputs_;
   ObserverChain observers_;  // the injector first, so that the others see what it did
   double step_seconds_ = 0;
+  std::vector<double> each_seconds_;  // of the first steps
   std::vector<double> away_seconds_;  // as RankReport has it
 };
 

@@ -10,6 +10,7 @@
 #include "graph/ops/op_library.h"
 #include "launch/run/dim_bindings.h"
 #include "launch/run/int_ranges.h"
+#include "launch/run/onnx_choice.h"
 #include "launch/run/run_dump.h"
 #include "launch/run/tolerance.h"
 
@@ -48,6 +49,10 @@ struct RunOptions {
   // Of open dimensions of random inputs: as typed, and as values.
   std::vector<std::string> dims;
   DimBindings bindings;
+
+  // Inputs of an ONNX model that are constants: as typed, and as values.
+  std::vector<std::string> sets;
+  InputValues values;
 
   ToleranceOptions tolerance;
 

@@ -108,6 +108,9 @@ std::string ReportTable(const std::vector<RankReport>& ranks, uint64_t steps) {
     text += fmt::format("rank {}: {:.3f} ms of its collectives passed beside computing\n", r.rank,
                         r.hidden_seconds * 1e3);
   }
+  double median = 0;
+  for (const RankReport& r : ranks) median = std::max(median, r.median_seconds);
+  if (steps > 1) text += fmt::format("a step takes {:.3f} ms (median)\n", median * 1e3);
   text += fmt::format("{} step{}; {}\n", steps, steps == 1 ? "" : "s", kTimeNote);
   return text;
 }

@@ -31,6 +31,7 @@ struct RankReport {
   double collective_seconds = 0;
   double hidden_seconds = 0;  // of the collectives: while the rank computed beside them
   double total_seconds = 0;   // of the steps, without compilation
+  double median_seconds = 0;  // of one step, without compilation
   // Of equal parts of the steps, in order: seconds outside of collectives, with what delayed the
   // rank there. As many on every rank; at most kMostStretches.
   std::vector<double> away_seconds;
@@ -41,8 +42,8 @@ struct RankReport {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankReport, rank, node, host, file, compile_seconds,
                                    compute_seconds, collective_seconds, hidden_seconds,
-                                   total_seconds, away_seconds, peak_hbm_bytes, operators,
-                                   collectives, dump)
+                                   total_seconds, median_seconds, away_seconds, peak_hbm_bytes,
+                                   operators, collectives, dump)
 
 // One output of one rank against its golden, over all steps.
 struct OutputCheck {
@@ -92,7 +93,7 @@ std::string SummaryLines(const std::vector<OutputSummary>& summaries);
 std::vector<int> SlowestRanks(const std::vector<RankReport>& ranks);
 
 // One row a rank, the slowest ranks marked; where collectives overlapped, a line for each such
-// rank; the note about time.
+// rank; with several steps the median of them on the rank where it is largest; the note about time.
 std::string ReportTable(const std::vector<RankReport>& ranks, uint64_t steps);
 
 // "rank 0 output 1 float32[2,4] max abs diff 0 OK"

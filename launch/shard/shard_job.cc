@@ -38,7 +38,7 @@ Result<Steps> RandomSteps(const Model& model, const OpRegistry& registry,
                           const std::vector<InputSpec>& inputs, const ShardJobOptions& options) {
   NPUMESH_ASSIGN_OR_RETURN(const DimBindings dims, DimBindings::Parse(options.dims));
   NPUMESH_ASSIGN_OR_RETURN(const IntRanges ranges, IntRanges::Parse(options.int_ranges));
-  NPUMESH_ASSIGN_OR_RETURN(std::vector<TensorType> types, dims.Apply(inputs));
+  NPUMESH_ASSIGN_OR_RETURN(std::vector<TensorType> types, dims.Apply(inputs, DimNamesOf(model)));
   NPUMESH_ASSIGN_OR_RETURN(auto bounds, ranges.For(inputs));
   const std::map<int64_t, int64_t> readers = ReaderBounds(model, registry);
   for (size_t i = 0; i < inputs.size(); ++i) {

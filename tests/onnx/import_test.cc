@@ -17,6 +17,8 @@ namespace npumesh {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::FloatTensor;
+using testing::FloatType;
 using ::testing::HasSubstr;
 using testing::ImportBytes;
 using testing::OnnxModelBuilder;
@@ -25,14 +27,6 @@ using testing::RunOnnx;
 using testing::SetInt;
 using testing::SetInts;
 using testing::SetType;
-
-TensorType FloatType(Shape shape) {
-  return {DataType::kFloat, std::move(shape)};
-}
-
-Tensor FloatTensor(Shape shape, const std::vector<float>& values) {
-  return Tensor::FromVector<float>(FloatType(std::move(shape)), values);
-}
 
 Tensor IntVector(const std::vector<int64_t>& values) {
   return Tensor::FromVector<int64_t>(
@@ -155,8 +149,7 @@ TEST(OnnxImport, RefusesNamesThatNothingMakes) {
   OnnxModelBuilder g;
   g.Input("x", FloatType({2})).Output("y", FloatType({2}));
   g.Node("Add", {"x", "z"}, {"y"}).set_name("sum");
-  ExpectRefused(g.Bytes(), Code::kCorrupt,
-                "node \"sum\" (Add): reads \"z\", which no node before it makes");
+  ExpectRefused(g.Bytes(), Code::kCorrupt, "node \"sum\" (Add): reads \"z\", which no node makes");
   OnnxModelBuilder h;
   h.Input("x", FloatType({2})).Output("y", FloatType({2}));
   h.Node("Neg", {"x"}, {"other"});

@@ -23,6 +23,14 @@ onnx::TensorProto ToProto(const std::string& name, const Tensor& value) {
   return proto;
 }
 
+TensorType FloatType(Shape shape) {
+  return {DataType::kFloat, std::move(shape)};
+}
+
+Tensor FloatTensor(Shape shape, const std::vector<float>& values) {
+  return Tensor::FromVector<float>(FloatType(std::move(shape)), values);
+}
+
 OnnxModelBuilder::OnnxModelBuilder(int64_t opset) {
   proto_.set_ir_version(8);
   proto_.add_opset_import()->set_version(opset);

@@ -11,6 +11,9 @@
 
 namespace npumesh::testing {
 
+TensorType FloatType(Shape shape);
+Tensor FloatTensor(Shape shape, const std::vector<float>& values);
+
 // A model of version 17 with one graph "g".
 class OnnxModelBuilder {
  public:

@@ -179,7 +179,8 @@ TEST_P(WildNodes, BecomeAGraphOrAnError) {
 
 std::string NameOf(size_t row) {
   const OnnxOp& op = OnnxOps()[row];
-  return fmt::format("{}_{}", op.name, op.since);
+  const std::string domain = op.domain == kMicrosoftDomain ? "Microsoft_" : "";
+  return fmt::format("{}{}_{}", domain, op.name, op.since);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, WildNodes, ::testing::Range<size_t>(0, OnnxOps().size()),

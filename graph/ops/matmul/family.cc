@@ -8,6 +8,7 @@ void RegisterMatmulFamily(OpRegistry& registry) {
   RegisterTransposeMatmulOps(products);
   RegisterLoraOps(products);
   RegisterGemmOps(products);
+  RegisterRecurrentOps(products);
   registry.AddAll(products, PrecisionClass::kWhite);
   RegisterLinearAlgebraOps(registry);
 }
