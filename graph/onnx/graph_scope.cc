@@ -100,16 +100,20 @@ Value GraphScope::CaptureInput(Value outer) {
   return inner;
 }
 
-void GraphScope::Walk(const OnnxGraph& graph) {
+std::vector<Status> GraphScope::Mistakes(const OnnxGraph& graph) {
   TakeHints(graph);
   for (const auto& [name, tensor] : graph.initialisers) {
-    if (!emitter_->ok()) return;
+    if (!emitter_->ok()) break;
     if (values_.count(name) == 0) Define(name, OnnxValue::Of(emitter_->Const(tensor, name)));
   }
-  if (!emitter_->ok()) return;
   std::vector<Status> mistakes;
+  if (!emitter_->ok()) return {emitter_->failure()};
   for (const OnnxNode& node : graph.nodes) TryNode(node, mistakes);
-  emitter_->Fail(OneOf(mistakes));
+  return mistakes;
+}
+
+void GraphScope::Walk(const OnnxGraph& graph) {
+  emitter_->Fail(OneOf(Mistakes(graph)));
 }
 
 bool GraphScope::IsBroken(const std::string& name) const {

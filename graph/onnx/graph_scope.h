@@ -56,8 +56,9 @@ class GraphScope {
   void Break(const std::string& name) { broken_.insert(name); }
 
   // Initialisers and nodes of `graph`; its inputs are defined already, or have initialisers. After
-  // a mistake the nodes that do not hang on it are walked as well; the emitter has all mistakes as
-  // one then.
+  // a mistake the nodes that do not hang on it are walked as well. All mistakes.
+  std::vector<Status> Mistakes(const OnnxGraph& graph);
+  // The same; the emitter has all mistakes as one then.
   void Walk(const OnnxGraph& graph);
   // What the outputs of `graph` stand for. Error: one was never made.
   std::vector<OnnxValue> OutputsOf(const OnnxGraph& graph);

@@ -84,18 +84,18 @@ class ModelImport {
         options_(options),
         scope_(model, registry, nullptr, model.graph.name.empty() ? "graph" : model.graph.name) {}
 
-  Result<Model> Run() {
-    std::vector<Status> mistakes;
+  // `missing`: what is known to be wrong already; success: nothing.
+  Result<Model> Run(const Status& missing) {
+    std::vector<Status> mistakes = {missing};
     for (const OnnxValueInfo& input : model_.graph.inputs) {
       AddInput(input);
       if (scope_.emitter().ok()) continue;
       mistakes.push_back(scope_.emitter().TakeFailure());
       scope_.Break(input.name);
     }
-    scope_.Walk(model_.graph);
-    mistakes.push_back(scope_.emitter().failure());
+    std::ranges::copy(scope_.Mistakes(model_.graph), std::back_inserter(mistakes));
     std::erase_if(mistakes, [](const Status& mistake) { return mistake.ok(); });
-    NPUMESH_RETURN_IF_ERROR(OneOf(mistakes));
+    if (!mistakes.empty()) return OneOf(mistakes);
     std::vector<Value> outputs;
     for (const OnnxValue& output : scope_.OutputsOf(model_.graph)) {
       outputs.insert(outputs.end(), output.items.begin(), output.items.end());
@@ -222,13 +222,9 @@ Result<Model> ImportOnnx(const OnnxModel& model, const OpRegistry& registry,
     }
     const OnnxModel& ordered = sorted ? sorted->model : model;
     const Status missing = MissingOps(ordered, registry).status();
-    Result<Model> imported = ModelImport(ordered, registry, options).Run();
-    if (imported.ok()) {
-      imported->path = model.path;
-      return imported;
-    }
-    if (missing.ok()) return imported.status();
-    return OneOf({missing, imported.status()});
+    NPUMESH_ASSIGN_OR_RETURN(Model imported, ModelImport(ordered, registry, options).Run(missing));
+    imported.path = model.path;
+    return imported;
   };
   Result<Model> imported = import();
   if (imported.ok() || model.path.empty()) return imported;
