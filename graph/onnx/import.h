@@ -35,7 +35,7 @@ struct OnnxImportOptions {
 // The graph of `model` with operators of `registry`. Inputs and outputs keep names, order and
 // types; an output that is a sequence becomes as many outputs as it has elements. Nodes may stand
 // in any order. Errors: all at once, those of nodes by their names: operators without a
-// translation, nodes that cannot be translated (what hangs on them is not looked at), nodes that
+// translation, nodes that cannot be translated (what hangs on them is not read), nodes that
 // read each other in a circle, names that nothing makes; shapes and values that do not fit their
 // input (kInvalidArgument).
 Result<Model> ImportOnnx(const OnnxModel& model, const OpRegistry& registry,

@@ -110,7 +110,7 @@ void AddImport(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("import", "Make a graph of an ONNX model");
   AddFooter(*command, "",
             {"npumesh import model.onnx -o imported.air",
-             "npumesh import model.onnx -o fixed.air --dim batch=1 --set rate=16000",
+             "npumesh import model.onnx -o fixed.air --dim x=1",
              "npumesh import model.onnx --tp 2 -o split/ --dim x=8", "npumesh import --ops"});
   CLI::Option* file = command->add_option("file", words->file, "An ONNX model")->type_name("FILE");
   CLI::Option* output =

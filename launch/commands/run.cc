@@ -296,8 +296,7 @@ void AddRun(CLI::App& app, Action& action) {
   CLI::App* run = app.add_subcommand("run", "Run a graph, or each rank its graph of an export");
   AddFooter(
       *run, "--check or --golden differs",
-      {"npumesh run dynamic.air --dim x=4 --seed 7",
-       "npumesh run model.onnx --dim batch=1 --set rate=16000 --steps 100",
+      {"npumesh run dynamic.air --dim x=4 --seed 7", "npumesh run model.onnx --dim x=1 --steps 100",
        "npumesh launch -n 4 -- run mp/ --inputs in/ --outputs out/ --steps 10",
        "npumesh launch -n 4 -- run mp/ --inputs in/ --check golden/ --report report.json",
        "npumesh launch -n 4 -- run mp/ --golden whole.air --inject corrupt:rank=2,op=MatMul_3",

@@ -39,7 +39,7 @@ struct OnnxChoice {
   InputValues values;
   std::map<std::string, int> sequence_lengths;  // as OnnxImportOptions has them
   // The inputs of the run; null: they say nothing of sizes. Dimensions that are equal in all steps
-  // become fixed. More than a few steps with separate inputs are not looked at.
+  // become fixed. More than a few steps with separate inputs are not read.
   const TensorFolder* inputs = nullptr;
   uint64_t steps = 1;
 };

@@ -12,13 +12,26 @@
 namespace npumesh {
 namespace {
 
-template <size_t kCount>
-bool OneOf(std::string_view type, const std::array<std::string_view, kCount>& types) {
-  return std::find(types.begin(), types.end(), type) != types.end();
-}
+// What a type computes of images in blocks, where it is not element-wise.
+enum class BlockedKind : uint8_t { kNone, kConvolution, kPool, kBatchNorm, kConcat, kMean };
 
-constexpr std::array<std::string_view, 2> kConvolutions = {"Conv2D", "DepthwiseConv2D"};
-constexpr std::array<std::string_view, 4> kPools = {"MaxPool", "MaxPoolV3", "AvgPool", "AvgPoolV2"};
+struct BlockedRow {
+  std::string_view type;
+  BlockedKind kind;
+};
+constexpr BlockedRow kRows[] = {
+    {"Conv2D", BlockedKind::kConvolution}, {"DepthwiseConv2D", BlockedKind::kConvolution},
+    {"MaxPool", BlockedKind::kPool},       {"MaxPoolV3", BlockedKind::kPool},
+    {"AvgPool", BlockedKind::kPool},       {"AvgPoolV2", BlockedKind::kPool},
+    {"BNInfer", BlockedKind::kBatchNorm},  {"ConcatD", BlockedKind::kConcat},
+    {"ConcatV2", BlockedKind::kConcat},    {"ReduceMean", BlockedKind::kMean},
+    {"ReduceMeanD", BlockedKind::kMean}};
+
+BlockedKind KindOf(std::string_view type) {
+  const auto* const row = std::find_if(std::begin(kRows), std::end(kRows),
+                                       [type](const BlockedRow& r) { return r.type == type; });
+  return row == std::end(kRows) ? BlockedKind::kNone : row->kind;
+}
 
 // Element-wise operators that make finite numbers of zeros and of each other: what fills up the
 // last block must not become infinite or NaN, because a convolution multiplies it by zero.
@@ -27,6 +40,10 @@ constexpr auto kFiniteOfZeros = std::to_array<std::string_view>(
      "FastGelu", "Floor",   "Gelu",  "GeluV2", "HardSigmoid", "HardSwish",   "LeakyRelu",
      "Maximum",  "Minimum", "Mish",  "Mul",    "Muls",        "Relu",        "Relu6",
      "Rint",     "Sigmoid", "Sub",   "Swish",  "Tanh"});
+
+bool FillsUp(std::string_view type) {
+  return std::find(kFiniteOfZeros.begin(), kFiniteOfZeros.end(), type) != kFiniteOfZeros.end();
+}
 
 bool IsImage(const TensorType& type) {
   return type.dtype == DataType::kFloat && type.shape.rank() == 4 && type.shape.elements() > 0;
@@ -65,15 +82,15 @@ class LayoutChooser {
   using MakeKernel = std::function<Result<std::unique_ptr<Kernel>>()>;
 
   void Visit(NodeId id, const Operator& op) {
-    const std::string& type = input_.graph.node(id).type;
     const OpContext& context = input_.context(id);
     if (context.outputs() == 0 || !IsImage(context.out(0))) return;
-    if (OneOf(type, kConvolutions)) return VisitConvolution(id, context);
+    const BlockedKind kind = KindOf(input_.graph.node(id).type);
+    if (kind == BlockedKind::kConvolution) return VisitConvolution(id, context);
     if (!ReadsRegion(id, context)) return;
-    if (OneOf(type, kPools)) return VisitPool(id, context);
-    if (type == "BNInfer") return VisitBatchNorm(id, context);
-    if (type == "ConcatD" || type == "ConcatV2") return VisitConcat(id, context);
-    if (type == "ReduceMean" || type == "ReduceMeanD") return VisitMean(id, context);
+    if (kind == BlockedKind::kPool) return VisitPool(id, context);
+    if (kind == BlockedKind::kBatchNorm) return VisitBatchNorm(id, context);
+    if (kind == BlockedKind::kConcat) return VisitConcat(id, context);
+    if (kind == BlockedKind::kMean) return VisitMean(id, context);
     if (op.axes.elementwise() && context.outputs() == 1) VisitElements(id, context);
   }
 
@@ -148,8 +165,7 @@ class LayoutChooser {
 
   // Whole blocks of channels, one after the other; the last may be filled up.
   void VisitConcat(NodeId id, const OpContext& context) {
-    const Result<int64_t> axis = context.node().type == "ConcatD" ? context.attr_int("concat_dim")
-                                                                  : context.Int("concat_dim");
+    const Result<int64_t> axis = context.Int("concat_dim");
     if (!axis.ok() || *axis != 1) return;
     const int first = context.slot("x"), count = context.count("x");
     std::vector<int> images;
@@ -164,9 +180,7 @@ class LayoutChooser {
 
   // Over height and width, which stay as 1.
   void VisitMean(NodeId id, const OpContext& context) {
-    const bool by_attribute = context.node().type == "ReduceMeanD";
-    const Result<std::vector<int64_t>> axes =
-        by_attribute ? context.attr_ints("axes") : context.Ints("axes");
+    const Result<std::vector<int64_t>> axes = context.Ints("axes");
     const bool fits = axes.ok() && (*axes == std::vector<int64_t>{2, 3}) &&
                       context.attr_bool("keep_dims") && IsImage(context.in(0));
     if (fits) Take(id, context, {0});
@@ -174,7 +188,7 @@ class LayoutChooser {
 
   void VisitElements(NodeId id, const OpContext& context) {
     const Shape& image = context.out(0).shape;
-    if (image[1] % block_ != 0 && !OneOf(context.node().type, kFiniteOfZeros)) return;
+    if (image[1] % block_ != 0 && !FillsUp(context.node().type)) return;
     std::vector<int> images;
     for (int slot = 0; slot < context.slots(); ++slot) {
       const std::optional<Value> value = Fed(id, slot);

@@ -246,7 +246,8 @@ def prepare(reader, options, folder):
             "npumesh export export.air --path model",
             launch + "run mp/ --profile prof/ --steps 3",
             "npumesh verify relu.json --inputs inputs/ --write relu/; cp relu/golden/rank_0/0.npy mine.npy",
-            "cp -r dump a; cp -r dump b; cp -r prof before; cp -r prof after"):
+            "cp -r dump a; cp -r dump b; cp -r prof before; cp -r prof after",
+            "cp -r records hang_detector"):
         reader.must(command, folder)
 
 

@@ -313,9 +313,15 @@ TEST(Contract, RankThatDoesNotComeIsNamedAtTheLimit) {
     const Status end = world.Shutdown();
     return status.ok() ? end : status;
   });
+  // One of the two that wait is the first to give up, and the other may hear of it.
+  int named = 0;
+  for (const int waiting : {0, 2}) {
+    const std::string message(statuses[static_cast<size_t>(waiting)].message());
+    EXPECT_THAT(message, HasSubstr("\"step 3\""));
+    named += message.find("rank(s) 1 did not come within 1 s") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GE(named, 1);
   EXPECT_EQ(statuses[0].code(), Code::kTimeout);
-  EXPECT_THAT(std::string(statuses[0].message()), HasSubstr("rank(s) 1 did not come within 1 s"));
-  EXPECT_THAT(std::string(statuses[0].message()), HasSubstr("\"step 3\""));
 }
 
 TEST(Contract, GroupWhoseMemberNeverComesIsAnError) {

@@ -41,8 +41,8 @@ TEST(DimBindings, ErrorsSayWhatToWrite) {
       {{"=3"}, "expected NAME=VALUE"},
       {{"x=0"}, "--dim x"},
       {{"x=many"}, "many"},
-      {{"y=3"}, "--dim y: no such input or axis; the graph has x (float32[-1,-1,4])"},
-      {{"x.7=3"}, "--dim x.7: no such input or axis"},
+      {{"y=3"}, "--dim y: no such input, axis or dimension; the graph has x (float32[-1,-1,4])"},
+      {{"x.7=3"}, "--dim x.7: no such input, axis or dimension"},
       {{"x.2=3"}, "--dim x.2: nothing to bind, the graph declares float32[-1,-1,4]"},
   };
   for (const auto& [texts, error] : cases) EXPECT_THAT(Applied(texts), HasSubstr(error));
