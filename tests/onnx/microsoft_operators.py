@@ -187,9 +187,9 @@ def MultiHeadAttention(d):
     masks = [None, (numpy.arange(count)[None] < d.ints(1, count, b, 1)).astype(numpy.int32)]
     if past is None:
         masks.append(d.ints(1, count, b))
-    # Behind a past, keys of their own are no sequence that has an order beside that of the queries.
-    ordered = keys == s if past else count >= s
-    flags = {"unidirectional": 1} if d.maybe(True, 0.3) and ordered else {}
+    # Of other keys than those of the queries ONNX Runtime hides none from the last query; here each query sees those up
+    # to its place counted from the end.
+    flags = {"unidirectional": 1} if d.maybe(True, 0.3) and keys == s else {}
     caches = [d.floats(b, heads, past, size), d.floats(b, heads, past, size)] if past else [None, None]
     operands = first + [bias, d.pick(*masks), d.maybe(d.floats(d.pick(1, b), d.pick(1, heads), s, count), 0.3)] + caches
     return Call("MultiHeadAttention", operands, outputs=3 if past else 1, fixed=(3,), num_heads=heads, **flags)

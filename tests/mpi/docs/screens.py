@@ -72,6 +72,7 @@ MASKS = [
     (r"\d+ ULP", lambda m: "# ULP"),
     (r"(?<=\| )\d[\d.]*( *)(?=\||$)", lambda m: "#".ljust(len(m[0]))),
     (r"( <- slowest)$", lambda m: ""),
+    (r"(?<=a step takes ) *[\d.]+(?= ms)", lambda m: "#.#"),
     (r"( *)(?<![\w.,-])(\d+\.\d{1,3})(?![\w.])", lambda m: "#.#".rjust(len(m[0]))),
     (r"^( *\d+ +[\d.# ]+?)(?:direct|small|[a-z_]+)$", lambda m: m[1] + "algorithm"),
     (r"^(npumesh|source|Open MPI|oneDNN|hwloc|Highway|protobuf|spdlog|compiler)( +)(?:GNU |Clang )?\S+$",
