@@ -6,6 +6,8 @@
 #define HWY_TARGET_INCLUDE "graph/ops/image/pool_rows.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+// After Highway.
+#include "graph/ops/toolbox/lanes/narrow-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace npumesh {
@@ -38,7 +40,7 @@ struct Average {
       : sum(hn::Add(hn::Zero(Wide()), hn::PromoteTo(Wide(), first))) {}
   HWY_INLINE void Take(Outputs value) { sum = hn::Add(sum, hn::PromoteTo(Wide(), value)); }
   HWY_INLINE Outputs Result(double divisor) const {
-    return hn::DemoteTo(Tag(), hn::Div(sum, hn::Set(Wide(), divisor)));
+    return Narrowed(Tag(), hn::Div(sum, hn::Set(Wide(), divisor)));
   }
 };
 

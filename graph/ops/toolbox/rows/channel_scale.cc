@@ -8,6 +8,8 @@
 #define HWY_TARGET_INCLUDE "graph/ops/toolbox/rows/channel_scale.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+// After Highway.
+#include "graph/ops/toolbox/lanes/narrow-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace npumesh {
@@ -21,7 +23,7 @@ using Narrow = hn::Rebind<float, Wide>;
 
 HWY_INLINE void ScaleVector(const float* x, hn::Vec<Wide> factor, hn::Vec<Wide> summand, float* y) {
   const auto wide = hn::PromoteTo(Wide(), hn::LoadU(Narrow(), x));
-  hn::StoreU(hn::DemoteTo(Narrow(), hn::Add(hn::Mul(wide, factor), summand)), Narrow(), y);
+  hn::StoreU(Narrowed(Narrow(), hn::Add(hn::Mul(wide, factor), summand)), Narrow(), y);
 }
 
 // One channel.
