@@ -323,7 +323,8 @@ void GraphEmitter::Fold(const Operator& op, OpContext context, Known& known) con
 
 void GraphEmitter::FoldSizes(const Node& node, const Operator& op, OpContext context,
                              Known& known) const {
-  if (node.type == "Shape" && known.types.size() == 1 && known.types[0].shape.is_static()) {
+  const bool one = known.types.size() == 1 && known.types[0].shape.is_static();
+  if (op.axes.shape_query() && one && known.types[0].shape.rank() == 1) {
     const std::vector<int64_t>& dims = context.in(0).shape.dims();
     if (known.types[0].dtype == DataType::kInt64) {
       known.sizes = Aligned(Tensor::FromVector(known.types[0], dims));

@@ -1,6 +1,7 @@
 #include "graph/session/core_budgets.h"
 
 #include "graph/passes/analysis/node_error.h"
+#include "graph/passes/analysis/reachability.h"
 #include "runtime/base/text/parse.h"
 
 namespace npumesh {
@@ -22,23 +23,6 @@ int64_t CoresOf(const Node& node) {
   return cores.ok() ? *cores : 0;
 }
 
-std::vector<bool> Before(const Graph& graph, NodeId last) {
-  std::vector<bool> needed(graph.nodes().size(), false);
-  std::vector<NodeId> pending = {last};
-  while (!pending.empty()) {
-    const NodeId id = pending.back();
-    pending.pop_back();
-    if (needed[static_cast<size_t>(id)]) continue;
-    needed[static_cast<size_t>(id)] = true;
-    const Node& node = graph.node(id);
-    for (const std::optional<Value>& input : node.inputs) {
-      if (input) pending.push_back(input->node);
-    }
-    pending.insert(pending.end(), node.controls.begin(), node.controls.end());
-  }
-  return needed;
-}
-
 bool MayMeet(const Budget& a, const Budget& b) {
   return a.stream != b.stream && !a.needed[static_cast<size_t>(b.node)] &&
          !b.needed[static_cast<size_t>(a.node)];
@@ -58,7 +42,7 @@ Status CheckCoreBudgets(const BoundGraph& bound, NodeWatch& card) {
     Budget budget{.node = node.id,
                   .cores = CoresOf(node),
                   .stream = node.StringAttr("_user_stream_label", ""),
-                  .needed = Before(bound.graph(), node.id)};
+                  .needed = NodesBefore(bound, node.id)};
     for (const Budget& other : earlier) {
       if (other.cores + budget.cores <= *most || !MayMeet(other, budget)) continue;
       CardFinding finding;

@@ -1,55 +1,14 @@
 #include "graph/ops/image/blocked_image.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "graph/ops/toolbox/product/onednn_call.h"
+#include "graph/ops/toolbox/product/panel_kernels.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
-
-// Four floats, which every processor has.
-using Four = float __attribute__((vector_size(16)));
-
-Four Load(const float* from) {
-  Four four;
-  std::memcpy(&four, from, sizeof(four));
-  return four;
-}
-
-void Store(const Four& four, float* to) {
-  std::memcpy(to, &four, sizeof(four));
-}
-
-// Four rows of four become four columns.
-void TransposeFour(const float* x, int64_t from, float* y, int64_t to) {
-  const Four a = Load(x), b = Load(x + from), c = Load(x + 2 * from), d = Load(x + 3 * from);
-  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-  const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  const Four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  Store(__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5), y);
-  Store(__builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7), y + to);
-  Store(__builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5), y + 2 * to);
-  Store(__builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7), y + 3 * to);
-}
-
-// y[j * to + i] = x[i * from + j] for i below `rows` and j below `columns`.
-void Transpose(const float* x, int64_t from, int64_t rows, int64_t columns, float* y, int64_t to) {
-  const int64_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
-  for (int64_t j = 0; j < whole_columns; j += 4) {
-    for (int64_t i = 0; i < whole_rows; i += 4) {
-      TransposeFour(x + i * from + j, from, y + j * to + i, to);
-    }
-  }
-  for (int64_t j = 0; j < columns; ++j) {
-    for (int64_t i = j < whole_columns ? whole_rows : 0; i < rows; ++i) {
-      y[j * to + i] = x[i * from + j];
-    }
-  }
-}
 
 // An image as blocks of channels.
 struct BlockedImage {
@@ -68,7 +27,7 @@ void FillBlock(const BlockedImage& image, const float* x, int64_t at, float* y) 
   const int64_t channels = image.channels_of(of_image), pixels = image.pixels;
   x += (batch * image.channels + of_image * image.block) * pixels;
   y += at * pixels * image.block;
-  Transpose(x, pixels, channels, pixels, y, image.block);
+  ProcessorPanelKernels().transpose(x, pixels, channels, pixels, y, image.block);
   for (int64_t p = 0; channels < image.block && p < pixels; ++p) {
     std::fill(y + p * image.block + channels, y + (p + 1) * image.block, 0.0F);
   }
@@ -79,7 +38,8 @@ void EmptyBlock(const BlockedImage& image, const float* x, int64_t at, float* y)
   const int64_t pixels = image.pixels;
   x += at * pixels * image.block;
   y += (batch * image.channels + of_image * image.block) * pixels;
-  Transpose(x, image.block, pixels, image.channels_of(of_image), y, pixels);
+  const int64_t channels = image.channels_of(of_image);
+  ProcessorPanelKernels().transpose(x, image.block, pixels, channels, y, pixels);
 }
 
 }  // namespace

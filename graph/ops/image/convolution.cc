@@ -148,10 +148,7 @@ class ConvolutionKernel final : public Kernel {
     set_choice(Choose(kKernels, std::as_const(plan_)));
     const ThreadCount threads(plan_.threads);
     const bool of_filter = plan_.of_filter;
-    x_ = DescribeSide(plan_.x, engine_, true, scratch_);
-    filter_ = DescribeSide(plan_.filter, engine_, !of_filter, scratch_);
-    y_ = DescribeSide(plan_.y, engine_, of_filter, scratch_);
-    if (plan_.bias) bias_ = DescribeSide(*plan_.bias, engine_, true, scratch_);
+    DescribeSides();
     if (plan_.scale) KeepScaledBias();
     inputs_ = {&x_, of_filter ? &y_ : &filter_};
     output_ = of_filter ? &filter_ : &y_;
@@ -198,6 +195,13 @@ class ConvolutionKernel final : public Kernel {
   }
 
  private:
+  void DescribeSides() {
+    x_ = DescribeSide(plan_.x, engine_, true, scratch_);
+    filter_ = DescribeSide(plan_.filter, engine_, !plan_.of_filter, scratch_);
+    y_ = DescribeSide(plan_.y, engine_, plan_.of_filter, scratch_);
+    if (plan_.bias) bias_ = DescribeSide(*plan_.bias, engine_, true, scratch_);
+  }
+
   static memory::desc AsItLikes(const Side& side) {
     if (side.tensor.in_blocks) return side.bound.get_desc();
     return {side.tensor.dims, memory::data_type::f32, memory::format_tag::any};
@@ -329,10 +333,7 @@ class ConvolutionKernel final : public Kernel {
 };
 
 bool ConvolutionKernel::KnowsBlocks() {
-  x_ = DescribeSide(plan_.x, engine_, true, scratch_);
-  filter_ = DescribeSide(plan_.filter, engine_, true, scratch_);
-  y_ = DescribeSide(plan_.y, engine_, false, scratch_);
-  if (plan_.bias) bias_ = DescribeSide(*plan_.bias, engine_, true, scratch_);
+  DescribeSides();
   const auto chosen = FirstImplementation([this] {
     return Describe<dnnl::convolution_forward>(dnnl::algorithm::convolution_direct, AsItLikes);
   });

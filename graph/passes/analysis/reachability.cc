@@ -51,4 +51,8 @@ std::vector<bool> NeededNodes(const BoundGraph& graph, const std::function<bool(
   return NeededBy(graph, std::move(roots), known);
 }
 
+std::vector<bool> NodesBefore(const BoundGraph& graph, NodeId last) {
+  return NeededBy(graph, {last}, nullptr);
+}
+
 }  // namespace npumesh

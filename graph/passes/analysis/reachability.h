@@ -20,6 +20,9 @@ std::vector<bool> NeededNodes(const BoundGraph& graph,
                               const std::function<bool(Value)>& known = nullptr,
                               DeadNodes dead = DeadNodes::kDrop);
 
+// By node id: true for the node and for everything that it needs so.
+std::vector<bool> NodesBefore(const BoundGraph& graph, NodeId last);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_PASSES_ANALYSIS_REACHABILITY_H_

@@ -196,7 +196,7 @@ class LayoutChooser {
       const TensorType& type = context.in(slot);
       if (type.shape.elements() == 1 && !InRegion(id, slot)) continue;
       const bool known = input_.constant(*value) != nullptr;
-      const bool fits = type.dtype == DataType::kFloat && context.slots() > 0 &&
+      const bool fits = type.dtype == DataType::kFloat &&
                         (type.shape == image || IsOfChannels(type.shape, image));
       if (!fits || (type.shape.rank() == 3 && !known)) return;
       images.push_back(slot);

@@ -59,7 +59,6 @@ class ImageLayouts {
   ImageLayouts() = default;
   static ImageLayouts Choose(const LayoutInput& input);
 
-  bool empty() const { return nodes_.empty(); }
   // Null: computes on images as they are.
   const BlockedNode* Find(NodeId id) const;
   // The step that computes the value leaves it in blocks.

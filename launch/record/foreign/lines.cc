@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/text/fnv.h"
 #include "runtime/base/text/parse.h"
 
 namespace npumesh {
@@ -74,8 +75,7 @@ std::optional<uint64_t> NumberIn(std::string_view text, uint64_t most) {
 }
 
 uint64_t IdOfName(std::string_view name) {
-  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+  const uint64_t hash = Fnv1a(name);
   return hash == 0 ? 1 : hash;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/acl/process.h"
+#include "runtime/base/text/fnv.h"
 
 extern "C" {
 
@@ -31,12 +32,7 @@ int32_t MsprofReportAdditionalInfo(uint32_t /*not_kept*/, const void* /*data*/,
 // A number that stands for the text in reports, the same for equal texts: FNV-1a, 64 bits. 0 for
 // null.
 uint64_t MsprofGetHashId(const char* text, size_t length) {
-  if (text == nullptr) return 0;
-  uint64_t hash = 0xcbf29ce484222325U;
-  for (const char character : std::string_view(text, length)) {
-    hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3U;
-  }
-  return hash;
+  return text == nullptr ? 0 : npumesh::Fnv1a(std::string_view(text, length));
 }
 
 // The clock of the reports, in ns.

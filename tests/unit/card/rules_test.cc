@@ -23,6 +23,7 @@
 
 #include "graph/ops/builtin_ops.h"
 #include "launch/card/call_check.h"
+#include "runtime/base/text/parse.h"
 #include "runtime/base/text/strings.h"
 
 namespace npumesh {
@@ -134,8 +135,9 @@ Words WordsOf(std::string_view text) {
       words.push_back(word);
       continue;
     }
-    const int count = std::stoi(word.substr(star + 1, equals - star - 1));
-    for (int i = 0; i < count; ++i) {
+    const auto count = ParseInt(word.substr(star + 1, equals - star - 1), 0, INT32_MAX, "tensors");
+    EXPECT_TRUE(count.ok()) << word;
+    for (int64_t i = 0; count.ok() && i < *count; ++i) {
       words.push_back(word.substr(0, star) + std::to_string(i) + word.substr(equals));
     }
   }

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <charconv>
+
 #include "tests/fuzz/mutator.h"
 
 namespace npumesh::testing {
@@ -33,7 +35,11 @@ std::string Bytes(std::initializer_list<int> bytes) {
 std::string Unhex(std::string_view digits) {
   std::string bytes;
   for (size_t i = 0; i + 1 < digits.size(); i += 2) {
-    bytes += static_cast<char>(std::strtol(std::string(digits.substr(i, 2)).c_str(), nullptr, 16));
+    unsigned byte = 0;
+    const char* const end = digits.data() + i + 2;
+    const auto [last, error] = std::from_chars(digits.data() + i, end, byte, 16);
+    EXPECT_TRUE(error == std::errc() && last == end) << digits;
+    bytes += static_cast<char>(byte);
   }
   return bytes;
 }
