@@ -17,14 +17,19 @@
 #include "launch/mpirun/rank_output.h"
 #include "launch/mpirun/segment_folder.h"
 #include "launch/ranks/warnings.h"
+#include "launch/record/foreign/job_folder.h"
 #include "launch/record/launch_note.h"
+#include "launch/record/record_join.h"
+#include "launch/report/command_report.h"
 #include "launch/run/run_story.h"
 #include "launch/screen/progress_line.h"
 #include "launch/screen/screen.h"
 #include "runtime/base/files/secure_file.h"
 #include "runtime/base/files/system_call.h"
 #include "runtime/base/log.h"
+#include "runtime/base/process/host_name.h"
 #include "runtime/base/text/nearest_name.h"
+#include "runtime/base/text/strings.h"
 #include "runtime/world/topology.h"
 
 namespace npumesh {
@@ -271,14 +276,37 @@ std::string RecordFolder() {
   return folder == nullptr ? "" : folder;
 }
 
-// What to do after a job that has not ended well, if the ranks have begun; empty: nothing that is
-// not said already. `own`: the ranks ran a command of npumesh, whose codes below 4 say what to
-// mend. `late`: the time was over.
-std::string NextOf(int code, bool own, bool late, const std::string& record) {
+// Whether the ranks failed in a way that flight records may explain. `own`: they ran a command of
+// npumesh, whose codes below 4 say what to mend.
+bool AsksForRecord(int code, bool own) {
   constexpr int kRunTime = 4;
+  return code != 0 && !(own && code < kRunTime);
+}
+
+// What the flight records of the job that began at `begin_ns` (time of day) say went wrong;
+// nullopt: nothing, or the records are not those of this job. What cannot be read is left to
+// `npumesh record`.
+std::optional<Job> WrongOf(const std::string& record, int64_t begin_ns) {
+  std::error_code failed;
+  if (record.empty() || !std::filesystem::is_directory(record, failed)) return std::nullopt;
+  Result<Job> job = ReadJob(record);
+  if (!job.ok() || job->joined.problems.empty()) return std::nullopt;
+  const std::string host = HostName();
+  for (const RankRecord& each : job->records) {
+    if (each.host == host && each.start_realtime_ns < begin_ns)
+      return std::nullopt;  // an older job
+  }
+  return std::move(*job);
+}
+
+// What to do after a job for which AsksForRecord holds; empty: nothing that is not said already.
+// `late`: the time was over. `wrong`: the verdict on its records has been printed.
+std::string NextOf(int code, bool late, const std::string& record, bool wrong) {
   constexpr int kPeer = 5;
   std::error_code error;
-  if (code == 0 || (own && code < kRunTime)) return "";
+  if (wrong) {
+    return fmt::format("npumesh record {} --html record.html: where every rank was when", record);
+  }
   if (!record.empty() && std::filesystem::is_directory(record, error)) {
     return fmt::format("npumesh record {}", record);
   }
@@ -299,6 +327,19 @@ LaunchNote NoteOf(const LaunchOptions& options, const ChildEnd& end, const RankS
   note.deaths = DeathsOf(screen);
   note.end_realtime_ns = RealtimeNow();
   return note;
+}
+
+// Prints the verdict of `npumesh record`, and adds it to the reports of a run.
+Status TellWrong(const Job& job, const LaunchOptions& options, const LaunchPlace& place) {
+  const std::string text = VerdictText(job.joined);
+  for (const std::string_view line : Split(text, "\n")) {
+    if (!line.empty()) PrintFailure("launch", line);
+  }
+  const std::string blame = BlameText(job.joined.blame);
+  if (blame.empty() || !RunsRun(options, place)) return Status();
+  return AddBlame(ValueOf("--report", options.command), ValueOf("--junit", options.command),
+                  RecordReport(job.records, job.joined).details.at("look_first_at"),
+                  fmt::format("look first at {}", blame));
 }
 
 // The exit code of the job. `far`: on other hosts, too.
@@ -344,6 +385,7 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
   const std::string record = RecordFolder();
   if (!record.empty()) NPUMESH_RETURN_IF_ERROR(RemoveLaunchNote(record));
   const auto begin = std::chrono::steady_clock::now();
+  const int64_t begin_realtime = RealtimeNow();
   NPUMESH_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(MpirunWords(options, place, spread),
                                                         screen.Output(), screen.Errors(), care));
   // What is said from here on goes where the output went, perhaps; there is still to clean up.
@@ -364,8 +406,15 @@ Result<int> Launch(const LaunchOptions& options, std::vector<std::string> sub_co
                                      std::chrono::steady_clock::now() - begin));
   if (!late.ok()) PrintFailure("launch", late.message());
   const bool begun = end.late || screen.errors().rank_spoke() || screen.output().rank_spoke();
-  const std::string next = NextOf(note.exit_code, RunsSubCommand(options, place), end.late, record);
-  if (begun && !next.empty()) PrintFailure("launch", fmt::format("next: {}", next));
+  if (!begun || !AsksForRecord(note.exit_code, RunsSubCommand(options, place))) {
+    return note.exit_code;
+  }
+  const std::optional<Job> wrong = WrongOf(record, begin_realtime);
+  if (wrong) {
+    NPUMESH_RETURN_IF_ERROR(TellWrong(*wrong, options, place));
+  }
+  const std::string next = NextOf(note.exit_code, end.late, record, wrong.has_value());
+  if (!next.empty()) PrintFailure("launch", fmt::format("next: {}", next));
   return note.exit_code;
 }
 

@@ -134,18 +134,20 @@ std::string BlameText(const Blame& blame) {
   return fmt::format("{}: {}", RanksText(blame.ranks), PrintableMessage(blame.text));
 }
 
-std::string JoinedText(const std::vector<RankRecord>& records, const Joined& joined) {
-  std::string text = Heading(records, joined);
-  if (joined.problems.empty()) {
-    text += "nothing is wrong\n";
-  } else {
-    if (!joined.blame.ranks.empty()) {
-      text += fmt::format("look first at {}\n", BlameText(joined.blame));
-    }
-    for (const std::string& problem : joined.problems) {
-      text += "- " + PrintableMessage(problem) + "\n";
-    }
+std::string VerdictText(const Joined& joined) {
+  if (joined.problems.empty()) return "nothing is wrong\n";
+  std::string text;
+  if (!joined.blame.ranks.empty()) {
+    text = fmt::format("look first at {}\n", BlameText(joined.blame));
   }
+  for (const std::string& problem : joined.problems) {
+    text += "- " + PrintableMessage(problem) + "\n";
+  }
+  return text;
+}
+
+std::string JoinedText(const std::vector<RankRecord>& records, const Joined& joined) {
+  std::string text = Heading(records, joined) + VerdictText(joined);
   for (const JoinedGroup& group : joined.groups) text += GroupText(group);
   return text + ArrivalTable(joined.arrivals);
 }

@@ -42,6 +42,9 @@ std::string CallText(const RecordedCall& call);
 // "rank 1: the count of a call differs from that of the other ranks"; empty: no rank is to blame.
 std::string BlameText(const Blame& blame);
 
+// "look first at rank 1: ..." and the problems, a line each; "nothing is wrong" without one.
+std::string VerdictText(const Joined& joined);
+
 // Everything as text for people.
 std::string JoinedText(const std::vector<RankRecord>& records, const Joined& joined);
 

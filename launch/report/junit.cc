@@ -45,6 +45,10 @@ std::string CaseText(const JunitCase& test) {
 
 }  // namespace
 
+std::string JunitAttribute(std::string_view text) {
+  return Escaped(text);
+}
+
 std::string ToJunit(const std::string& suite, double seconds, const std::vector<JunitCase>& cases,
                     const std::string& printed) {
   const auto count = [&cases](JunitCase::Result result) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace npumesh {
@@ -26,6 +27,9 @@ struct JunitCase {
 // does not have become U+FFFD.
 std::string ToJunit(const std::string& suite, double seconds, const std::vector<JunitCase>& cases,
                     const std::string& printed = "");
+
+// `text` as it stands between the quotes of an attribute of such a file.
+std::string JunitAttribute(std::string_view text);
 
 }  // namespace npumesh
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -32,6 +33,36 @@ constexpr uint64_t kLargestReport = uint64_t{1} << 30;
 Result<std::string> ReadReport(const std::string& file) {
   if (file.empty()) return Error(Code::kNotFound, "no report was asked for");
   return ReadFile(file, kLargestReport);
+}
+
+// Changes the JSON report of a run that ended with an error; others stay.
+Status ChangeReport(const std::string& file, const std::function<void(json&)>& change) {
+  const Result<std::string> text = ReadReport(file);
+  if (!text.ok()) return Status();
+  json object = ParseForeignJson(*text);
+  if (!object.is_object() || !object.contains("error") || !object["error"].is_string()) {
+    return Status();
+  }
+  const json before = object;
+  change(object);
+  return object == before ? Status() : WriteFile(file, JsonText(object), FileKind::kData);
+}
+
+// The same for the error of a JUnit report: the message of its last case, as XML.
+Status ChangeJunit(const std::string& file,
+                   const std::function<std::string(const std::string&)>& change) {
+  const Result<std::string> text = ReadReport(file);
+  if (!text.ok()) return Status();
+  constexpr std::string_view kBefore = "<error message=\"";
+  const size_t begin = text->rfind(kBefore);
+  if (begin == text->npos) return Status();
+  const size_t from = begin + kBefore.size();
+  const size_t end = text->find('"', from);
+  if (end == text->npos) return Status();
+  const std::string error = text->substr(from, end - from);
+  const std::string changed = change(error);
+  if (changed == error) return Status();
+  return WriteFile(file, text->substr(0, from) + changed + text->substr(end), FileKind::kData);
 }
 
 json OptionsAsJson(const RunOptions& options) {
@@ -303,31 +334,26 @@ Status EndUnfinishedReports(const std::string& report, const std::string& junit,
 
 Status ExplainLostRank(const std::string& report, const std::string& junit, int rank,
                        const std::string& reason) {
-  std::string error;
-  std::string explained;
-  const auto explain = [&](const std::string& text) {
-    error = text;
-    explained = fmt::format("{}; {}", error, reason);
-    return LostRankIn(text) == rank && text.find(reason) == text.npos;
+  const auto explain = [&](const std::string& error) {
+    return LostRankIn(error) == rank && error.find(reason) == error.npos
+               ? fmt::format("{}; {}", error, reason)
+               : error;
   };
-  if (const Result<std::string> text = ReadReport(report); text.ok()) {
-    json object = ParseForeignJson(*text);
-    const bool lost = object.is_object() && object.contains("error") &&
-                      object["error"].is_string() && explain(object["error"]);
-    if (lost) {
-      object["error"] = explained;
-      NPUMESH_RETURN_IF_ERROR(WriteFile(report, JsonText(object), FileKind::kData));
-    }
-  }
-  const Result<std::string> text = ReadReport(junit);
-  if (!text.ok()) return Status();
-  // The error is the message of the last case.
-  constexpr std::string_view kBefore = "<error message=\"";
-  const size_t begin = text->rfind(kBefore);
-  const size_t from = begin == text->npos ? begin : begin + kBefore.size();
-  const size_t end = begin == text->npos ? begin : text->find('"', from);
-  if (end == text->npos || !explain(text->substr(from, end - from))) return Status();
-  return WriteFile(junit, text->substr(0, from) + explained + text->substr(end), FileKind::kData);
+  NPUMESH_RETURN_IF_ERROR(
+      ChangeReport(report, [&](json& object) { object["error"] = explain(object["error"]); }));
+  return ChangeJunit(junit, explain);
+}
+
+Status AddBlame(const std::string& report, const std::string& junit, const json& blame,
+                const std::string& text) {
+  NPUMESH_RETURN_IF_ERROR(ChangeReport(report, [&](json& object) {
+    object["look_first_at"] = blame;
+    const json& ranks = blame.at("ranks");
+    if (ranks.size() == 1) object["rank"] = ranks[0];
+  }));
+  return ChangeJunit(junit, [&](const std::string& error) {
+    return fmt::format("{}; {}", error, JunitAttribute(text));
+  });
 }
 
 }  // namespace npumesh

@@ -101,6 +101,13 @@ Status EndUnfinishedReports(const std::string& report, const std::string& junit,
 Status ExplainLostRank(const std::string& report, const std::string& junit, int rank,
                        const std::string& reason);
 
+// For the same command. Reports of a run that ended with an error get at whom to look first:
+// `blame`, an object with `ranks`, `cause` and `text`, is the JSON's `look_first_at`, and a single
+// rank that it blames is `rank`: the error may be that of a rank that waited; in JUnit `text`
+// follows the error. Paths may be empty; other reports stay. Errors name the file.
+Status AddBlame(const std::string& report, const std::string& junit, const nlohmann::json& blame,
+                const std::string& text);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_LAUNCH_RUN_RUN_STORY_H_

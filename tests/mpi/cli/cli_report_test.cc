@@ -144,6 +144,37 @@ TEST_F(CliReport, OfALostRankUnderLaunch) {
   EXPECT_THAT(TextOf(folder_ / "r.xml"), HasSubstr("errors=\"1\""));
 }
 
+// Regression: a failure under `npumesh launch` left it to the user to ask for the verdict.
+TEST_F(CliReport, SaysAtWhomToLookFirstUnderLaunch) {
+  folder_.PutModels(2);
+  const std::string record = folder_ / "records";
+  const auto launch = [&](const std::string& inject) {
+    setenv("NPUMESH_RECORD", record.c_str(), 1);
+    setenv("HCCL_EXEC_TIMEOUT", "2", 1);
+    std::vector<std::string> words = {"launch",   "-n",
+                                      "2",        "--",
+                                      "run",      folder_.path(),
+                                      "--report", folder_ / "r.json",
+                                      "--junit",  folder_ / "r.xml"};
+    if (!inject.empty()) words.insert(words.end(), {"--inject", inject});
+    CommandRun run = RunAlone(words);
+    unsetenv("HCCL_EXEC_TIMEOUT");
+    unsetenv("NPUMESH_RECORD");
+    return run;
+  };
+  const CommandRun late = launch("delay:rank=1,ms=8000");
+  EXPECT_EQ(late.code, 5) << late.err;
+  EXPECT_THAT(late.err, HasSubstr("npumesh launch: look first at rank 1: "));
+  EXPECT_THAT(late.err, HasSubstr("npumesh launch: next: npumesh record " + record + " --html"));
+  const json report = JsonOf(folder_ / "r.json");
+  EXPECT_EQ(report.at("look_first_at").at("ranks"), json::array({1}));
+  EXPECT_EQ(report.at("rank"), 1);
+  EXPECT_THAT(TextOf(folder_ / "r.xml"), HasSubstr("; look first at rank 1: "));
+  // What went well has no verdict, and what never began not that of the job before.
+  EXPECT_THAT(launch("").err, Not(HasSubstr("look first")));
+  EXPECT_FALSE(JsonOf(folder_ / "r.json").contains("look_first_at"));
+}
+
 TEST_F(CliReport, IsTriedBeforeTheRun) {
   folder_.PutModels(2);
   for (const char* option : {"--report", "--junit"}) {

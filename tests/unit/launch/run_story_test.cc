@@ -231,6 +231,36 @@ TEST(ExplainLostRank, TellsWhatEndedTheRankThatOthersLost) {
   }
 }
 
+// The rank that fails is mostly one that waited; the flight records of all ranks know more.
+TEST(AddBlame, TellsReportsOfAnErrorAtWhomToLookFirst) {
+  const TemporaryFolder folder;
+  RunOptions options = Options();
+  options.report = folder.Path("r.json");
+  options.junit = folder.Path("r.xml");
+  const json blame = {{"ranks", {2}}, {"cause", "missing"}, {"text", "others wait for it"}};
+  const auto add = [&] {
+    return AddBlame(options.report, options.junit, blame, "look first at \"rank 2\"");
+  };
+  const auto junit = [&] {
+    std::ostringstream text;
+    text << std::ifstream(options.junit).rdbuf();
+    return text.str();
+  };
+  EXPECT_TRUE(add().ok());
+  ASSERT_TRUE(WriteReports(Ended({Check(0, true)}, 0), options, {}).ok());
+  EXPECT_TRUE(add().ok());
+  EXPECT_FALSE(json::parse(std::ifstream(options.report)).contains("look_first_at"));
+  EXPECT_THAT(junit(), Not(HasSubstr("look first")));
+
+  ASSERT_TRUE(WriteReports(Failed(5, "rank(s) 2 did not come", 0), options, {}).ok());
+  ASSERT_TRUE(add().ok());
+  const json report = json::parse(std::ifstream(options.report));
+  EXPECT_EQ(report.at("look_first_at"), blame);
+  EXPECT_EQ(report.at("rank"), 2);
+  EXPECT_EQ(report.at("error"), "rank(s) 2 did not come");
+  EXPECT_THAT(junit(), HasSubstr("did not come; look first at &quot;rank 2&quot;\"></error>"));
+}
+
 TEST(RunStory, OutputsThatNobodyCheckedAreSkipped) {
   RunStory story = Ended({}, 0);
   story.measured.outputs.push_back({1, 0, "float32", "[4]", -1, 1, 0, 4, 0, 0});
