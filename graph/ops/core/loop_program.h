@@ -35,13 +35,16 @@ enum class LoopOp : uint8_t {
   kInput,     // an element of input `index`, of the type that TypeOf says
   kConstant,  // params[0]
   // a number from numbers of its type; integers wrap, of bools sums are "or" and products "and"
-  kAdd, kSub, kMul, kMax, kMin, kNeg, kAbs, kSquare, kSign, kRelu,
+  kAdd, kSub, kMul, kMax, kMin, kNeg, kAbs, kSquare, kSign, kRelu, kRelu6,
   kScale,  // params: factor
   // the same, not of integers
   kDiv, kSqrt, kRsqrt, kReciprocal, kFloor, kCeil,
   kFloorDiv,  // -1 of a quotient by an infinity of the other sign
   kFloorMod, kPow,  // no lanes of floats
   kRint,  // to the nearest, ties to even
+  kHardSwish,    // x times x / 6 + 1/2 within 0 and 1
+  kHardSigmoid,  // params: alpha, beta: alpha x + beta within 0 and 1
+  kLeakyRelu,    // params: slope of negative x
   // bool from numbers of one type, bool from bools
   kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kAnd, kOr, kNot,
   kSelect,  // args: bool, value where it holds, value elsewhere

@@ -242,6 +242,11 @@ Status RunGradient(const HalvesPlan& plan, RealTensors& t) {
 void RegisterActivationOps(OpRegistry& registry) {
   const ElementwiseSpec specs[] = {
       {"Relu(x) -> y", LoopOp::kRelu},
+      {"Relu6(x) -> y", LoopOp::kRelu6},
+      {"LeakyRelu(x; negative_slope=0.0) -> y", LoopOp::kLeakyRelu},
+      {"HardSigmoid(input_x; alpha=0.16666666, beta=0.5) -> output_y", LoopOp::kHardSigmoid,
+       ResultRule::kQuotient},
+      {"HardSwish(x) -> y", LoopOp::kHardSwish},
       {"Sigmoid(x) -> y", LoopOp::kSigmoid},
       {"Tanh(x) -> y", LoopOp::kTanh},
       {"Gelu(x) -> y", LoopOp::kGeluTanh},

@@ -11,12 +11,6 @@ namespace {
 
 using C = PointwiseConstants;
 
-// x limited to [low, high]; NaN stays.
-template <Real D>
-D Clamp(D x, double low, double high) {
-  return Where(x < low, low, Where(x > high, high, x));
-}
-
 // The polynomial that stands for erf, by the operator's definition; s is the sign of x.
 template <Real D>
 D FastGeluV2(D x) {
@@ -57,11 +51,6 @@ Result<Shape> PReluShape(const OpContext& op, int slot) {
 }
 
 const PointwiseSpec kActivationRows[] = {
-    {"Relu6(x) -> y",
-     [](Real auto x) { return Clamp(x, 0, 6); },
-     {.integer = [](WideInt x) { return std::clamp<WideInt>(x, 0, 6); }}},
-    {"LeakyRelu(x; negative_slope=0.0) -> y",
-     [](Real auto x, const C& c) { return Where(x > 0, x, c[0] * x); }},
     {"Elu(x; alpha=1.0, scale=1.0, input_scale=1.0) -> y",
      [](Real auto x, const C& c) {
        return c[1] * Where(x > 0, x, [&] { return c[0] * Expm1Of(c[2] * x); });
@@ -72,10 +61,6 @@ const PointwiseSpec kActivationRows[] = {
      }},
     {"Softsign(x) -> y", [](Real auto x) { return x / (1 + Magnitude(x)); }},
     {"FastGeluV2(x) -> y", [](Real auto x) { return FastGeluV2(x); }},
-    {"HardSigmoid(input_x; alpha=0.16666666, beta=0.5) -> output_y",
-     [](Real auto x, const C& c) { return Clamp(c[0] * x + c[1], 0, 1); },
-     {.truncates = true}},
-    {"HardSwish(x) -> y", [](Real auto x) { return x * Clamp(x + 3, 0, 6) / 6; }},
     {"HardShrink(input_x; lambd=0.5) -> output_y",
      [](Real auto x, const C& c) { return Where(Magnitude(x) <= c[0], 0, x); }},
     {"SoftShrink(input_x; lambd=0.5) -> output_y",

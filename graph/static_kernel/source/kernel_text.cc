@@ -418,9 +418,11 @@ class TextWriter {
       case LoopOp::kLog:
         return 3;
       case LoopOp::kRootOfMeanOf:
+      case LoopOp::kHardSigmoid:
         return 2;
       case LoopOp::kScale:
       case LoopOp::kSwish:
+      case LoopOp::kLeakyRelu:
       case LoopOp::kMeanOf:
         return 1;
       default:

@@ -11,6 +11,7 @@
 #include "graph/ops/toolbox/lanes/vectors.lanes.h"
 #include "graph/ops/toolbox/lanes/memory.lanes.h"
 #include "graph/ops/toolbox/lanes/arithmetic.lanes.h"
+#include "graph/ops/toolbox/lanes/exponentials.lanes.h"
 #include "graph/ops/toolbox/lanes/rows.lanes.h"
 #include "graph/ops/toolbox/lanes/wide.lanes.h"
 #include "graph/ops/toolbox/lanes/elements.lanes.h"

@@ -81,6 +81,17 @@ NM_ONE(Rint, NearestOf(a))
 NM_ONE(Floor, FloorOf(a))
 NM_ONE(Ceil, CeilOf(a))
 NM_ONE(Relu, a <= 0 ? SetF(0) : a)
+// x between `low` and `high`; NaN stays.
+template <class Vector, class Number>
+NM_INLINE Vector Within(Vector x, Number low, Number high) {
+  x = x < low ? low - (Vector){} : x;
+  return x > high ? high - (Vector){} : x;
+}
+NM_ONE(Relu6, Within(a, 0.0f, 6.0f))
+NM_INLINE F LeakyRelu(F x, double slope) {
+  NM_EACH(kF) x.v[i] = x.v[i] > 0 ? x.v[i] : x.v[i] * (float)slope;
+  return x;
+}
 #define NM_COMPARISONS(COMPARE) \
   COMPARE(Equal, a == b)        \
   COMPARE(NotEqual, a != b)     \
@@ -133,21 +144,3 @@ NM_ONE(RoundHalf, FromHalf(ToHalf(a)))
 NM_ONE(RoundBfloat, (VF)(NarrowToBfloat((VU)a) << 16))
 // The same of what is computed from bfloat16 alone: its NaNs have no bits that a carry could reach.
 NM_ONE(RoundBfloatOnly, (VF)(((VU)a + (((VU)a >> 16) & 1u) + 0x7fffu) & 0xffff0000u))
-
-// e^x of x <= 0, in float: the bits of row_math.cc by fewer operations. From -104 on the result is
-// 0, which the last product rounds to; the first one is exact.
-NM_INLINE VF ExpOfNegative(VF x) {
-  x = x < -104.0f ? SetF(-104.0f) : x;
-  const VF shifted = x * 0x1.715476p+0f + 0x1.8p23f;
-  const VF k = shifted - 0x1.8p23f;
-  const VF r = (x - k * 0x1.62ep-1f) - k * 0x1.0bfbe8p-15f;
-  VF p = r * (1.0f / 5040) + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = (p * r * r + r) + 1.0f;
-  const VF power = (VF)(((VI)shifted - (0x4b400000 - 127 - 64)) << 23);
-  return p * power * 0x1p-64f;
-}
-NM_ONE(ExpOfNonPositive, ExpOfNegative(a))

@@ -51,7 +51,8 @@ NM_COMPARISONS(NM_COMPARE_OTHERS)
   NM_ONE_OF(T, V, parts, Abs, a < 0 ? (V) - (U)a : a)   \
   NM_ONE_OF(T, V, parts, Square, (U)a*(U)a)             \
   NM_ONE_OF(T, V, parts, Sign, (V)(a < 0) - (V)(a > 0)) \
-  NM_ONE_OF(T, V, parts, Relu, a < 0 ? (V){} : a)
+  NM_ONE_OF(T, V, parts, Relu, a < 0 ? (V){} : a)       \
+  NM_ONE_OF(T, V, parts, Relu6, Within(a, 0, 6))
 NM_WHOLE(I, VI, VU, kF)
 NM_WHOLE(L, VL, VQ, kD)
 NM_ONE_OF(I, VI, kF, WrapInt8, (VI)((VU)a << 24) >> 24)
@@ -103,6 +104,20 @@ NM_ONE_OF(D, VD, kD, Rint, NearestOf(a))
 NM_ONE_OF(D, VD, kD, Floor, FloorOf(a))
 NM_ONE_OF(D, VD, kD, Ceil, CeilOf(a))
 NM_ONE_OF(D, VD, kD, Relu, a <= 0 ? SetD(0) : a)
+NM_ONE_OF(D, VD, kD, Relu6, Within(a, 0.0, 6.0))
+NM_ONE_OF(D, VD, kD, HardSwish, (1.0 / 6) * a * Within(a + 3.0, 0.0, 6.0))
+NM_INLINE D HardSigmoid(D x, double alpha, double beta) {
+  NM_EACH(kD) x.v[i] = Within(x.v[i] * alpha + beta, 0.0, 1.0);
+  return x;
+}
+NM_INLINE F HardSwish(F x) { return Narrow(HardSwish(Widen(x))); }
+NM_INLINE F HardSigmoid(F x, double alpha, double beta) {
+  return Narrow(HardSigmoid(Widen(x), alpha, beta));
+}
+NM_INLINE D LeakyRelu(D x, double slope) {
+  NM_EACH(kD) x.v[i] = x.v[i] > 0 ? x.v[i] : x.v[i] * slope;
+  return x;
+}
 NM_INLINE I Select(B x, I y, I z) {
   I r;
   NM_EACH(kF) r.v[i] = x.v[i] ? y.v[i] : z.v[i];

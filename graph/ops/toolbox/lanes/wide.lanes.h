@@ -4,14 +4,6 @@
 // rounding at the end, of whatever is composed of them, is the correct one almost always (asked
 // for: 2 units in the last place).
 
-// c[0] + c[1] x + c[2] x^2 + ...
-template <int kTerms>
-NM_INLINE VD Polynomial(VD x, const double (&c)[kTerms]) {
-  VD sum = SetD(c[kTerms - 1]);
-#pragma GCC unroll 20
-  for (int i = kTerms - 2; i >= 0; --i) sum = sum * x + c[i];
-  return sum;
-}
 NM_INLINE VD MagnitudeOf(VD x) { return (VD)((VQ)x & 0x7fffffffffffffffull); }
 NM_INLINE VD WithSignOf(VD magnitude, VD sign) {
   return (VD)(((VQ)magnitude & 0x7fffffffffffffffull) | ((VQ)sign & 0x8000000000000000ull));
@@ -74,14 +66,6 @@ NM_INLINE VD Log1pOf(VD x) {
 
 // y / (1 + e^-x): y times the sigmoid of x.
 NM_INLINE VD TimesSigmoidOf(VD y, VD x) { return y / (1.0 + ExpOf(Negative(x))); }
-NM_INLINE VD TanhOf(VD x) {
-  const VD magnitude = MagnitudeOf(x);
-  const VD small = x * Polynomial(x * x, kTanhTerms);
-  const VD power = ExpOf(magnitude + magnitude);
-  const VD large = 1.0 - 2.0 / (power + 1.0);
-  return magnitude < 0x1p-8 ? small : WithSignOf(large, x);
-}
-
 // 1 - erf(x), relative error below 1e-11 up to x = 11; beyond, where float is zero, only small.
 // (1 + 2x) e^(x^2) erfc(x) is nearly constant for x >= 0 (Shepherd and Laframboise, 1981); the
 // polynomial in (x - 3) / (x + 3) was fitted to it at Chebyshev points, error 5e-13.
@@ -93,12 +77,6 @@ NM_INLINE VD ErfcOf(VD x) {
   const VD tail = ExpOf(Negative(x * x)) * scaled;
   return x < 0 ? 2.0 - tail : tail;
 }
-NM_INLINE VD ErfOf(VD x) {
-  const VD magnitude = MagnitudeOf(x);
-  const VD small = x * Polynomial(x * x, kErfTerms);
-  return magnitude < 0.5 ? small : WithSignOf(1.0 - ErfcOf(magnitude), x);
-}
-
 // sin(x + quarters * pi / 2), reduced by multiples of pi / 2 in three parts (Cody and Waite). The
 // first two have 33 bits, so that their products with k < 2^20 are exact.
 NM_INLINE VD SinOfQuarters(VD x, long long quarters) {
@@ -177,9 +155,6 @@ NM_WIDE(Expm1, Expm1Of(a))
 NM_WIDE(Log1p, Log1pOf(a))
 NM_INLINE F Sin(F x) { return AngleOf(x, 0); }
 NM_INLINE F Cos(F x) { return AngleOf(x, 1); }
-NM_WIDE(Tanh, TanhOf(a))
-NM_WIDE(Erf, ErfOf(a))
-NM_WIDE(Sigmoid, TimesSigmoidOf(SetD(1), a))
 NM_WIDE(FastGelu, TimesSigmoidOf(a, kFastGeluScale* a))
 // 0.5 x (1 + tanh(u)) = x sigmoid(2u), which does not cancel for negative x.
 NM_WIDE(GeluTanh, TimesSigmoidOf(a, (2 * kRootTwoOverPi) * (a * (1.0 + kGeluCubic * (a * a)))))

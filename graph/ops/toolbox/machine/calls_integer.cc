@@ -77,6 +77,7 @@ constexpr ElementCall kOfUnsigned[] = {
     {LoopOp::kSquare, kUlong, EachOf<U>([](U x) { return x * x; })},
     {LoopOp::kSign, kUlong, EachOf<U>([](U x) { return U(x != 0); })},
     {LoopOp::kRelu, kUlong, EachOf<U>(std::identity())},
+    {LoopOp::kRelu6, kUlong, EachOf<U>([](U x) { return x > 6 ? U{6} : x; })},
 };
 
 // Bool is a byte; any byte but 0 is true.

@@ -33,7 +33,7 @@ struct Activation {
 
 const Activation kActivations[] = {
     {"Relu", {}, [](double x) { return x <= 0 ? 0.0 : x; }, 0},
-    {"Sigmoid", {}, [](double x) { return static_cast<double>(Sigma(x)); }, 1},
+    {"Sigmoid", {}, [](double x) { return static_cast<double>(Sigma(x)); }, 2},
     {"Tanh", {}, [](double x) { return std::tanh(x); }, 1},
     {"Gelu", {}, [](double x) { return static_cast<double>(GeluSigma(x)); }, 1},
     {"GeluV2",
