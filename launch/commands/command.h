@@ -52,6 +52,10 @@ inline constexpr char kPythonVariable[] = "NPUMESH_PYTHON";
 // `npumesh python [OPTIONS] -- SCRIPT` is the same without "--".
 std::vector<std::string> PythonWords(std::vector<std::string> words);
 
+// Becomes `npumesh python -m MODULE`; returns only when it cannot: kNotFound without Python or the
+// packages, kIo.
+Status RunPythonModule(const std::string& module);
+
 // What --help says below the options: `notes` whose lines are whole, the exit codes, and examples.
 // `one` is what 1 means; empty: the command does not end with it.
 void AddFooter(CLI::App& command, std::string_view one,

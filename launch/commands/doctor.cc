@@ -39,6 +39,7 @@ struct DoctorOptions {
   bool env = false;
   bool as_json = false;
   bool clean = false;
+  bool torch = false;
   std::vector<std::string> folders;  // for clean
 };
 
@@ -92,7 +93,7 @@ void AddDoctor(CLI::App& app, Action& action) {
       app.add_subcommand("doctor", "Say what is wrong with this machine, or with all of a job");
   AddFooter(*doctor, "something is wrong",
             {"npumesh doctor", "npumesh launch -n 4 --hosts a,b -- doctor",
-             "npumesh doctor --clean dump/"});
+             "npumesh doctor --clean dump/", "npumesh doctor --torch"});
   CLI::Option* env =
       doctor->add_flag("--env", options->env, "Show the variables npumesh reads, as `npumesh env`");
   CLI::Option* json = AddJsonFlag(*doctor, options->as_json);
@@ -104,6 +105,14 @@ void AddDoctor(CLI::App& app, Action& action) {
           ->excludes(env)
           ->excludes(json);
   doctor
+      ->add_flag(
+          "--torch", options->torch,
+          "Say which torch and which wheel of torch_npu python3 has, and which of the wheel's "
+          "functions npumesh lacks; NPUMESH_PYTHON names another Python")
+      ->excludes(env)
+      ->excludes(json)
+      ->excludes(clean);
+  doctor
       ->add_option("folder", options->folders,
                    "With --clean: look through these and all below them; default: the working "
                    "folder alone")
@@ -112,6 +121,7 @@ void AddDoctor(CLI::App& app, Action& action) {
       ->needs(clean);
   doctor->callback([options, &action] {
     action = [options] {
+      if (options->torch) return Fail("doctor", RunPythonModule("npumesh.torch_facts"));
       if (options->clean) return Clean(options->folders);
       if (!options->env) return Examine(options->as_json);
       const auto get = [](const char* name) -> const char* { return std::getenv(name); };

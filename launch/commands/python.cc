@@ -119,6 +119,12 @@ Status RunPython(PythonOptions options) {
 
 }  // namespace
 
+Status RunPythonModule(const std::string& module) {
+  PythonOptions options;
+  options.words = {"-m", module};
+  return RunPython(options);
+}
+
 std::vector<std::string> PythonWords(std::vector<std::string> words) {
   size_t at = 1;
   while (at < words.size() && words[at].starts_with("--") && words[at] != "--") {

@@ -11,6 +11,7 @@ import glob
 import importlib.util
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -278,6 +279,16 @@ class Wheel(unittest.TestCase):
                                program], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn(" 2.0", done.stdout)
+
+    def test_what_the_doctor_says(self):
+        env = {**environment(), "NPUMESH_PYTHON": sys.executable, "PYTHONPATH": WHEEL}
+        done = subprocess.run([os.environ["NPUMESH_COMMAND"], "doctor", "--torch"], env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, r"ok    linked names: (\d{2,}) of \1 are there")
+        there, all_of_them = map(int, re.search(r"aclnn functions: (\d+) of (\d+)", done.stdout).groups())
+        self.assertGreater(there, 700)
+        self.assertGreater(all_of_them, there)
 
     def test_functions(self):
         with tempfile.TemporaryDirectory() as folder:
