@@ -199,6 +199,13 @@ bool FinishFloorDiv(OnnxDraft& draft) {
   return true;
 }
 
+bool FinishRelu6(OnnxDraft& draft) {
+  const DataType dtype = draft.from().input_descs[0].dtype;
+  draft.Scalar("least", 0, dtype);
+  draft.Scalar("most", 6, dtype);
+  return OnnxNumber(dtype) != 0;
+}
+
 bool FinishTruncateDiv(OnnxDraft& draft) {
   return !IsFloatingInput(draft.from());
 }
@@ -380,6 +387,7 @@ std::vector<Counterpart> SpecialRows() {
       {"ReduceProdD", "ReduceProd", x, FinishReduce},
       {"ReduceSum", "ReduceSum", x, FinishReduceSum},
       {"ReduceSumD", "ReduceSum", x, FinishReduceSum},
+      {"Relu6", "Clip", x, FinishRelu6},
       {"Reshape", "Reshape", {"x", "shape"}, FinishReshape, "shape"},
       {"ScatterElements", "ScatterElements", {"data", "indices", "updates"}, FinishScatterElements},
       {"Shape", "Shape", x, CountsInInt64},
@@ -499,6 +507,13 @@ void OnnxDraft::Constant(const std::string& below, const std::vector<int64_t>& v
   Operand(constants_.back().name());
 }
 
+void OnnxDraft::Scalar(const std::string& below, int64_t value, DataType dtype) {
+  onnx::TensorProto& constant =
+      constants_.emplace_back(VectorProto(from_.name + "/onnx/" + below, {value}));
+  constant.clear_dims();
+  Operand(CastBefore(constant.name(), dtype, below + "/Cast"));
+}
+
 std::string OnnxDraft::Before(const std::string& type, const std::vector<std::string>& operands,
                               const std::string& below) {
   onnx::NodeProto& node = before_.emplace_back();
@@ -516,8 +531,9 @@ void OnnxDraft::IntBefore(const std::string& name, int64_t value) {
   attribute.set_i(value);
 }
 
-std::string OnnxDraft::CastBefore(const std::string& operand, DataType dtype) {
-  const std::string name = Before("Cast", {operand});
+std::string OnnxDraft::CastBefore(const std::string& operand, DataType dtype,
+                                  const std::string& below) {
+  const std::string name = Before("Cast", {operand}, below);
   IntBefore("to", OnnxNumber(dtype));
   return name;
 }

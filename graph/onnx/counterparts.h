@@ -49,13 +49,15 @@ class OnnxDraft {
   void Take(std::string_view port) { taken_.insert(std::string(port)); }
   // An int64 vector as the next operand.
   void Constant(const std::string& below, const std::vector<int64_t>& values);
+  // A number of this type as the next operand.
+  void Scalar(const std::string& below, int64_t value, DataType dtype);
   // A node before this one with these operands; gives the name of its result. `below`: of the node,
   // where there is another one of this type; empty: the type.
   std::string Before(const std::string& type, const std::vector<std::string>& operands,
                      const std::string& below = {});
   // An attribute of the last one of these nodes.
   void IntBefore(const std::string& name, int64_t value);
-  std::string CastBefore(const std::string& operand, DataType dtype);
+  std::string CastBefore(const std::string& operand, DataType dtype, const std::string& below = {});
   const std::vector<onnx::TensorProto>& constants() const { return constants_; }
   const std::vector<onnx::NodeProto>& before() const { return before_; }
 

@@ -108,9 +108,13 @@ void LowerClip6(Lowering& at) {
   at.Out(0, at.Min(y, at.Like(at.Float("max", kMost), y)));
 }
 
+// Between 0 and 6, as mobile networks have it, in one operator.
 void LowerClip11(Lowering& at) {
   Value y = at.in(0);
   const bool low = at.has(1), high = at.has(2);
+  if (low && high && at.KnownNumber(at.in(1)) == 0 && at.KnownNumber(at.in(2)) == 6) {
+    return at.Out(0, at.Unary("Relu6", y));
+  }
   if (low) y = at.Max(y, at.in(1));
   if (high) y = at.Min(y, at.in(2));
   at.Out(0, low || high ? y : at.Unary("Identity", y));
@@ -297,7 +301,7 @@ void AddElementwiseRows(std::vector<OnnxOp>& rows) {
       {"CastLike", 15, LowerCastLike, "Cast", "_ _ saturate:int@19"},
       {"Celu", 12, LowerCelu, "Minimum, Maximum, Expm1", "F alpha:float"},
       {"Clip", 6, LowerClip6, "Maximum, Minimum", "R max:float min:float"},
-      {"Clip", 11, LowerClip11, "Maximum, Minimum", "T=N T? T?"},
+      {"Clip", 11, LowerClip11, "Relu6, Maximum, Minimum", "T=N T? T?"},
       {"Div", 7, LowerDiv, "Div, TruncateDiv", "T=N T"},
       Pair("Elu", 1, "R alpha:float", {"Elu", {{"alpha", "alpha", 1}}}),
       {"Gelu", 20, LowerGelu, "GeluV2", "R approximate:string"},

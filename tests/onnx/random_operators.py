@@ -225,7 +225,7 @@ def where(s):
 @operator(weight=2)
 def clip(s):
     x = s.floats()
-    low, high = s.random.choice([None, -1.0]), s.random.choice([None, 1.5])
+    low, high = s.random.choice([(None, 1.5), (-1.0, None), (-1.0, 1.5), (0.0, 6.0)])
     function = lambda x, *_: numpy.clip(x, -numpy.inf if low is None else low, numpy.inf if high is None else high)
     if s.opset < 11:
         return s.add("Clip", [x], function, min=low, max=high)

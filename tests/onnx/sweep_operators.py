@@ -239,6 +239,8 @@ def clip(d, op):
         return Call(op, [x], min=d.maybe(-1.0), max=d.maybe(2.0))
     dtype = d.choice(FLOATS + (["int8", "int32", "int64", "uint8", "uint32", "uint64"] if d.opset >= 12 else []))
     x = d.array(dtype, d.shape(), special=0.05)
+    if d.chance(0.2):
+        return Call(op, [x, numpy.array(0, dtype), numpy.array(6, dtype)])
     low = numpy.array(1, dtype) if d.chance(0.6) else None
     high = numpy.array(3, dtype) if d.chance(0.6) else None
     return Call(op, [x, low, high])
