@@ -48,6 +48,15 @@ var recordView = (() => {
     return { from: 0, to };
   }
 
+  // "waits for rank 2": of the last call that a rank never left; empty: it left all.
+  function waitOf(lane) {
+    let last = null;
+    for (const track of lane.tracks) {
+      for (const call of track.calls) if (call.open && (last === null || call.from >= last.from)) last = call;
+    }
+    return last === null || !last.wait.startsWith("wait for rank") ? "" : last.wait.replace("wait", "waits");
+  }
+
   // Calls of a track that are to be seen between two times: the longest.
   function visible(calls, span, most = MOST) {
     const seen = calls.filter((call) => call.to >= span.from && call.from <= span.to);
@@ -67,7 +76,7 @@ var recordView = (() => {
     return { from, to: from + long };
   }
 
-  return { lanesOf, spanOf, visible, zoomed, within };
+  return { lanesOf, spanOf, waitOf, visible, zoomed, within, MOST };
 })();
 if (typeof module !== "undefined") module.exports = recordView;
 
@@ -78,8 +87,11 @@ if (typeof module !== "undefined") module.exports = recordView;
   const byId = (id) => document.getElementById(id);
   const { report } = data;
   const lanes = view.lanesOf(data.trace.traceEvents);
+  const tracks = lanes.reduce((sum, lane) => sum + lane.tracks.length, 0);
+  const mostOfTrack = Math.max(view.MOST / Math.max(tracks, 1), 20);
   const whole = view.spanOf(lanes);
   let now = whole;
+  let firstBlamed = 0;  // where its lane begins, in units of the drawing
   const WIDTH = 1000, LEFT = 130, ROW = 18, RANK = 30;
   const duration = (us) => npumesh.duration(us * 1000);
 
@@ -95,8 +107,9 @@ if (typeof module !== "undefined") module.exports = recordView;
   function wordsOf(rank, track, call) {
     const waited = call.waited > 0 ? `, of which ${duration(call.waited)} ${call.wait}` : "";
     const end = call.open ? "was never left" : `took ${duration(call.to - call.from)}${waited}`;
+    const place = call.args.place ? `, called at ${call.args.place}` : "";
     return `rank ${rank.rank}, group ${track.name}${call.args.kind === "creation" ? "" : `, call ${call.args.call}`}: ${call.name} ${call.args.dtype}[${call.args.count}] ` +
-      `began at ${duration(call.from)} and ${end}${call.open && call.wait ? `: ${call.wait}` : ""}; ${call.args.status}`;
+      `began at ${duration(call.from)} and ${end}${call.open && call.wait ? `: ${call.wait}` : ""}; ${call.args.status}${place}`;
   }
   function addCall(svg, rank, track, call, y) {
     const from = clamped(call.from), to = Math.max(clamped(call.to), from + 1);
@@ -114,14 +127,18 @@ if (typeof module !== "undefined") module.exports = recordView;
     const svg = byId("lanes");
     svg.replaceChildren();
     let y = 6;
+    firstBlamed = 0;
     for (const rank of lanes) {
       const blamed = report.look_first_at.ranks.includes(rank.rank);
-      svg.append(drawn("text", { x: 6, y: y + 14, class: blamed ? "blamed" : "" }, rank.title + (blamed ? ": look here first" : "")));
+      if (blamed && firstBlamed === 0) firstBlamed = y;
+      const wait = view.waitOf(rank);
+      svg.append(drawn("text", { x: 6, y: y + 14, class: blamed ? "blamed" : "" },
+        rank.title + (blamed ? ": look here first" : "") + (wait ? `: ${wait}` : "")));
       y += RANK - 8;
       for (const track of rank.tracks) {
         svg.append(drawn("text", { x: 14, y: y + 11, class: "faint" }, track.name.slice(0, 18)));
         svg.append(drawn("line", { x1: LEFT, x2: WIDTH - 10, y1: y + ROW - 3, y2: y + ROW - 3 }));
-        for (const call of view.visible(track.calls, now)) addCall(svg, rank, track, call, y);
+        for (const call of view.visible(track.calls, now, mostOfTrack)) addCall(svg, rank, track, call, y);
         y += ROW;
       }
       y += 8;
@@ -154,6 +171,16 @@ if (typeof module !== "undefined") module.exports = recordView;
     for (const problem of data.problems) list.append(element("li", {}, problem));
     box.append(list);
   }
+  function showLeftOut() {
+    if (data.left_out === 0) return;
+    byId("legend").append(element("span", {}, ` ${data.left_out} earlier calls are not drawn; npumesh record --timeline has all`));
+  }
+  // The lane of the rank to look at first, in the middle of the frame.
+  function scrollToBlamed() {
+    const frame = byId("frame"), svg = byId("lanes");
+    const scale = svg.getBoundingClientRect().width / WIDTH;
+    frame.scrollTop = Math.max(firstBlamed * scale - frame.clientHeight / 2, 0);
+  }
   const number = (title, key) => ({ title, value: (row) => row[key] });
   const words = (title, key) => ({ title, value: (row) => String(row[key]), isText: true });
   const ms = (title, key) => ({ title, value: (row) => row[key], text: (row) => npumesh.duration(row[key] * 1e6) });
@@ -166,6 +193,8 @@ if (typeof module !== "undefined") module.exports = recordView;
   }
   showVerdict();
   showTables();
+  showLeftOut();
   draw();
+  scrollToBlamed();
   document.body.dataset.drawn = "1";
 })();

@@ -11,8 +11,8 @@
 namespace npumesh {
 
 // The page is self-contained (launch/page/page.h). Its data: `command`, `version` and `written` of
-// `origin`, `problems` (a list of sentences), `report` (the object of --json) and `trace`
-// (TimelineJson).
+// `origin`, `problems` (a list of sentences), `left_out` (earlier calls of all ranks that are not
+// drawn: a page has at most 20,000), `report` (the object of --json) and `trace` (TimelineJson).
 std::string RecordPage(const std::vector<RankRecord>& records, const Joined& joined,
                        const PageOrigin& origin);
 

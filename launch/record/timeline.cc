@@ -51,6 +51,7 @@ json Arguments(const RecordedCall& call, const std::string& group) {
                {"dtype", Name(static_cast<DataType>(call.dtype))},
                {"count", call.count},
                {"root", call.root}};
+  if (!call.place.empty()) args["place"] = call.place;
   args["status"] = call.done() ? std::string(CodeName(call.status)) : "never left";
   return args;
 }
@@ -136,7 +137,8 @@ void AddVerdict(const std::vector<RankRecord>& records, const Joined& joined,
 
 }  // namespace
 
-std::string TimelineJson(const std::vector<RankRecord>& records, const Joined& joined) {
+std::string TimelineJson(const std::vector<RankRecord>& records, const Joined& joined,
+                         uint64_t most_calls) {
   const std::vector<int64_t> offsets = ClockOffsets(records);
   int64_t begin = std::numeric_limits<int64_t>::max();
   int64_t end = 0;
@@ -156,7 +158,11 @@ std::string TimelineJson(const std::vector<RankRecord>& records, const Joined& j
     for (const RecordedGroup& group : record.groups) {
       trace.Add(NameEvent("thread_name", record.rank, tracks.at(group.id), group.name));
     }
+    uint64_t left_out = record.calls.size() - std::min<uint64_t>(record.calls.size(), most_calls);
     for (const RecordedCall& call : record.calls) {
+      const bool is_old = left_out > 0;
+      if (is_old) --left_out;
+      if (is_old && call.done()) continue;
       const size_t track = tracks.at(call.group);
       const std::string name = NameOfCall(call);
       const int64_t left = call.done() ? call.done_ns + shift : end - begin;

@@ -2,6 +2,8 @@
 #ifndef NPUMESH_LAUNCH_RECORD_TIMELINE_H_
 #define NPUMESH_LAUNCH_RECORD_TIMELINE_H_
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,8 +17,9 @@ namespace npumesh {
 // of one that is still waiting those that did not come. At the end of what a blamed rank recorded
 // an instant says why it is blamed, and each problem is an instant of the whole trace. Times are
 // microseconds since the first record began. A call that was never left reaches to the end of the
-// trace.
-std::string TimelineJson(const std::vector<RankRecord>& records, const Joined& joined);
+// trace. Of each rank the last `most_calls` calls are drawn, and those that it has never left.
+std::string TimelineJson(const std::vector<RankRecord>& records, const Joined& joined,
+                         uint64_t most_calls = std::numeric_limits<uint64_t>::max());
 
 }  // namespace npumesh
 

@@ -1,6 +1,6 @@
 // Writes pages for the tests that open them: make_page profile <file> <ranks> <spans> of a made-up
 // run, make_page compare <file> <operators> of a made-up comparison, make_page graph <file>
-// <layers> of a made-up model, make_page record <file> of made-up flight records.
+// <layers> of a made-up model, make_page record <file> <ranks> <calls> of made-up flight records.
 #include <cstdio>
 #include <optional>
 
@@ -89,18 +89,20 @@ Status MakeGraphPage(const std::string& path, std::string_view layers) {
   return WriteFile(path, page, FileKind::kData);
 }
 
-// A rank that did not come, in the third call of four ranks.
-Status MakeRecordPage(const std::string& path) {
-  constexpr int kRanks = 4;
+// A rank that did not come, rank 2, in the last of so many calls.
+Status MakeRecordPage(const std::string& path, std::string_view ranks, std::string_view calls) {
+  constexpr int kAbsent = 2;
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t count, ParseInt(ranks, 3, 1024, "ranks"));
+  NPUMESH_ASSIGN_OR_RETURN(const int64_t all, ParseInt(calls, 2, 10'000, "calls"));
   std::vector<RankRecord> records;
-  for (int rank = 0; rank < kRanks; ++rank) {
-    RankRecord& record = records.emplace_back(RecordOf(rank, kRanks));
-    AddGroup(record, kTp, "tp", "0-3");
-    const uint64_t calls = rank == 2 ? 2 : 3;
-    for (uint64_t call = 1; call <= calls; ++call) {
-      AddCall(record, kTp, call, static_cast<int64_t>(call) * 10'000 + rank * 100);
+  for (int rank = 0; rank < count; ++rank) {
+    RankRecord& record = records.emplace_back(RecordOf(rank, static_cast<int>(count)));
+    AddGroup(record, kTp, "tp", fmt::format("0-{}", count - 1));
+    for (int64_t call = 1; call <= (rank == kAbsent ? all - 1 : all); ++call) {
+      AddCall(record, kTp, static_cast<uint64_t>(call), call * 10'000 + rank * 100).place =
+          "model.py:42 (step)";
     }
-    if (rank != 2) CutAt(record, flight::Stage::kEntered);
+    if (rank != kAbsent) CutAt(record, flight::Stage::kEntered);
   }
   NPUMESH_ASSIGN_OR_RETURN(const Joined joined, Join(records));
   return WriteFile(path,
@@ -118,11 +120,13 @@ Status MakePage(const std::vector<std::string>& arguments) {
   if (arguments.size() == 3 && arguments[0] == "graph") {
     return MakeGraphPage(arguments[1], arguments[2]);
   }
-  if (arguments.size() == 2 && arguments[0] == "record") return MakeRecordPage(arguments[1]);
+  if (arguments.size() == 4 && arguments[0] == "record") {
+    return MakeRecordPage(arguments[1], arguments[2], arguments[3]);
+  }
   return Error(
       Code::kInvalidArgument,
       "usage: make_page profile <file> <ranks> <spans> | compare <file> <operators> | graph "
-      "<file> <layers>");
+      "<file> <layers> | record <file> <ranks> <calls>");
 }
 
 }  // namespace

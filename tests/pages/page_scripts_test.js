@@ -272,6 +272,16 @@ const tests = {
     assert.deepStrictEqual(record.spanOf([]), { from: 0, to: 1 });
   },
 
+  whomALaneWaitsForIsThatOfItsLastOpenCall() {
+    const call = (from, open, wait) => ({ from, to: 9, open, wait });
+    const lane = (...calls) => ({ tracks: calls.map((one) => ({ calls: [one] })) });
+    assert.strictEqual(record.waitOf(lane(call(1, true, "wait for rank 3"), call(2, true, "wait for ranks 1, 2"))), "waits for ranks 1, 2");
+    assert.strictEqual(record.waitOf(lane(call(1, true, "wait for rank 3"), call(2, false, "wait for rank 1"))), "waits for rank 3");
+    assert.strictEqual(record.waitOf(lane(call(1, true, "wait for arrival"))), "");
+    assert.strictEqual(record.waitOf(lane(call(1, false, "wait for rank 3"))), "");
+    assert.strictEqual(record.waitOf({ tracks: [] }), "");
+  },
+
   ofManyCallsInViewTheLongestAreDrawn() {
     const calls = Array.from({ length: 100 }, (_, i) => ({ from: i, to: i + (i % 10) / 10 }));
     assert.strictEqual(record.visible(calls, { from: 10.95, to: 20.05 }, 50).length, 9 + 1);
