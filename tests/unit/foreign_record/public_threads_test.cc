@@ -78,6 +78,37 @@ TEST(PublicThreads, OneStuckDeviceAmongEightThatTimeOut) {
   EXPECT_EQ(verdict.cause, Cause::kStopped);
 }
 
+// vllm-ascend 13482: four ranks of a tensor-parallel group time out; what they print at that moment
+// is where the heartbeat has found a process or a task stuck.
+TEST(PublicThreads, TheExceptionLocationIsTheStuckRank) {
+  std::string text;
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string front = fmt::format(
+        "[ERROR] HCCL({},):2026-08-04-06:53:21.443.429 [task_exception_handler.cc:31] [3154]",
+        2814 + rank);
+    text += fmt::format(
+        "[INFO] HCCL({},):2026-08-04-06:50:00.000.000 [heartbeat.cc:1616] [5816][HCCL_TRACE]rank:"
+        "192.168.0.15/{}, count of currently executed operators:1338\n",
+        2814 + rank, 4 + rank);
+    text += front +
+            "[TaskExecStage][Timeout][AICPU]Task run failed, para information is notify "
+            "id:[0x29f], stage:[0], remote rank:[local], tag[AllGather_group_name_5].\n";
+    text +=
+        front + fmt::format(
+                    "[TaskExecStage][Timeout][AICPU]Task run failed, groupRank information is "
+                    "group:[group_name_5], user define information[tp], rankSize[4], rankId[{}], "
+                    "tag[AllGather_group_name_5].\n",
+                    rank);
+    text += front +
+            "[TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:[192.168.0.15/6], "
+            "Arrival Time:[Tue Aug  4 06:51:57 2026], ExceptionType:[Stuck Occurred], Possible "
+            "Reason:1.Host process is stuck, 2.Device task is stuck\n";
+  }
+  const Verdict verdict = OfPlog(text);
+  EXPECT_THAT(verdict.ranks, ElementsAre(2)) << verdict.text;
+  EXPECT_EQ(verdict.cause, Cause::kStopped);
+}
+
 // vllm-ascend 8975: all ranks of two nodes stand still after 2706 operators.
 TEST(PublicThreads, AllRanksInOneCallBlameNone) {
   std::string text;
@@ -202,11 +233,14 @@ json TorchEntry(uint64_t number, std::string_view name, uint64_t in, uint64_t ou
 
 Verdict OfTorch(const std::vector<json>& entries) {
   std::vector<RankRecord> records;
+  std::string ranks = "0";
+  for (size_t rank = 1; rank < entries.size(); ++rank) ranks += fmt::format(", {}", rank);
   for (size_t rank = 0; rank < entries.size(); ++rank) {
     const json dump = {
         {"version", "2.10"},
         {"entries", entries[rank]},
-        {"pg_config", {{"0", {{"name", "0"}, {"desc", "default_pg"}, {"ranks", "[0, 1]"}}}}}};
+        {"pg_config",
+         {{"0", {{"name", "0"}, {"desc", "default_pg"}, {"ranks", "[" + ranks + "]"}}}}}};
     const Result<RankRecord> record = TorchRecord(dump, static_cast<int>(rank), "trace");
     EXPECT_TRUE(record.ok());
     records.push_back(*record);
@@ -223,6 +257,22 @@ TEST(PublicThreads, ARankThatDidNotCallTheGather) {
                json::array({done, TorchEntry(2, "nccl:_all_gather_base", 8, 16, "scheduled")})});
   EXPECT_THAT(verdict.ranks, ElementsAre(0)) << verdict.text;
   EXPECT_EQ(verdict.cause, Cause::kMissing);
+}
+
+// LlamaFactory 7396: all ranks give up in allreduce 1580, behind which two more are queued.
+TEST(PublicThreads, AllRanksInOneAllreduceOfTorchBlameNone) {
+  std::vector<json> entries;
+  for (int rank = 0; rank < 8; ++rank) {
+    entries.push_back(
+        json::array({TorchEntry(1579, "nccl:all_reduce", 466119168, 466119168, "completed"),
+                     TorchEntry(1580, "nccl:all_reduce", 466119168, 466119168, "started"),
+                     TorchEntry(1581, "nccl:all_reduce", 466119168, 466119168, "scheduled"),
+                     TorchEntry(1582, "nccl:all_reduce", 8192, 8192, "scheduled")}));
+  }
+  const Verdict verdict = OfTorch(entries);
+  EXPECT_THAT(verdict.ranks, IsEmpty()) << verdict.text;
+  EXPECT_FALSE(verdict.good);
+  EXPECT_THAT(verdict.text, HasSubstr("all members are in call 1580 and none has left it"));
 }
 
 // nccl 1610: what the ranks of an exchange hand in is not what they expect.
