@@ -81,6 +81,20 @@ class Drawing {
     return notice;
   }
 
+  const std::vector<Wait>& waits() const { return waits_; }
+
+  // "is in allgather ...": what follows "which" or "rank 5".
+  std::string Predicate(int rank) const {
+    const auto it = scene_.sights.find(rank);
+    if (it == scene_.sights.end() || !it->second.visible) {
+      return "is on another node, where it cannot be seen from here";
+    }
+    const Sight& sight = it->second;
+    if (!sight.lost.ok()) return fmt::format("is lost ({})", sight.lost.message());
+    const std::string loops = LoopsText(rank);
+    return Doing(rank, sight) + (loops.empty() ? "" : ", " + loops) + Stopped(sight);
+  }
+
   std::string Text() {
     std::string text = fmt::format("rank {} has waited {} s in {} for {}", scene_.rank,
                                    scene_.waited.count(), Where(), MissingText());
@@ -195,18 +209,6 @@ class Drawing {
     }
     std::sort(ranks.begin(), ranks.end());
     return ranks;
-  }
-
-  // "is in allgather ...": what follows "which" or "rank 5".
-  std::string Predicate(int rank) const {
-    const auto it = scene_.sights.find(rank);
-    if (it == scene_.sights.end() || !it->second.visible) {
-      return "is on another node, where it cannot be seen from here";
-    }
-    const Sight& sight = it->second;
-    if (!sight.lost.ok()) return fmt::format("is lost ({})", sight.lost.message());
-    const std::string loops = LoopsText(rank);
-    return Doing(rank, sight) + (loops.empty() ? "" : ", " + loops) + Stopped(sight);
   }
 
   std::string Doing(int rank, const Sight& sight) const {
@@ -375,6 +377,14 @@ WaitScene Survey(const World& world, std::string_view group, std::string_view wh
 
 std::vector<int> LikelyMissing(const WaitScene& scene) {
   return Drawing(scene).LikelyMissing();
+}
+
+std::vector<Wait> WaitsIn(const WaitScene& scene) {
+  return Drawing(scene).waits();
+}
+
+std::string DoingText(const WaitScene& scene, int rank) {
+  return Drawing(scene).Predicate(rank);
 }
 
 std::string Verdict(const WaitScene& scene) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collectives/contract/wait_graph.h"
 #include "runtime/world/wait_notices.h"
 #include "runtime/world/world.h"
 
@@ -36,6 +37,13 @@ WaitScene Survey(const World& world, std::string_view group, std::string_view wh
 // come: those of this node that are not in the same call, or, when all of them are, those whose
 // process is stopped, or those of other nodes, or all others. Ascending.
 std::vector<int> LikelyMissing(const WaitScene& scene);
+
+// Who waits for whom in the scene, the loops and steps of ranks aside.
+std::vector<Wait> WaitsIn(const WaitScene& scene);
+
+// What a rank of the scene does, as a predicate of it: "is in allgather "x" (group dp, call 17) and
+// waits for rank 0".
+std::string DoingText(const WaitScene& scene, int rank);
 
 // For example: rank 0 has waited 10 s in allreduce "attn/out" (group tp, call 412) for rank 3,
 // which is in allgather "x" (group dp, call 17) and waits for rank 0: the ranks wait for each other

@@ -18,6 +18,7 @@
 #include "runtime/base/process/thread.h"
 #include "runtime/base/text/rank_list.h"
 #include "runtime/world/come_back.h"
+#include "runtime/world/step_line.h"
 
 namespace npumesh {
 namespace {
@@ -236,6 +237,7 @@ auto Session::Profiled(StepObserver* observer, Body body) {
   auto result = [&] {
     ScopedSpan span(&profiler, SpanKind::kIteration, iterations_, kComputeLane);
     span.set_number(stats_.runs);
+    const RunningStepLine step(world_, stats_.runs, model_.graph.name());
     return body(observer);
   }();
   NoteMemory(&profiler, memory_.used_bytes());

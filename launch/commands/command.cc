@@ -223,6 +223,8 @@ void AddCommands(CLI::App& app, Action& action) {
   AddDump(app, action);
   AddReplay(app, action);
   AddRecord(app, action);
+  AddPs(app, action);
+  AddAttach(app, action);
   AddProfile(app, action);
   AddOps(app, action);
   AddBench(app, action);

@@ -33,6 +33,8 @@ void AddGraph(CLI::App& app, Action& action);
 void AddDump(CLI::App& app, Action& action);
 void AddReplay(CLI::App& app, Action& action);
 void AddRecord(CLI::App& app, Action& action);
+void AddPs(CLI::App& app, Action& action);
+void AddAttach(CLI::App& app, Action& action);
 void AddProfile(CLI::App& app, Action& action);
 void AddOps(CLI::App& app, Action& action);
 void AddBench(CLI::App& app, Action& action);

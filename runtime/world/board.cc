@@ -2,46 +2,33 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "runtime/base/process/process_state.h"
+#include "runtime/world/board_page.h"
 
 namespace npumesh {
 namespace {
 
-enum BoardState : uint32_t { kStarting = 0, kRunning = 1, kFailed = 2, kLeaving = 3 };
+constexpr uint64_t kBoardBytes = board::kPageBytes + board::kLinesBytes + board::kPageBytes;
+static_assert(Board::kPositionLines == board::kPositionLines);
+static_assert(sizeof(StandingPage) <= board::kPageBytes);
 
-// A rank's part of the segment: its page, its position lines, its StandingPage, its shared area,
-// its setbacks.
-constexpr uint64_t kPageBytes = 4096;
-constexpr uint64_t kLinesBytes = Board::kPositionLines * sizeof(PositionLine);
-constexpr uint64_t kBoardBytes = kPageBytes + kLinesBytes + kPageBytes;
-static_assert(kLinesBytes % kPageBytes == 0 && sizeof(StandingPage) <= kPageBytes);
+constexpr uint32_t Word(BoardState state) {
+  return static_cast<uint32_t>(state);
+}
 
 }  // namespace
 
-struct Board::Page {
-  static constexpr uint32_t kLayout = 4;
-  static constexpr size_t kTextBytes = 2048;
-
-  uint32_t layout;  // kLayout; a peer built from other sources says something else
-  int32_t process;  // as its owner sees it
-  std::atomic<uint32_t> state;
-  std::atomic<uint32_t> claimed;  // a failure is being written; the first one wins
-  uint32_t code;                  // Code of the failure; published by `state`
-  uint32_t text_bytes;
-  std::atomic<uint32_t> lines;  // position lines that have ever been claimed
-  char text[kTextBytes];
-};
+struct Board::Page : BoardPage {};
 
 Result<std::unique_ptr<Board>> Board::Share(Transport& transport) {
+  const uint64_t bytes = kBoardBytes + kSharedAreaBytes + Setbacks::BytesFor(transport.size());
+  // `npumesh ps` and `attach` read it from outside (rank_window.h).
   NPUMESH_ASSIGN_OR_RETURN(std::unique_ptr<NodeSegment> segment,
-                           transport.Share("board", kBoardBytes + kSharedAreaBytes +
-                                                        Setbacks::BytesFor(transport.size())));
+                           transport.Share(board::kLabel, bytes, NodeSegment::Reach::kProcesses));
   return std::unique_ptr<Board>(new Board(transport, std::move(segment)));
 }
 
@@ -49,11 +36,12 @@ Board::Board(Transport& transport, std::unique_ptr<NodeSegment> segment)
     : transport_(transport),
       segment_(std::move(segment)),
       setbacks_(transport_, *segment_, kBoardBytes + kSharedAreaBytes) {
-  static_assert(sizeof(Page) <= kPageBytes);
   static_assert(std::atomic<uint32_t>::is_always_lock_free);
   Page* mine = page(transport_.rank());
-  mine->layout = Page::kLayout;
   mine->process = static_cast<int32_t>(getpid());
+  mine->rank = transport_.rank();
+  mine->world_size = transport_.size();
+  std::atomic_ref(mine->layout).store(Page::kLayout, std::memory_order_release);
 }
 
 Board::Page* Board::page(int world_rank) const {
@@ -62,12 +50,13 @@ Board::Page* Board::page(int world_rank) const {
 
 PositionLine* Board::position_lines(int world_rank) const {
   std::byte* part = segment_->part(world_rank);
-  return part ? reinterpret_cast<PositionLine*>(part + kPageBytes) : nullptr;
+  return part ? reinterpret_cast<PositionLine*>(part + board::kPageBytes) : nullptr;
 }
 
 StandingPage* Board::standing_page(int world_rank) const {
   std::byte* part = segment_->part(world_rank);
-  return part ? reinterpret_cast<StandingPage*>(part + kPageBytes + kLinesBytes) : nullptr;
+  return part ? reinterpret_cast<StandingPage*>(part + board::kPageBytes + board::kLinesBytes)
+              : nullptr;
 }
 
 std::byte* Board::shared_area(int world_rank) const {
@@ -76,13 +65,14 @@ std::byte* Board::shared_area(int world_rank) const {
 }
 
 void Board::PublishStart() {
-  page(transport_.rank())->state.store(kRunning, std::memory_order_release);
+  page(transport_.rank())->state.store(Word(BoardState::kRunning), std::memory_order_release);
 }
 
 void Board::PublishEnd() {
-  uint32_t running = kRunning;
+  uint32_t running = Word(BoardState::kRunning);
   page(transport_.rank())
-      ->state.compare_exchange_strong(running, kLeaving, std::memory_order_acq_rel);
+      ->state.compare_exchange_strong(running, Word(BoardState::kLeaving),
+                                      std::memory_order_acq_rel);
 }
 
 void Board::PublishFailure(const Status& status) {
@@ -92,16 +82,14 @@ void Board::PublishFailure(const Status& status) {
   mine->code = static_cast<uint32_t>(status.code());
   mine->text_bytes = static_cast<uint32_t>(text.size());
   text.copy(mine->text, text.size());
-  mine->state.store(kFailed, std::memory_order_release);
+  mine->state.store(Word(BoardState::kFailed), std::memory_order_release);
 }
 
 Status Board::CheckLost(int world_rank) const {
   const Page* peer = page(world_rank);
   if (peer == nullptr || world_rank == transport_.rank()) return Status();
-  if (peer->state.load(std::memory_order_acquire) == kFailed) {
-    const size_t bytes = std::min<size_t>(peer->text_bytes, Page::kTextBytes);
-    return Error(Code::kPeerLost, "rank {} failed: {}", world_rank,
-                 std::string_view(peer->text, bytes));
+  if (Failed(world_rank)) {
+    return Error(Code::kPeerLost, "rank {} failed: {}", world_rank, peer->failure());
   }
   if (transport_.Probe(world_rank) == PeerState::kGone) {
     return Error(Code::kPeerLost, "rank {} of {} (process {}) has ended", world_rank,
@@ -119,7 +107,7 @@ Status Board::CheckPeer(int world_rank) const {
 }
 
 bool Board::Failed(int world_rank) const {
-  return page(world_rank)->state.load(std::memory_order_acquire) == kFailed;
+  return page(world_rank)->state.load(std::memory_order_acquire) == Word(BoardState::kFailed);
 }
 
 Status Board::CheckPeers(const std::vector<int>& world_ranks) const {
@@ -153,19 +141,11 @@ Sight Board::Look(int world_rank) const {
   const Page* peer = page(world_rank);
   if (peer == nullptr) return sight;
   sight.visible = true;
-  sight.leaving = peer->state.load(std::memory_order_acquire) == kLeaving;
+  sight.leaving = peer->state.load(std::memory_order_acquire) == Word(BoardState::kLeaving);
   sight.lost = CheckPeer(world_rank);
   sight.process = peer->process;
   sight.process_state = ProcessState(peer->process);
-  const PositionLine* lines = position_lines(world_rank);
-  const uint32_t used = std::min<uint32_t>(peer->lines.load(std::memory_order_acquire),
-                                           static_cast<uint32_t>(kPositionLines));
-  sight.lines = used;
-  for (uint32_t i = 0; i < used; ++i) {
-    if (std::optional<Position> position = lines[i].Read()) {
-      sight.positions.push_back(*std::move(position));
-    }
-  }
+  sight.positions = board::ReadPositions(segment_->part(world_rank), &sight.lines);
   return sight;
 }
 

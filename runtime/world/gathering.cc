@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text/rank_list.h"
 #include "runtime/world/loop_line.h"
+#include "runtime/world/step_line.h"
 #include "runtime/world/wait_notices.h"
 
 namespace npumesh {
@@ -27,7 +28,8 @@ std::string Doing(int rank, const Sight& sight) {
   if (sight.leaving) return fmt::format("rank {}, which has ended its work", rank);
   const Position* latest = nullptr;
   for (const Position& p : sight.positions) {
-    if (p.active() && (latest == nullptr || p.since_ns > latest->since_ns)) latest = &p;
+    if (!p.active() || p.kind == kStepKind) continue;
+    if (latest == nullptr || p.since_ns > latest->since_ns) latest = &p;
   }
   if (latest == nullptr || latest->kind == kGatheringKind) {
     return fmt::format("rank {}, which is not there yet", rank);

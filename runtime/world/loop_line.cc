@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/world/step_line.h"
+
 namespace npumesh {
 namespace {
 
@@ -43,7 +45,9 @@ std::vector<Position> TakeLoops(std::vector<Position>& positions) {
   for (const Position& position : positions) {
     if (position.kind == kLoopKind && position.active()) loops.push_back(position);
   }
-  std::erase_if(positions, [](const Position& position) { return position.kind == kLoopKind; });
+  std::erase_if(positions, [](const Position& position) {
+    return position.kind == kLoopKind || position.kind == kStepKind;
+  });
   std::sort(loops.begin(), loops.end(),
             [](const Position& a, const Position& b) { return a.since_ns < b.since_ns; });
   return loops;

@@ -51,6 +51,11 @@ uint64_t ProcessStart(int process) {
   return stat ? stat->start : 0;
 }
 
+int ProcessParent(int process) {
+  const std::optional<Stat> stat = StatOf(process);
+  return stat ? stat->parent : 0;
+}
+
 uint64_t ProcessSpace() {
   struct stat info;
   return stat("/proc/self/ns/pid", &info) == 0 ? static_cast<uint64_t>(info.st_ino) : 0;

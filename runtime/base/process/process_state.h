@@ -14,6 +14,9 @@ char ProcessState(int process);
 // process of this boot for good. 0: there is no such process, or the system does not tell.
 uint64_t ProcessStart(int process);
 
+// The process that `process` belongs to as a child; 0: none, or the system does not tell.
+int ProcessParent(int process);
+
 // The space in which this process sees numbers of processes: equal for two processes of a boot when
 // the numbers that they see mean the same. 0: not known.
 uint64_t ProcessSpace();
