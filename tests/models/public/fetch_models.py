@@ -20,6 +20,8 @@ import zipfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 from in_venv import run_in_venv
 
+from architectures import import_torchvision
+
 # The package, and what is said of the inputs of its models by a part of their names.
 PACKAGES = {
     "silero-vad": {"": {"dims": {"input.0": 1, "input.1": 576, "state.1": 1}, "values": {"sr": 16000}},
@@ -71,12 +73,23 @@ def fetch_package(name, said, folder):
         return count
 
 
+def fetch_libraries(folder):
+    """timm and torchvision below `folder`, as architectures.py --packages takes them; whether they are there."""
+    if os.path.isdir(os.path.join(folder, "timm")):
+        return True
+    words = [sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--disable-pip-version-check",
+             "--target", folder, "timm", "torchvision", "pillow", "pyyaml", "safetensors", "huggingface_hub"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
+    if done.returncode:
+        print(f"left out: timm, torchvision: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")
+    return done.returncode == 0
+
+
 def export_architecture(name, size, path):
     """Writes one of torchvision's classifiers with random weights."""
     import torch
-    import torchvision
     torch.manual_seed(1)
-    model = torchvision.models.get_model(name, weights=None).eval()
+    model = import_torchvision().models.get_model(name, weights=None).eval()
     # Fresh statistics of batch norms would make them nothing.
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
@@ -96,6 +109,9 @@ def main():
     for name in filter(None, given.packages.split(",")):
         if not os.path.isdir(os.path.join(given.folder, name)):
             fetch_package(name, PACKAGES.get(name, {}), given.folder)
+    packages = os.path.join(given.folder, "packages")
+    if given.architectures and fetch_libraries(packages):
+        sys.path.insert(0, packages)
     for name in filter(None, given.architectures.split(",")):
         path = os.path.join(given.folder, "torchvision", name + ".onnx")
         if os.path.exists(path):
