@@ -58,6 +58,31 @@ class Shapes(unittest.TestCase):
         C.memmove(array.ctypes.data, view.address, array.nbytes)
         return array
 
+    def results(self, name, *arguments):
+        code, results = self.session.call(name, SIGNATURES[name], arguments)
+        self.assertEqual(code, 0, self.session.words())
+        return results
+
+    def test_tensors_without_elements(self):
+        """As masks that pick nothing, and results that a caller does not want, come from torch_npu."""
+        x, nothing = np.arange(6, dtype="float32").reshape(2, 3), np.zeros(0, np.int64)
+        got, = self.results("aclnnIndex", x, [nothing], np.zeros((0, 2, 3), "float32"))
+        self.assertEqual(got.shape, (0, 2, 3))
+        got, = self.results("aclnnIndexPutImpl", x.copy(), [nothing], np.ones(1, "float32"), False, False)
+        np.testing.assert_array_equal(got, x)
+        for bags in (0, 3):
+            got, places, sizes, _ = self.results(
+                "aclnnEmbeddingBag", x, np.array([0, 1, 1]), np.array([0, 2]), False, 0, False, None, False, -1,
+                np.zeros((2, 3), "float32"), np.zeros(bags, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64))
+            np.testing.assert_array_equal(got, [x[0] + x[1], x[1]])
+            np.testing.assert_array_equal(places, [0, 0, 1][:bags])
+
+    def test_a_convolution_with_four_pads(self):
+        x = np.arange(6, dtype="float32").reshape(1, 1, 2, 3)
+        got, = self.results("aclnnConvolution", x, np.ones((1, 1, 1, 1), "float32"), None, [1, 1], [1, 0, 0, 2], [1, 1],
+                            False, [0, 0], 1, np.zeros((1, 1, 3, 5), "float32"), 0)
+        np.testing.assert_array_equal(got[0, 0], np.pad(x[0, 0], ((1, 0), (0, 2))))
+
     def draw(self, seed):
         numbers = np.random.default_rng(seed)
         dtype = numbers.choice(TYPES)

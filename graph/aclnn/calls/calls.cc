@@ -49,7 +49,7 @@ class Plans {
 
   // What was used longest ago makes room; it goes when its last executor has ended.
   void Keep(const std::string& key, std::shared_ptr<AclnnPlan> plan) {
-    std::shared_ptr<AclnnPlan> old;
+    std::vector<std::shared_ptr<AclnnPlan>> old;  // they end without the lock
     const std::lock_guard lock(mutex_);
     if (!ends_with_process_) {
       ends_with_process_ = true;
@@ -57,16 +57,24 @@ class Plans {
     }
     const auto [kept, is_new] = plans_.try_emplace(key);
     if (!is_new) return;
+    tensors_ += TensorsOf(*plan);
     kept->second = {std::move(plan), ages_.insert(ages_.end(), &kept->first)};
-    if (plans_.size() <= kMost) return;
-    const auto oldest = plans_.find(*ages_.front());
-    old = std::move(oldest->second.plan);
-    ages_.pop_front();
-    plans_.erase(oldest);
+    while (plans_.size() > 1 && (plans_.size() > kMost || tensors_ > kMostTensors)) {
+      const auto oldest = plans_.find(*ages_.front());
+      tensors_ -= TensorsOf(*oldest->second.plan);
+      old.push_back(std::move(oldest->second.plan));
+      ages_.pop_front();
+      plans_.erase(oldest);
+    }
   }
 
  private:
   static constexpr size_t kMost = 2048;
+  // A plan takes some KiB for each of its tensors, and lists have hundreds.
+  static constexpr size_t kMostTensors = 8 * kMost;
+
+  static size_t TensorsOf(const AclnnPlan& plan) { return plan.tensors().views.size(); }
+
   struct Entry {
     std::shared_ptr<AclnnPlan> plan;
     std::list<const std::string*>::iterator age;
@@ -77,12 +85,14 @@ class Plans {
     const std::lock_guard lock(mutex_);
     ending.swap(plans_);
     ages_.clear();
+    tensors_ = 0;
     ends_with_process_ = false;
   }
 
   std::mutex mutex_;
   std::unordered_map<std::string, Entry> plans_;
   std::list<const std::string*> ages_;
+  size_t tensors_ = 0;  // of all plans
   bool ends_with_process_ = false;
 };
 
