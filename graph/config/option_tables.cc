@@ -39,7 +39,6 @@ OptionTable OptionsOf(CompilerConfig& config, SystemOptions& options) {
 void AddDebugOptions(CompilerConfig& config, std::vector<Option>& rows) {
   DebugConfig& debug = config.debug;
   constexpr auto kHere = OptionEffect::kHere;
-  constexpr auto kNone = OptionEffect::kNone;
   constexpr auto kMax = OptionMode::kMaxAutotune;
   const OptionRule folder = {.objection = ObjectionToPath,
                              .accepted = "a folder, made when it is missing"};
@@ -82,9 +81,9 @@ void AddDebugOptions(CompilerConfig& config, std::vector<Option>& rows) {
        {"debug.deadlock_check",
         &debug.deadlock_check,
         {},
-        kNone,
-        "Collectives of a simulated NPU need no cores, and each run compares what the ranks ask "
-        "for"}});
+        kHere,
+        "Before a run: names collectives that may wait for each other's vector cores "
+        "(card.md)"}});
 }
 
 void AddDumpOptions(CompilerConfig& config, std::vector<Option>& rows) {

@@ -2,6 +2,7 @@
 
 #include "graph/config/pass_switches.h"
 #include "graph/config/validation.h"
+#include "graph/session/core_budgets.h"
 
 namespace npumesh {
 namespace {
@@ -107,6 +108,9 @@ Result<SessionOptions> SessionOptionsFor(const CompilerConfig& config) {
   options.ref_data = !config.captures() && config.experimental_config.enable_ref_data;
   ApplyStaticKernels(config, options);
   NPUMESH_RETURN_IF_ERROR(ApplyAoe(config, options));
+  if (config.debug.deadlock_check) {
+    NPUMESH_ASSIGN_OR_RETURN(options.card, DeadlockWatch(/*says=*/true));
+  }
   if (config.captures()) {
     options.max_plans = static_cast<size_t>(config.debug.aclgraph.static_capture_size_limit);
   }

@@ -2,6 +2,7 @@
 #include "graph/ops/builtin_ops.h"
 #include "launch/card/call_check.h"
 #include "launch/card/card_tables.h"
+#include "launch/card/program_report.h"
 #include "launch/commands/answer.h"
 #include "runtime/base/files/secure_file.h"
 #include "runtime/base/text/strings.h"
@@ -15,6 +16,7 @@ struct CardOptions {
   std::string chip;
   std::vector<std::string> calls;
   std::string file;
+  std::string junit;
   bool as_json = false;
 };
 
@@ -46,6 +48,20 @@ Result<Answer> CheckOnChip(const CardOptions& options) {
   std::string text = CallsText(report);
   const int code = report.verdict == "taken" ? 0 : 1;
   return Answer{code, std::move(text), std::move(report), {}};
+}
+
+Result<Answer> ReportOfPrograms(const CardOptions& options) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.file, kLargestFile));
+  Result<CommandReport> read = ProgramReport(text);
+  if (!read.ok()) return read.status().WithContext(options.file);
+  CommandReport report = *std::move(read);
+  if (!options.junit.empty()) {
+    const std::string junit = ProgramReportJunit(report, "npumesh card " + options.file);
+    NPUMESH_RETURN_IF_ERROR(WriteFile(options.junit, junit, FileKind::kData));
+  }
+  std::string said = ProgramReportText(report);
+  const int code = report.findings.empty() ? 0 : 1;
+  return Answer{code, std::move(said), std::move(report), {}};
 }
 
 void AddLs(CLI::App& card, const std::shared_ptr<CardOptions>& options, Action& action) {
@@ -94,6 +110,26 @@ void AddCheck(CLI::App& card, const std::shared_ptr<CardOptions>& options, Actio
   });
 }
 
+void AddReport(CLI::App& card, const std::shared_ptr<CardOptions>& options, Action& action) {
+  CLI::App* command =
+      card.add_subcommand("report", "What programs have found, as one report and as JUnit");
+  AddFooter(*command, "there are findings",
+            {"NPUMESH_CARD=ascend910b3 NPUMESH_CARD_REPORT=found npumesh launch -n 2 -- python3 "
+             "program.py",
+             "npumesh card report found --junit card.xml"});
+  command->add_option("file", options->file, "The file of NPUMESH_CARD_REPORT")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--junit", options->junit, "Write JUnit XML for CI systems")
+      ->type_name("FILE");
+  AddJsonFlag(*command, options->as_json);
+  command->callback([options, &action] {
+    action = [options] {
+      return Tell("card report", options->as_json, ReportOfPrograms(*options));
+    };
+  });
+}
+
 }  // namespace
 
 void AddCard(CLI::App& app, Action& action) {
@@ -105,6 +141,7 @@ void AddCard(CLI::App& app, Action& action) {
   AddLs(*card, options, action);
   AddShow(*card, options, action);
   AddCheck(*card, options, action);
+  AddReport(*card, options, action);
 }
 
 }  // namespace npumesh

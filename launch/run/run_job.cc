@@ -14,6 +14,7 @@
 #include "graph/onnx/onnx_file.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/op_library.h"
+#include "graph/session/core_budgets.h"
 #include "graph/session/group_table.h"
 #include "graph/session/session_config.h"
 #include "launch/ranks/model_choice.h"
@@ -208,7 +209,12 @@ Status RunJob::LoadGraph(SessionOptions session) {
   session.compile.threads = Threads();
   session.registry = registry_.get();
   NPUMESH_ASSIGN_OR_RETURN(const Card card, Card::FromProcess());
-  if (card) session.card = card_ = std::make_shared<NodeWatch>(card, /*says=*/false);
+  if (card) {
+    card_ = std::make_shared<NodeWatch>(card, /*says=*/false);
+  } else if (session.card != nullptr) {
+    NPUMESH_ASSIGN_OR_RETURN(card_, DeadlockWatch(/*says=*/false));
+  }
+  session.card = card_;
   if (options_.guard) session.compile.margin = kGuardMargin;
   WatchTypes(&session.compile);
   if (options_.show_progress && world_.rank() == 0) {

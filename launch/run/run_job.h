@@ -67,10 +67,8 @@ class RunJob {
   uint64_t guarded_steps() const { return guard_ != nullptr ? guard_->steps() : 0; }
   uint64_t repeated_steps() const { return guard_ != nullptr ? guard_->repeated() : 0; }
 
-  // What the card of NPUMESH_CARD would not take, as far as it was seen; empty without one.
-  std::vector<CardFinding> card_findings() const {
-    return card_ != nullptr ? card_->findings().all() : std::vector<CardFinding>();
-  }
+  // What the card would not take, as far as it was seen; null: nothing is asked.
+  const CardFindings* card() const { return card_ != nullptr ? &card_->findings() : nullptr; }
 
   // With a golden: all tensors of the first step, and the inputs it ran with. Null otherwise.
   const Recorder* recorder() const { return recorder_.get(); }

@@ -35,6 +35,7 @@ constexpr Key kGraphKeys[] = {
     {"ge.topoSortingMode", "experimental_config.topology_sorting_strategy", Form::kOrder},
     {"ge.exec.static_model_ops_lower_limit", "experimental_config.static_model_ops_lower_limit",
      Form::kAsIs},
+    {"deadlock_check", "debug.deadlock_check", Form::kBool},
     {"aoe_mode", "aoe_config.aoe_mode", Form::kAsIs},
     {"work_path", "aoe_config.work_path", Form::kAsIs},
     {"aoe_config_file", "aoe_config.aoe_config_file", Form::kAsIs},

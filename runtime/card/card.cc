@@ -1,10 +1,15 @@
 #include "runtime/card/card.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
 #include <cstdlib>
 
 namespace npumesh {
 namespace {
+
+constexpr const char* kCardReport = "NPUMESH_CARD_REPORT";
 
 Status ParseCard(const EnvVariable& variable, std::string_view text, Card& card) {
   if (text.empty()) return Status();
@@ -25,6 +30,17 @@ Status ParseCheck(const EnvVariable& variable, std::string_view text, Card& card
   return Status();
 }
 
+// The file is there from the start, so that one without findings is not one that is missing.
+Status ParseReport(const EnvVariable& variable, std::string_view text, Card& card) {
+  if (text.empty() || !card) return Status();
+  const int file = open(std::string(text).c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) {
+    return Error(Code::kInvalidArgument, "{}: \"{}\" cannot be written", variable.name, text);
+  }
+  close(file);
+  return Status();
+}
+
 constexpr std::array kEntries = {
     EnvEntry<Card>{{"NPUMESH_CARD", "a chip of `npumesh card ls`, for example ascend910b3",
                     "nothing is checked",
@@ -34,6 +50,10 @@ constexpr std::array kEntries = {
     EnvEntry<Card>{{"NPUMESH_CARD_CHECK", "warn or fail", "warn",
                     "What the card would refuse is a warning, or an error with its code."},
                    ParseCheck},
+    EnvEntry<Card>{{kCardReport, "a file", "findings are lines of the log",
+                    "What programs find is added to it, a JSON object on each line; `npumesh card "
+                    "report` makes one report and JUnit of it (card.md)."},
+                   ParseReport},
 };
 
 constexpr auto kManual = ManualOf(kEntries);

@@ -192,6 +192,43 @@ Seeds AlgorithmsSeeds() {
           "allreduce=level0:NA;level1:H-D_R/allgather=direct/alltoall=level1:pairwise"};
 }
 
+constexpr char kRules[] = R"(# Rules with all that they may have.
+[IncreFlashAttention, PromptFlashAttention]
+  d = size(query, -1) // num_heads if input_layout == "BSH" else size(query, -1)
+  wide = d > 512 or d % 16 != 0
+
+ifa-wide: refused 561002 on ascend910b, ascend310p3
+  when   wide and not has(block_table) and type(key) in [float16, int8] \
+         and card(cube_cores) >= 20 and max([1, d]) != -1
+  says   heads have {d} elements of {type(query)}
+  mend   pad them to {(d + 15) // 16 * 16}
+  source a page
+
+ifa-lengths: wrong on all
+  when   value(actual_seq_lengths, 0) * 0.5 < 1
+  says   lengths are {values(actual_seq_lengths)}
+  source another page
+)";
+
+constexpr char kChips[] = R"(# Chips of one family.
+@page a page
+@other another page
+
+[family]
+stands_for  one  @page
+streams  8  @page
+events  1K  @other
+
+[one : family]
+streams  4  @other
+[two : family]
+hbm  2G  @page
+)";
+
+Seeds CardTableSeeds() {
+  return {kRules, kChips};
+}
+
 Seeds TopologySeeds() {
   return {"pack:2 numa:2 core:4 pu:1", "numa:2(memory=1GB) l3:1 core:2 pu:2", "2 2 2"};
 }
@@ -201,6 +238,7 @@ Seeds TopologySeeds() {
 std::vector<Target> AllTargets() {
   return {{"air", CheckModel, AirSeeds()},
           {"algorithms", CheckAlgorithms, AlgorithmsSeeds()},
+          {"card_tables", CheckCardTables, CardTableSeeds()},
           {"dump_config", CheckDumpConfig, DumpConfigSeeds()},
           {"dump_data", CheckDumpData, DumpDataSeeds()},
           {"ge_proto", CheckModel, GeProtoSeeds()},

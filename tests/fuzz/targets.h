@@ -37,6 +37,10 @@ std::string CheckDumpConfig(std::string_view text);
 // The JSON of --config and, line by line, assignments of -o; then a file of pass switches.
 std::string CheckOptions(std::string_view text);
 
+// The text of rules of cards, and as a table of chips: an error that names the line, or rules that
+// have what each needs, and facts with sources.
+std::string CheckCardTables(std::string_view text);
+
 // model_relation_config.json and, behind the first zero byte, numa_config.json: as a session reads
 // the groups, and as `npumesh validate` checks them.
 std::string CheckPackageConfigs(std::string_view texts);

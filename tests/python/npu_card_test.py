@@ -2,13 +2,16 @@
 program's line, and its mended twin does not. Further 200 captured programs without a fault, of which nothing is found."""
 
 import inspect
+import json
 import os
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 import warnings
+from xml.etree import ElementTree
 
 import npu_case
 
@@ -279,6 +282,57 @@ class Warnings(OnCard):
         self.assertIn("actual_seq_lengths_kv=[3]", stale[0])
         self.assertEqual(self.found("replay-lengths", lambda: decode(
             capture(auto_dispatch_capture=True), [1, 2, 3])), [])
+
+
+class Reports(OnCard):
+    """NPUMESH_CARD_REPORT, as `npumesh card report` reads it."""
+
+    check = "warn"
+
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.TemporaryDirectory()
+        os.environ["NPUMESH_CARD_REPORT"] = self.path("found")
+
+    def tearDown(self):
+        os.environ.pop("NPUMESH_CARD_REPORT")
+        self.folder.cleanup()
+        super().tearDown()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def report(self, *words):
+        done = subprocess.run([os.environ["NPUMESH_COMMAND"], "card", "report", self.path("found"), *words], check=False,
+                              capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_findings_reach_json_and_junit(self):
+        x, side = torch.ones(4, device="npu"), torch.npu.Stream()
+
+        def body():
+            with torch.npu.stream(side):
+                x * 2
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.capture(body)
+        self.at = line()
+        self.refused("107027", lambda: (x + 1).sum().item())
+        code, out, err = self.report("--json", "--junit", self.path("junit.xml"))
+        self.assertEqual(code, 1, err)
+        stray, read = json.loads(out)["findings"]
+        self.assertEqual((stray["rule"], stray["code"], stray["severity"]), ("capture-stream", None, "warning"))
+        self.assertEqual((read["rule"], read["code"]), ("capture", 107027))
+        self.assertIn(self.at, read["where"])
+        self.assertIn("item needs values while torch.npu.graph captures", read["text"])
+        cases = ElementTree.parse(self.path("junit.xml")).findall(".//testcase")
+        self.assertEqual([case.find("failure") is None for case in cases], [False, False])
+        self.assertIn("card capture-stream", cases[0].get("name"))
+
+    def test_without_a_finding(self):
+        torch.npu.Stream()
+        self.assertEqual(self.report()[:2], (0, "0 findings\n"))
 
 
 class Faultless(OnCard):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Sequence
 
 import torch
 
+from .. import _card
 from .._places import Place, place_of, put
 from .._say import line_of_program
 from .segments import tensors_of
@@ -21,12 +22,18 @@ DEPENDENCY = "107024 (ACL_ERROR_RT_CAPTURE_DEPENDENCY)"
 REPLAY_FAILED = "507011 (ACL_ERROR_RT_MODEL_EXECUTE)"
 
 
+def fault(what: str, code: str, mend: str) -> RuntimeError:
+    """The error for what breaks a capture, with the line of the program. It is a finding as well."""
+    where = line_of_program()
+    _card.note("capture", where, what, mend, "CANN runtime, error codes", code)
+    return RuntimeError(f"torch_npu: {where}: {what}: error code {code}; {mend}")
+
+
 def refusal(what: str, code: str) -> RuntimeError:
-    """The error for what no capture permits, with the line of the program."""
-    return RuntimeError(
-        f"torch_npu: {line_of_program()}: {what} while torch.npu.graph captures: error code {code}; a "
-        "captured call runs only when the graph is replayed. Do it before the capture or after a "
-        'replay; what the host keeps for itself is made with device="cpu"')
+    """The error for what no capture permits, as `fault` has it."""
+    return fault(f"{what} while torch.npu.graph captures", code,
+                 "a captured call runs only when the graph is replayed. Do it before the capture or after "
+                 'a replay; what the host keeps for itself is made with device="cpu"')
 
 
 class _Mark(NamedTuple):

@@ -27,7 +27,7 @@ from .. import _capture, _card, _places
 from .._say import line_of_program, no_effect
 from . import capturing
 from .captured import (DEPENDENCY, MODE_FORBIDS, STREAM_CAPTURED, STREAM_UNJOINED, WRONG_THREAD, Values,
-                       refusal)
+                       fault, refusal)
 from .card_watch import Watch, check_resources, graphs_alive
 from .joins import Joins
 from .schemas import depends_on_values, is_random, writes, writes_all, written_by
@@ -173,10 +173,9 @@ class _Capture(TorchDispatchMode):
         back."""
         left = self.joins.left()
         if left:
-            raise RuntimeError(
-                f"torch_npu: {line_of_program()}: capture_end: stream {', '.join(map(str, left))} has "
-                f"joined the capture, and its last work was not waited for: error code {STREAM_UNJOINED}; "
-                "let the stream of the capture wait_stream for it")
+            raise fault(f"capture_end: stream {', '.join(map(str, left))} has joined the capture, and its "
+                        "last work was not waited for", STREAM_UNJOINED,
+                        "let the stream of the capture wait_stream for it")
 
     def wait_for(self, stream: int, event: Any) -> None:
         """The stream waits for an event."""
@@ -201,10 +200,9 @@ class _Capture(TorchDispatchMode):
     def permit_beside(self, place: _places.Place) -> None:
         """Before another thread copies, and waits for it, while this goes on in mode "global".
         Errors: RuntimeError."""
-        raise RuntimeError(
-            f"torch_npu: {line_of_program()}: a copy to the {place.value} that waits, while another "
-            f"thread captures in mode global: error code {MODE_FORBIDS}; use non_blocking=True with "
-            'pinned memory, or capture with capture_error_mode="thread_local"')
+        raise fault(f"a copy to the {place.value} that waits, while another thread captures in mode global",
+                    MODE_FORBIDS, "use non_blocking=True with pinned memory, or capture with "
+                    'capture_error_mode="thread_local"')
 
     def permit_transfer(self, tensor: torch.Tensor, place: Optional[_places.Place],
                         non_blocking: bool) -> None:
@@ -321,8 +319,8 @@ class NPUGraph:
     def _ended(self) -> _Capture:
         """The capture, which is over now."""
         if self._capture is not None and _capture.current() is not self._capture:
-            raise RuntimeError("torch_npu: capture_end: another thread has begun this capture: error "
-                               f"code {WRONG_THREAD}")
+            raise fault("capture_end: another thread has begun this capture", WRONG_THREAD,
+                        "end it in that thread")
         if self._capture is None:
             raise RuntimeError("torch_npu: capture_end: this graph has no capture running")
         capture, self._capture = self._capture, None

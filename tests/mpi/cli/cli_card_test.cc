@@ -6,6 +6,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "graph/io/model_file.h"
+#include "graph/ir/graph_builder.h"
 #include "runtime/base/text/json.h"
 #include "tests/mpi/cli/run_command.h"
 
@@ -95,6 +97,39 @@ TEST_F(CliCard, RunFailsWhereItIsAskedTo) {
   EXPECT_THAT(run.err, HasSubstr("error code 561002"));
   Ask("rtx");
   EXPECT_THAT(RunAlone({"run", folder_ / "m0.air"}).err, HasSubstr("no chip \"rtx\" is known"));
+}
+
+TEST_F(CliCard, RunNamesCollectivesThatMayWaitForEachOthersCores) {
+  GraphBuilder g("budgets");
+  const Value x = g.Data("x", {DataType::kFloat, {4}});
+  std::vector<Value> sums;
+  for (const char* const stream : {"one", "two"}) {
+    sums.push_back(g.Op("HcomAllReduce", {{"x", x}},
+                        {{"reduction", AttrValue::String("sum")},
+                         {"group", AttrValue::String("hccl_world_group")},
+                         {"_user_stream_label", AttrValue::String(stream)},
+                         {"_op_vectorcore_num", AttrValue::String("32")}},
+                        std::string("sum_") + stream));
+  }
+  g.Output(sums);
+  const Result<Model> model = g.Build();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ASSERT_TRUE(SaveAir(*model, folder_ / "m0.air").ok());
+  const auto run = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"run", folder_ / "m0.air", "--report", folder_ / "report.json"};
+    all.insert(all.end(), words.begin(), words.end());
+    return RunAlone(all);
+  };
+  EXPECT_THAT(run({}).err, Not(HasSubstr("collective-cores")));
+  const CommandRun told = run({"-o", "debug.deadlock_check=true"});
+  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_THAT(told.err, HasSubstr("ascend910b1 refuses node \"sum_two\""));
+  EXPECT_THAT(told.err, HasSubstr("32 + 32 > 48, a deadlock; error code 507034"));
+  const json report = json::parse(CardReport(folder_ / "report.json"));
+  ASSERT_THAT(report.at("findings"), SizeIs(1));
+  EXPECT_EQ(report.at("findings").at(0).at("rule"), "collective-cores");
+  Ask("", "fail");
+  EXPECT_EQ(run({"-o", "debug.deadlock_check=true"}).code, 3);
 }
 
 TEST_F(CliCard, RunAgainstAnotherOptionNamesWhereTheyPart) {

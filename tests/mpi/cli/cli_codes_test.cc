@@ -254,10 +254,10 @@ TEST(CliCodes, WhatTheUserTypedInVainIsSaidAtEveryLevel) {
                 " --dump all --dump-layer Nobody --dump-path " + (folder / "dump"));
   EXPECT_EQ(layer.code, 0) << layer.err;
   EXPECT_THAT(layer.err, HasSubstr("npumesh run: warning: dump layer \"Nobody\" is not dumped"));
-  const CommandRun option =
-      RunScript("TNG_LOG_LEVEL=4 $N run " + (folder / "m0.air") + " -o debug.deadlock_check=true");
+  const CommandRun option = RunScript("TNG_LOG_LEVEL=4 $N run " + (folder / "m0.air") +
+                                      " -o dump_config.quant_dumpable=true");
   EXPECT_EQ(option.code, 0) << option.err;
-  EXPECT_THAT(option.err, ContainsRegex("npumesh run: warning: .*deadlock_check.* has no effect"));
+  EXPECT_THAT(option.err, ContainsRegex("npumesh run: warning: .*quant_dumpable.* has no effect"));
 }
 
 TEST(CliCodes, InfoTellsFilesGroupsPlansAndSteps) {

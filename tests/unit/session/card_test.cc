@@ -1,8 +1,12 @@
 // Sessions beside a card: what it would refuse of their operators, at the shapes that run.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "graph/session/offline_groups.h"
 #include "graph/session/runnable.h"
+#include "graph/session/session_config.h"
+#include "runtime/acl/soc.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {
@@ -79,8 +83,8 @@ TEST(SessionOnCard, FindsBeforeARunWhatHoldsForAllInputs) {
 }
 
 // Two collectives with budgets, on streams; `chained`: the second one needs the first one.
-std::vector<CardFinding> FoundOf(std::string first, std::string second, std::string stream,
-                                 bool chained = false, bool fails = false) {
+GraphBuilder Budgets(std::string first, std::string second, std::string stream,
+                     bool chained = false) {
   GraphBuilder g("budgets");
   const Value x = g.Data("x", {DataType::kFloat, {4}});
   const auto reduced = [&](Value of, std::string cores, std::string on, std::string name) {
@@ -94,8 +98,13 @@ std::vector<CardFinding> FoundOf(std::string first, std::string second, std::str
   const Value a = reduced(x, std::move(first), "one", "gather");
   const Value b = reduced(chained ? a : x, std::move(second), std::move(stream), "dispatch");
   g.Output({a, b});
+  return g;
+}
+
+std::vector<CardFinding> FoundOf(std::string first, std::string second, std::string stream,
+                                 bool chained = false, bool fails = false) {
   SessionOptions options = With(std::make_shared<NodeWatch>(A3(fails), /*says=*/false));
-  Result<Model> model = g.Build();
+  Result<Model> model = Budgets(first, second, stream, chained).Build();
   EXPECT_TRUE(model.ok());
   OfflineGroups groups = OfflineGroups::BeforeWorld(options.groups, 0, 1);
   const Status status = CheckRunnable(*std::move(model), options, groups);
@@ -117,6 +126,61 @@ TEST(SessionOnCard, FindsCollectivesThatWaitForEachOthersCores) {
   EXPECT_THAT(FoundOf("32", "24", "two", /*chained=*/true), IsEmpty());
   EXPECT_THAT(FoundOf("32", "0", "two"), IsEmpty()) << "without a budget";
   EXPECT_THAT(FoundOf("32", "many", "two"), IsEmpty());
+}
+
+// Sets NPUMESH_CARD and NPUMESH_CARD_CHECK for a while; "" leaves them unset.
+class CardVariables {
+ public:
+  CardVariables(const char* card, const char* check) {
+    if (*card != 0) setenv("NPUMESH_CARD", card, 1);
+    if (*check != 0) setenv("NPUMESH_CARD_CHECK", check, 1);
+  }
+  ~CardVariables() {
+    unsetenv("NPUMESH_CARD");
+    unsetenv("NPUMESH_CARD_CHECK");
+  }
+  CardVariables(const CardVariables&) = delete;
+  CardVariables& operator=(const CardVariables&) = delete;
+};
+
+SessionOptions Checked(bool deadlocks = true) {
+  CompilerConfig config;
+  config.debug.deadlock_check = deadlocks;
+  Result<SessionOptions> options = SessionOptionsFor(config);
+  EXPECT_TRUE(options.ok()) << options.status().message();
+  return *std::move(options);
+}
+
+TEST(DeadlockCheck, SaysBeforeARunWhichCollectivesMayWaitForEachOther) {
+  EXPECT_EQ(Checked(/*deadlocks=*/false).card, nullptr);
+  for (const auto& [second, findings] : {std::pair("24", size_t{1}), {"16", size_t{0}}}) {
+    const SessionOptions options = Checked();
+    ASSERT_NE(options.card, nullptr);
+    GraphBuilder graph = Budgets("32", second, "two");
+    RunInSession(graph, options, [&](Session& session) {
+      EXPECT_THAT(session.card()->findings().all(), SizeIs(findings)) << "before it runs";
+      EXPECT_TRUE(session.Run({Tensor::Allocate({DataType::kFloat, {4}})}).ok());
+    });
+    EXPECT_THAT(options.card->findings().all(), SizeIs(findings)) << second;
+  }
+}
+
+TEST(DeadlockCheck, AsksForNoLimitsOfOperators) {
+  const SessionOptions options = Checked();
+  GraphBuilder graph = Gating(4096);
+  RunInSession(graph, options,
+               [&](Session& session) { EXPECT_TRUE(session.Run({Scores(4096)}).ok()); });
+  EXPECT_THAT(options.card->findings().all(), IsEmpty());
+}
+
+TEST(DeadlockCheck, IsOfTheDevicesUnlessACardIsNamedAndFailsWhereItIsAskedTo) {
+  EXPECT_EQ(Checked().card->findings().card().chip->Number("vector_cores"), kSocVectorCores);
+  {
+    const CardVariables variables("", "fail");
+    EXPECT_TRUE(Checked().card->findings().card().fails);
+  }
+  const CardVariables variables("ascend310p3", "");
+  EXPECT_EQ(Checked().card, nullptr) << "Session::Create asks about the card that is named";
 }
 
 TEST(SessionOnCard, WithoutTheVariableNothingIsAsked) {

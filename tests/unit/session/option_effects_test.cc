@@ -83,14 +83,15 @@ std::string SessionText(const Configuration& config) {
       "fold {} drop {} fuse {} order {} overlap {} static {} spare {} plans {} ref {} frozen {} "
       "graphs {} {} "
       "summary {} operators {} npy {} system {} kernels {} tuning {} {} debug {} profile {} "
-      "precision {}",
+      "precision {} card {}",
       compile.fold_constants, compile.drop_dead_nodes, FusionsOf(compile),
       static_cast<int>(compile.order), compile.overlap_collectives, compile.static_ops_limit,
       compile.spare_memory, options->max_plans, options->ref_data, options->freeze_parameters,
       graphs.type.value_or("-"), graphs.path, options->fx_summary.type.value_or("-"),
       TextOf(dump.operators), dump.npy ? dump.npy->path : "-", TextOf(system->operators),
       TextOf(options->static_kernels), TextOf(options->tuning), TextOf(TuningOf(config.session)),
-      options->op_debug_level, ProfilingText(config.session), TextOf(options->precision));
+      options->op_debug_level, ProfilingText(config.session), TextOf(options->precision),
+      options->card != nullptr);
 }
 
 std::string ExportText(const Configuration& config) {
@@ -139,6 +140,7 @@ TEST(OptionEffects, EachReachesASessionOrAnExport) {
       {"debug.fx_summary.type", "csv", {}},
       {"debug.fx_summary.skip_compile", "false", {"debug.fx_summary.type=csv"}},
       {"debug.run_eagerly", "true", {}},
+      {"debug.deadlock_check", "true", {}},
       {"dump_config.enable_dump", "true", {}},
       {"dump_config.dump_path", folder.path(), {enable}},
       {"dump_config.dump_mode", "input", {enable}},
