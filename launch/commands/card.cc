@@ -111,11 +111,10 @@ void AddCheck(CLI::App& card, const std::shared_ptr<CardOptions>& options, Actio
 }
 
 void AddReport(CLI::App& card, const std::shared_ptr<CardOptions>& options, Action& action) {
-  CLI::App* command =
-      card.add_subcommand("report", "What programs have found, as one report and as JUnit");
+  CLI::App* command = card.add_subcommand(
+      "report", "What commands and programs have found, as one report and as JUnit");
   AddFooter(*command, "there are findings",
-            {"NPUMESH_CARD=ascend910b3 NPUMESH_CARD_REPORT=found npumesh launch -n 2 -- python3 "
-             "program.py",
+            {"NPUMESH_CARD=ascend910b3 NPUMESH_CARD_REPORT=found npumesh run model.air",
              "npumesh card report found --junit card.xml"});
   command->add_option("file", options->file, "The file of NPUMESH_CARD_REPORT")
       ->type_name("FILE")

@@ -51,7 +51,7 @@ constexpr std::array kEntries = {
                     "What the card would refuse is a warning, or an error with its code."},
                    ParseCheck},
     EnvEntry<Card>{{kCardReport, "a file", "findings are lines of the log",
-                    "What programs find is added to it, a JSON object on each line; `npumesh card "
+                    "What is found is added to it, a JSON object on each line; `npumesh card "
                     "report` makes one report and JUnit of it (card.md)."},
                    ParseReport},
 };

@@ -62,7 +62,7 @@ Status CardFindings::Add(CardFinding finding) {
     if (fresh) all_.push_back(finding);
   }
   const bool fails = refused && card_.fails;
-  if (fresh && says_) AddToReport(finding, card_.chip->name, text, fails);
+  if (fresh) AddToReport(finding, card_.chip->name, text, fails);
   if (fresh && says_ && !fails) WriteLog(LogLevel::kWarning, {__FILE__, __LINE__}, text);
   return fails ? Error(Code::kInvalidArgument, "{}", text) : Status();
 }

@@ -4,7 +4,7 @@ are gone, values that no replay updates, more streams than the card has."""
 from __future__ import annotations
 
 import weakref
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 
@@ -47,7 +47,9 @@ def check_resources(beside: Any = None) -> None:
 
 
 class _Input(NamedTuple):
-    tensor: torch.Tensor  # the program's, which the graph needs where it is
+    """The first call that reads a tensor of the program, which the graph needs where it is."""
+
+    tensor: torch.Tensor
     address: int
     number: int
     call: str
@@ -58,7 +60,7 @@ class _Lengths(NamedTuple):
     call: str
     line: str
     lists: Dict[str, Any]
-    beside: List[torch.Tensor]
+    beside: List[torch.Tensor]  # what no replay writes anew
 
 
 class Watch:
@@ -66,6 +68,7 @@ class Watch:
 
     def __init__(self) -> None:
         self._inputs: Dict[int, _Input] = {}  # by storage
+        self._addresses: List[Tuple[Callable[[], int], int]] = []  # where inputs are, and were
         self._made: Set[int] = set()  # storages that the capture has made
         self._lengths: List[_Lengths] = []
         self._versions: Optional[List[int]] = None  # at the last replay
@@ -82,6 +85,7 @@ class Watch:
         for at, each in enumerate(tensors_of((step.args, step.kwargs))):
             if storage_of(each) not in self._made and storage_of(each) not in self._inputs:
                 self._inputs[storage_of(each)] = _Input(each, each.data_ptr(), at, name, line)
+                self._addresses.append((each.data_ptr, each.data_ptr()))
         results = tensors_of(step.result)
         self.make([results[at] for at in step.fresh])
         if name in _LENGTHS:
@@ -94,8 +98,9 @@ class Watch:
         taken = {each: given[each] for each in lists
                  if given.get(each) is not None and not isinstance(given[each], torch.Tensor)}
         if taken:
-            self._lengths.append(_Lengths(name, line, taken, tensors_of(
-                [given.get(each) for each in beside])))
+            self._lengths.append(_Lengths(name, line, taken, [
+                each for each in tensors_of([given.get(each) for each in beside])
+                if storage_of(each) not in self._made]))
 
     def updated(self) -> None:
         """NPUGraph.update was called."""
@@ -103,9 +108,16 @@ class Watch:
 
     def check(self) -> None:
         """Before a replay. Errors: RuntimeError, as _card.find."""
+        for address_now, address in self._addresses:  # all that it costs a replay
+            if address_now() != address:
+                self._find_moved()
+                break
+        if self._lengths:
+            self._check_lengths()
+
+    def _find_moved(self) -> None:
         for each in self._inputs.values():
-            now = each.tensor.data_ptr()
-            if now == each.address:
+            if each.tensor.data_ptr() == each.address:
                 continue
             state = "freed" if each.tensor.untyped_storage().nbytes() == 0 else "moved"
             _card.find(f"replay-input-{state}", line_of_program(),
@@ -114,7 +126,6 @@ class Watch:
                        f"{state} since: the graph has its old address",
                        "copy_ new values into the captured tensor", "CANN runtime, error codes",
                        REPLAY_FAILED)
-        self._check_lengths()
 
     def _check_lengths(self) -> None:
         versions = [each._version for one in self._lengths for each in one.beside]
