@@ -41,8 +41,8 @@ FILES = {
         "test/trans_contiguous/test_*.py", "test/nn/test_*.py", "test/custom_ops/test_*.py", "test/contrib/test_*.py",
         "test/autograd/test_*.py", *(f"test/test_{each}.py" for each in (
             "autocast", "bool_storage", "cat", "chunk", "copy_", "dispatch", "indexing", "is_conj", "matmul_npu",
-            "narrow", "out_dtype_op", "qint32_storage_dtype", "quantized_storage", "shape_ops", "sort_and_select", "tensor_map_",
-            "type_promotion", "unflatten_dense_tensors", "view_ops")),
+            "narrow", "out_dtype_op", "qint32_storage_dtype", "quantized_storage", "shape_ops", "sort_and_select",
+            "tensor_map_", "type_promotion", "unflatten_dense_tensors", "view_ops")),
     ],
 }
 

@@ -7,8 +7,9 @@
 The cases: `forward` (logits), `generate` (greedy, with a cache; the same tokens), `train` (three steps of AdamW: losses
 and weights), `autocast` (the same in bfloat16, wider), `autotune` and `overhead` (a prompt and a step with a cache
 through TorchAir, modes max-autotune and reduce-overhead); on each number of ranks of --ranks (2 and 4)
-`tensor_parallel` and `data_parallel` (forward, three steps of AdamW). Without CASEs all of them run but `speed`, which prints the
-milliseconds of a training step and of an addition of 16 elements, and `growth` (memory over 10,000 steps).
+`tensor_parallel` and `data_parallel` (forward, three steps of AdamW). Without CASEs all of them run but `speed`, which
+prints the milliseconds of a training step and the microseconds of an addition of 16 elements, and `growth` (memory over
+10,000 steps).
 FOLDER is where `pip install --target FOLDER transformers` has put it. Ends with 1 when a case fails.
 """
 
