@@ -3,7 +3,7 @@
 
     architectures.py [--count N] [--seed S] [--only PART] [--packages FOLDER] [--seconds N] [--json FILE]
 
-Each runs in a process of its own, on one thread, with a small image, through npumesh's Python package (PYTHONPATH and
+Each runs in a separate process, on one thread, with a small image, through npumesh's Python package (PYTHONPATH and
 NPUMESH_LIBRARY as for every Python test). Batch norms take their statistics from a random batch and parameters that
 start as nothing become random, so that every layer counts in the result. Of each family of a module the two smallest
 architectures are drawn from; --count 0 takes them all. --packages is where pip has put timm and torchvision
