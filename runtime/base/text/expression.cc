@@ -68,7 +68,7 @@ Status ParseElements(TokenLine& line, std::string_view close, Expr* node) {
     NPUMESH_ASSIGN_OR_RETURN(Expr element, ParseExpression(line));
     if (element.kind == Expr::Kind::kName && line.Take("=")) {
       NPUMESH_ASSIGN_OR_RETURN(Expr value, ParseExpression(line));
-      node->named.emplace_back(std::move(element.text), std::move(value));
+      node->named.push_back({std::move(element.text), std::move(value)});
     } else {
       node->children.push_back(std::move(element));
     }

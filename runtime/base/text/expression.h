@@ -24,6 +24,8 @@
 
 namespace npumesh {
 
+struct NamedExpr;
+
 struct Expr {
   enum class Kind : uint8_t {
     kInteger,
@@ -42,7 +44,13 @@ struct Expr {
   int64_t integer = 0;
   double real = 0;
   std::vector<Expr> children;
-  std::vector<std::pair<std::string, Expr>> named;
+  std::vector<NamedExpr> named;
+};
+
+// An argument of a call that is given by name.
+struct NamedExpr {
+  std::string name;
+  Expr value;
 };
 
 struct Token {

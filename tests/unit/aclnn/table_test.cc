@@ -47,7 +47,7 @@ TEST(AclnnTable, ReadsFunctionsWithTheirHeaders) {
   EXPECT_EQ(call.text, "Op");
   EXPECT_EQ(call.children[1].children[1].text, "text");
   ASSERT_EQ(call.named.size(), 1U);
-  EXPECT_EQ(call.named[0].second.real, 1e-5);
+  EXPECT_EQ(call.named[0].value.real, 1e-5);
   EXPECT_TRUE(table.Find("aclnnInplaceA")->body[0].targets.empty());
   EXPECT_EQ(table.Find("aclnnB"), nullptr);
 }
