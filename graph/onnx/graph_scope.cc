@@ -15,6 +15,9 @@ namespace {
 
 // Functions that call each other deeper than this are taken for ones that call themselves.
 constexpr int kDeepestCall = 32;
+// So many calls are put in the place of nodes: few functions that call each other twice each are
+// billions of nodes.
+constexpr int kMostCalls = 1 << 16;
 
 // Attributes of a function's node, with what the caller says in place of references, also in the
 // graphs that they hold.
@@ -58,7 +61,8 @@ GraphScope::GraphScope(const OnnxModel& model, const OpRegistry& registry, Graph
       own_(std::make_unique<GraphEmitter>(std::move(name), registry)),
       emitter_(own_.get()),
       opsets_(outer == nullptr ? &model.opsets : outer->opsets_),
-      depth_(outer == nullptr ? 0 : outer->depth_ + 1) {}
+      depth_(outer == nullptr ? 0 : outer->depth_ + 1),
+      calls_(outer == nullptr ? std::make_shared<int>(kMostCalls) : outer->calls_) {}
 
 GraphScope::GraphScope(GraphScope& host, bool sees_host)
     : model_(host.model_),
@@ -67,7 +71,8 @@ GraphScope::GraphScope(GraphScope& host, bool sees_host)
       host_(&host),
       emitter_(host.emitter_),
       opsets_(host.opsets_),
-      depth_(host.depth_ + 1) {}
+      depth_(host.depth_ + 1),
+      calls_(host.calls_) {}
 
 std::optional<OnnxValue> GraphScope::Find(const std::string& name) {
   const auto found = values_.find(name);
@@ -241,9 +246,16 @@ void GraphScope::DefineOutput(const OnnxNode& node, const std::string& name, Onn
 
 void GraphScope::Call(const OnnxFunction& function, const OnnxNode& node,
                       std::vector<std::optional<OnnxValue>> operands) {
+  if (*calls_ == 0) return;  // refused already
   if (depth_ > kDeepestCall) {
+    *calls_ = 0;
     emitter_->Fail(Error(Code::kUnsupported, "{}: functions call each other more than {} deep",
                          node.Who(), kDeepestCall));
+    return;
+  }
+  if (--*calls_ == 0) {
+    emitter_->Fail(Error(Code::kUnsupported, "{}: functions are called more than {} times",
+                         node.Who(), kMostCalls));
     return;
   }
   GraphScope body(*this, false);

@@ -98,6 +98,7 @@ class GraphScope {
   std::map<std::string, const OnnxType*> hints_;
   std::vector<Capture> captures_;
   int depth_ = 0;
+  std::shared_ptr<int> calls_;  // of functions that may still be put in the place of nodes
   int graphs_ = 0;
 };
 

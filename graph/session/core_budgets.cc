@@ -69,8 +69,8 @@ Result<std::shared_ptr<NodeWatch>> DeadlockWatch(bool says) {
   NPUMESH_ASSIGN_OR_RETURN(Card card, Card::FromProcess());
   if (card) return std::shared_ptr<NodeWatch>();
   NPUMESH_ASSIGN_OR_RETURN(card.chip, Chips().Find(kDevices));
-  static const CardRules kNoRules;
-  return std::make_shared<NodeWatch>(card, says, kNoRules);
+  static const auto* const kNoRules = new CardRules();  // never destroyed: watches may outlive main
+  return std::make_shared<NodeWatch>(card, says, *kNoRules);
 }
 
 }  // namespace npumesh

@@ -239,6 +239,49 @@ TEST(OnnxImport, RefusesFunctionsThatCallThemselves) {
   ExpectRefused(g.Bytes(), Code::kUnsupported, "call each other more than");
 }
 
+// Two calls in each body are 2^depth of them.
+void CallTwice(onnx::FunctionProto& function, const std::string& name, const std::string& callee) {
+  function.set_name(name);
+  function.set_domain("own");
+  function.add_input("a");
+  function.add_output("b");
+  const char* const results[] = {"c", "b"};
+  for (const char* const result : results) {
+    onnx::NodeProto& node = *function.add_node();
+    node.set_op_type(callee);
+    node.set_domain("own");
+    node.add_input("a");
+    node.add_output(result);
+  }
+}
+
+OnnxModelBuilder CallsOf(const std::string& name) {
+  OnnxModelBuilder g;
+  g.Input("x", FloatType({1})).Output("y", FloatType({1}));
+  onnx::NodeProto& node = *g.proto().mutable_graph()->add_node();
+  node.set_op_type(name);
+  node.set_domain("own");
+  node.add_input("x");
+  node.add_output("y");
+  return g;
+}
+
+TEST(OnnxImport, FunctionsThatCallTwiceEndSoon) {
+  OnnxModelBuilder again = CallsOf("Again");
+  CallTwice(*again.proto().add_functions(), "Again", "Again");
+  ExpectRefused(again.Bytes(), Code::kUnsupported, "call each other more than");
+  OnnxModelBuilder many = CallsOf("F0");
+  for (int i = 0; i < 24; ++i) {
+    CallTwice(*many.proto().add_functions(), fmt::format("F{}", i), fmt::format("F{}", i + 1));
+  }
+  CallTwice(*many.proto().add_functions(), "F24", "");
+  for (onnx::NodeProto& node : *many.proto().mutable_functions(24)->mutable_node()) {
+    node.set_op_type("Identity");
+    node.set_domain("");
+  }
+  ExpectRefused(many.Bytes(), Code::kUnsupported, "functions are called more than 65536 times");
+}
+
 // Both branches read a value of the graph around.
 TEST(OnnxImport, BranchesSeeTheGraphAround) {
   OnnxModelBuilder g;

@@ -47,6 +47,7 @@ MAY_END_WITH = re.compile(r"may end with (\d+):")
 HELP_NOT_TYPED = {
     r".*--hosts ": "hosts of the reader's",
     r"npumesh kernels (install|uninstall|show) ": "a package and a kernel of the reader's",
+    r"npumesh attach ": "a job of the reader's that runs",
 }
 HELP_MAY_FAIL = {
     r"npumesh doctor": "says what is wrong with this machine",

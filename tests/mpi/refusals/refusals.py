@@ -123,7 +123,8 @@ def interrupted(npumesh, library):
             sys.exit(f"refusals: the sample cannot be made: {made.stderr}")
         package = os.path.join("s", "one_card", "package")
         graph = os.path.join(package, "export.air")
-        plain = dict(os.environ, OMP_NUM_THREADS="1", NPUMESH_HBM_SIZE="64M")
+        # A timer outlives exec, its handler does not: with the variable `run` does not start again.
+        plain = dict(os.environ, OMP_NUM_THREADS="1", NPUMESH_HBM_SIZE="64M", GOMP_SPINCOUNT="1000")
         alarm = dict(plain, LD_PRELOAD=library, REFUSE="alarm")
         for command in ([npumesh, "ops", "--json"], [npumesh, "graph", graph],
                         [npumesh, "help"], [npumesh, "doctor", "--env"]):
