@@ -202,7 +202,7 @@ def _declare(library: ctypes.CDLL) -> None:
 def _load() -> Tuple[ctypes.CDLL, str]:
     # OpenMP reads this when it is loaded: its threads then sleep soon after a kernel, as with `npumesh run`.
     if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+        os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     refusals = []
     for candidate in _candidates():
         try:
