@@ -328,8 +328,8 @@ int RunNpumesh(int argc, const char* const* argv) {
 // Threads of OpenMP wait for some 150 us before they sleep. The default is 16 ms after each kernel,
 // in which they take a core from whatever else runs: beside two busy processes on two cores a step
 // of MobileNetV2 took 496 ms on two threads, now 13, and 11 on one thread. Alone on the machine two
-// threads are 7 % slower for it; a shorter wait would cost more. OpenMP reads the variable when it is
-// loaded, so `run` starts again with it, and goes on as it is where that fails; ranks inherit it
+// threads are 7 % slower for it; a shorter wait would cost more. OpenMP reads the variable when it
+// is loaded, so `run` starts again with it, and goes on as it is where that fails; ranks inherit it
 // from `launch`.
 void WaitBriefly(const char* const* argv) {
   constexpr char kSpins[] = "GOMP_SPINCOUNT";
