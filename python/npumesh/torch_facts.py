@@ -12,6 +12,7 @@ import os
 import re
 import struct
 import sys
+from typing import Iterable, List, Optional, Set
 
 # The libraries that the wheel's names come from.
 LIBRARIES = ("libascendcl.so", "libhccl.so", "libhcomm.so", "libopapi.so", "libge_runner.so", "libgraph.so",
@@ -23,7 +24,7 @@ NAMES = re.compile(rb"(?<![\w.])((?:aclnn|aclrt|aclmdl|aclop|aclprof|acltdt|Hccl
 SHOWN = 12  # names in a line
 
 
-def undefined_names(path):
+def undefined_names(path: str) -> Set[str]:
     """The names that an ELF file of 64 bits, little endian, wants of others. Errors: ValueError: it is no such file."""
     with open(path, "rb") as file:
         data = file.read()
@@ -45,7 +46,7 @@ def undefined_names(path):
     return names
 
 
-def looked_up(path):
+def looked_up(path: str) -> Set[str]:
     """Functions whose names stand in a file as texts: what dlsym may be asked for. An aclnn function counts when its
     first phase is named too, since operators have such names elsewhere."""
     with open(path, "rb") as file:
@@ -57,15 +58,15 @@ def looked_up(path):
 class Present:
     """The names that npumesh's libraries in a folder have. Errors: OSError: one of them cannot be loaded."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str) -> None:
         paths = [os.path.join(folder, name) for name in LIBRARIES]
         self.libraries = [ctypes.CDLL(path) for path in paths if os.path.exists(path)]
 
-    def has(self, name):
+    def has(self, name: str) -> bool:
         return any(hasattr(library, name) for library in self.libraries)
 
 
-def find_wheel():
+def find_wheel() -> Optional[str]:
     """The wheel's folder, or None."""
     for folder in sys.path:
         place = os.path.join(folder or ".", "torch_npu")
@@ -74,7 +75,7 @@ def find_wheel():
     return None
 
 
-def version_of(name, folder=None):
+def version_of(name: str, folder: Optional[str] = None) -> Optional[str]:
     """The version of an installed package, of the one in a folder; None: it is not there."""
     path = [folder] if folder else sys.path
     for each in importlib.metadata.distributions(name=name, path=path):
@@ -82,11 +83,11 @@ def version_of(name, folder=None):
     return None
 
 
-def release(version):
+def release(version: str) -> List[str]:
     return version.split("+")[0].split(".")[:2]
 
 
-def listed(names):
+def listed(names: Iterable[str]) -> str:
     names = sorted(names)
     more = len(names) - SHOWN
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
@@ -95,13 +96,13 @@ def listed(names):
 class Facts:
     """Findings of a wheel: (level, subject, text, remedy); level is "ok", "note" or "wrong"."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.findings = []
 
-    def say(self, level, subject, text, remedy=""):
+    def say(self, level: str, subject: str, text: str, remedy: str = "") -> None:
         self.findings.append((level, subject, text, remedy))
 
-    def torch(self):
+    def torch(self) -> Optional[str]:
         version = version_of("torch")
         if version is None or importlib.util.find_spec("torch") is None:
             self.say("wrong", "torch", f"{sys.executable} has no torch",
@@ -110,7 +111,7 @@ class Facts:
         self.say("ok", "torch", f"{version} in {sys.executable}")
         return version
 
-    def wheel(self, torch):
+    def wheel(self, torch: Optional[str]) -> Optional[str]:
         """The wheel's folder, or None."""
         folder = find_wheel()
         if folder is None:
@@ -125,7 +126,7 @@ class Facts:
             self.say("ok", "wheel", f"torch_npu {version} in {folder}")
         return folder
 
-    def names(self, wheel, present):
+    def names(self, wheel: str, present: "Present") -> None:
         """What the wheel's libraries want and npumesh has."""
         files = [path for pattern in ("lib/*.so", "*.so") for path in sorted(glob.glob(os.path.join(wheel, pattern)))]
         linked, asked = set(), set()
@@ -143,7 +144,7 @@ class Facts:
         self.tell("names looked up", asked - defined - functions, present, "note",
                   "the wheel goes without, or raises an error with the name", "docs/acl.md has the functions")
 
-    def tell(self, subject, names, present, level, meaning, remedy):
+    def tell(self, subject: str, names: Set[str], present: "Present", level: str, meaning: str, remedy: str) -> None:
         absent = {each for each in names if not present.has(each)}
         text = f"{len(names) - len(absent)} of {len(names)} are there"
         if absent:
@@ -152,7 +153,7 @@ class Facts:
             self.say("ok", subject, text)
 
 
-def examine(libraries):
+def examine(libraries: str) -> Facts:
     """The facts of this Python, with npumesh's libraries in a folder."""
     facts = Facts()
     wheel = facts.wheel(facts.torch())
@@ -170,7 +171,7 @@ def examine(libraries):
     return facts
 
 
-def main():
+def main() -> int:
     home = os.environ.get("ASCEND_HOME_PATH", "")
     facts = examine(os.path.join(home, "lib64"))
     for level, subject, text, remedy in sorted(facts.findings, key=lambda each: each[0] != "wrong"):
