@@ -5,10 +5,9 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <barrier>
 #include <limits>
 #include <map>
-#include <thread>
 
 #include "runtime/world/loop_line.h"
 #include "runtime/world/step_line.h"
@@ -23,9 +22,9 @@ using ::testing::SizeIs;
 
 TEST(RankWindow, ShowsEachRankOfAProcess) {
   constexpr int kRanks = 3;
-  std::atomic<int> there{0};
-  std::atomic<bool> over{false};
+  std::barrier all(kRanks);
   const auto body = [&](World& world) -> Status {
+    all.arrive_and_wait();  // a failure below would end the start of a rank that is late
     StepLine& steps = StepLine::Of(world);
     LoopLine loop(world);
     PositionLine* const group = world.board().ClaimPosition();
@@ -38,9 +37,7 @@ TEST(RankWindow, ShowsEachRankOfAProcess) {
       group->Enter(9, 2, "attn", 2);
     }
     if (world.rank() == 2) world.board().PublishFailure(Error(Code::kIo, "a full disk"));
-    ++there;
-    while (world.rank() != 0 && !over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    while (there != kRanks) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    all.arrive_and_wait();
     if (world.rank() == 0) {
       std::map<int, RankGlance> seen;
       for (const RankWindow& window : RankWindow::Open(getpid())) {
@@ -48,7 +45,6 @@ TEST(RankWindow, ShowsEachRankOfAProcess) {
         EXPECT_THAT(window.boards(), SizeIs(kRanks));
         seen[window.rank()] = window.Look();
       }
-      over = true;
       EXPECT_THAT(seen, SizeIs(kRanks));
       EXPECT_TRUE(seen[0].step && seen[0].step->active());
       EXPECT_EQ(seen[0].step->call, 3u);
@@ -66,6 +62,7 @@ TEST(RankWindow, ShowsEachRankOfAProcess) {
       EXPECT_TRUE(seen[1].sight.lost.ok());
       EXPECT_THAT(std::string(seen[2].sight.lost.message()), HasSubstr("a full disk"));
     }
+    all.arrive_and_wait();
     return Status();
   };
   RunRanks(kRanks, TestEnv(), body);
