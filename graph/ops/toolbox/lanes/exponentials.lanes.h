@@ -10,8 +10,9 @@ NM_INLINE Vector Polynomial(Vector x, const Number (&c)[kTerms]) {
   return sum;
 }
 
-// 2^64 e^x of -104 <= x <= 0; see ExpOfNonPositive of float_exp.h.
+// 2^64 e^x of x <= 0, and of -104 for what is less; see ExpOfNonPositive of float_exp.h.
 NM_INLINE VF ScaledExpOf(VF x) {
+  x = x < -104.0f ? SetF(-104.0f) : x;
   const VF shifted = x * 0x1.715476p+0f + 0x1.8p23f;
   const VF k = shifted - 0x1.8p23f;
   const VF r = (x - k * 0x1.62ep-1f) - k * 0x1.0bfbe8p-15f;
@@ -24,7 +25,7 @@ NM_INLINE VF ScaledExpOf(VF x) {
 }
 // e^x of x <= 0: the bits of row_math.cc by fewer operations. From -104 on the result is 0, which
 // the last product rounds to; the first one is exact.
-NM_INLINE VF ExpOfNegative(VF x) { return ScaledExpOf(x < -104.0f ? SetF(-104.0f) : x) * 0x1p-64f; }
+NM_INLINE VF ExpOfNegative(VF x) { return ScaledExpOf(x) * 0x1p-64f; }
 NM_ONE(ExpOfNonPositive, ExpOfNegative(a))
 
 // 1 / (1 + e^-x), where x is negative as e^x / (1 + e^x): no exponential overflows, and e^x keeps
@@ -32,8 +33,7 @@ NM_ONE(ExpOfNonPositive, ExpOfNegative(a))
 // 1 - e^x / 2 stands for 1 / (1 + e^x).
 NM_INLINE VF SigmoidOf(VF x) {
   const VF below = (VF)((VU)x | 0x80000000u);  // -|x|
-  const VF scaled = ScaledExpOf(below < -104.0f ? SetF(-104.0f) : below);
-  const VF exponential = scaled * 0x1p-64f;
+  const VF scaled = ScaledExpOf(below), exponential = scaled * 0x1p-64f;
   const VF sum = 1.0f + exponential, lost = exponential - (sum - 1.0f);
   const VI negative = x < 0;
   const VF quotient = (negative ? scaled : SetF(1)) / sum;

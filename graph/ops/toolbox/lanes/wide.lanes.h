@@ -66,6 +66,7 @@ NM_INLINE VD Log1pOf(VD x) {
 
 // y / (1 + e^-x): y times the sigmoid of x.
 NM_INLINE VD TimesSigmoidOf(VD y, VD x) { return y / (1.0 + ExpOf(Negative(x))); }
+
 // 1 - erf(x), relative error below 1e-11 up to x = 11; beyond, where float is zero, only small.
 // (1 + 2x) e^(x^2) erfc(x) is nearly constant for x >= 0 (Shepherd and Laframboise, 1981); the
 // polynomial in (x - 3) / (x + 3) was fitted to it at Chebyshev points, error 5e-13.
@@ -77,6 +78,7 @@ NM_INLINE VD ErfcOf(VD x) {
   const VD tail = ExpOf(Negative(x * x)) * scaled;
   return x < 0 ? 2.0 - tail : tail;
 }
+
 // sin(x + quarters * pi / 2), reduced by multiples of pi / 2 in three parts (Cody and Waite). The
 // first two have 33 bits, so that their products with k < 2^20 are exact.
 NM_INLINE VD SinOfQuarters(VD x, long long quarters) {

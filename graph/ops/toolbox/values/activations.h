@@ -1,7 +1,7 @@
 // Activations of single elements in double, and their constants.
 //
-// The lanes (toolbox/lanes/wide.lanes.h) have the functions of these names, too, rounded from
-// double once, but not from the same bits as here. Two ways to compute one function stand side by
+// The lanes (toolbox/lanes) have functions of these names, too, in float or rounded from double
+// once, but not from the same bits as here. Two ways to compute one function stand side by
 // side where operators differ.
 //
 // Thread-safety: pure functions.
