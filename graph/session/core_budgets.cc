@@ -3,16 +3,16 @@
 #include "graph/passes/analysis/node_error.h"
 #include "graph/passes/analysis/reachability.h"
 #include "runtime/base/text/parse.h"
+#include "runtime/card/core_budgets.h"
 
 namespace npumesh {
 namespace {
 
-constexpr int kVectorCoreTimeout = 507034;
 constexpr std::string_view kDevices = "ascend910b1";  // what npumesh's say they are
 
-struct Budget {
-  NodeId node = kNoNode;
-  int64_t cores = 0;
+struct NodeBudget {
+  NodeId id = kNoNode;
+  CoreBudget budget;
   std::string stream;        // empty: the default one
   std::vector<bool> needed;  // by node id: what runs before it
 };
@@ -24,43 +24,33 @@ int64_t CoresOf(const Node& node) {
   return cores.ok() ? *cores : 0;
 }
 
-bool MayMeet(const Budget& a, const Budget& b) {
-  return a.stream != b.stream && !a.needed[static_cast<size_t>(b.node)] &&
-         !b.needed[static_cast<size_t>(a.node)];
+bool MayMeet(const NodeBudget& a, const NodeBudget& b) {
+  return a.stream != b.stream && !a.needed[static_cast<size_t>(b.id)] &&
+         !b.needed[static_cast<size_t>(a.id)];
 }
 
 }  // namespace
 
 Status CheckCoreBudgets(const BoundGraph& bound, NodeWatch& card) {
-  const Chip& chip = *card.findings().card().chip;
-  const std::optional<int64_t> most = chip.Number("vector_cores");
-  if (!most) return Status();
-  std::vector<Budget> earlier;
+  std::vector<NodeBudget> earlier;
   Status first;
   for (const Node& node : bound.graph().nodes()) {
     const Operator* const op = bound.op(node.id);
     if (node.removed || op == nullptr || !op->collective || CoresOf(node) == 0) continue;
-    Budget budget{.node = node.id,
-                  .cores = CoresOf(node),
-                  .stream = node.StringAttr("_user_stream_label", ""),
-                  .needed = NodesBefore(bound, node.id)};
-    for (const Budget& other : earlier) {
-      if (other.cores + budget.cores <= *most || !MayMeet(other, budget)) continue;
-      CardFinding finding;
-      finding.rule = "collective-cores";
-      finding.where = fmt::format("node \"{}\" ({})", node.name, node.type);
-      finding.node = node.name;
-      finding.text = fmt::format(
-          "it may run beside \"{}\", which is on another stream, and each keeps its vector cores "
-          "until all ranks came: {} + {} > {}, a deadlock",
-          bound.node(other.node).name, other.cores, budget.cores, *most);
-      finding.code = kVectorCoreTimeout;
-      finding.mend = "give them fewer cores (limit_core_num), or let one need the other";
-      finding.source = "TorchAir, deadlock_check and core limits; vllm-ascend#14296";
-      const Status status = card.Add(std::move(finding));
+    const std::string where = fmt::format("node \"{}\" ({})", node.name, node.type);
+    NodeBudget here{.id = node.id,
+                    .budget = {where, node.name, CoresOf(node)},
+                    .stream = node.StringAttr("_user_stream_label", ""),
+                    .needed = NodesBefore(bound, node.id)};
+    for (const NodeBudget& other : earlier) {
+      if (!MayMeet(other, here)) continue;
+      auto finding = FindCoresOfBoth(*card.findings().card().chip, other.budget, here.budget,
+                                     "limit_core_num");
+      if (!finding) continue;
+      const Status status = card.Add(*std::move(finding));
       if (first.ok()) first = AtNode(node, status);
     }
-    earlier.push_back(std::move(budget));
+    earlier.push_back(std::move(here));
   }
   return first;
 }

@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "acl/acl_rt.h"
+#include "runtime/acl/collective_cores.h"
 #include "runtime/acl/errors.h"
 #include "runtime/acl/process.h"
 
@@ -130,7 +131,11 @@ aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) try {
   const int unjoined = capture.recording->unjoined();
   AclProcess& process = AclProcess::Get();
   process.captures.End(capture);
-  if (unjoined == 0 && !capture.invalid) {
+  const bool complete = unjoined == 0 && !capture.invalid;
+  const aclError of_cores =
+      complete ? CheckCollectiveCores(__func__, *capture.recording, process.card_limits)
+               : ACL_SUCCESS;
+  if (complete && of_cores == ACL_SUCCESS) {
     *modelRI = capture.model.get();
     return ACL_SUCCESS;
   }
@@ -141,6 +146,7 @@ aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) try {
   } else {
     process.run_models.Forget(capture.model);
   }
+  if (complete) return of_cores;
   if (capture.invalid) {
     return Fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, __func__,
                 "an event that the capture could not wait for has made it invalid; mend the call "

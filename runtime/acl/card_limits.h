@@ -1,5 +1,6 @@
-// CardLimits: what a process holds of streams, events and notifies, against what the card of
-// NPUMESH_CARD has. A card's are shared by all processes that use it; only this one is counted.
+// CardLimits: what a process holds of streams, events and notifies, and what it captures, against
+// what the card of NPUMESH_CARD has and takes. A card's are shared by all processes that use it;
+// only this one is counted.
 //
 // Thread-safety: all members may be called from any thread.
 #ifndef NPUMESH_RUNTIME_ACL_CARD_LIMITS_H_
@@ -22,7 +23,19 @@ class CardLimits {
   aclError Permit(std::string_view function, std::string_view fact, aclError code,
                   const std::function<size_t()>& live);
 
+  // Null: no card.
+  const Chip* chip();
+  // Keeps what the card refuses. The finding's code where that is to fail. REQUIRES: chip().
+  aclError Find(std::string_view function, CardFinding finding);
+  // A call has ended with `code` because of a capture, on any card: the report has it, too.
+  // `where`: in the client's program.
+  void NoteCapture(std::string_view function, std::string_view where, aclError code,
+                   std::string_view text);
+
  private:
+  // Null: no card. `wrong`: a mistake of the variables, said once.
+  CardFindings* Findings(Status* wrong);
+
   std::once_flag read_;
   std::unique_ptr<CardFindings> findings_;  // null: no card
 };

@@ -5,6 +5,8 @@
 #include <new>
 
 #include "runtime/acl/device_context.h"
+#include "runtime/acl/leaks.h"
+#include "runtime/acl/process.h"
 
 namespace npumesh {
 namespace {
@@ -26,6 +28,32 @@ RecentErrors& ErrorsOfThisThread() {
 
 // A client that never asks must not pay without limit.
 constexpr size_t kMostBytes = size_t{64} << 10;
+
+// What a call does wrong while streams are captured.
+bool IsOfCapture(aclError code) {
+  switch (code) {
+    case ACL_ERROR_RT_CAPTURE_DEPENDENCY:
+    case ACL_ERROR_RT_STREAM_UNJOINED:
+    case ACL_ERROR_RT_MODEL_CAPTURED:
+    case ACL_ERROR_RT_STREAM_CAPTURED:
+    case ACL_ERROR_RT_EVENT_CAPTURED:
+    case ACL_ERROR_RT_STREAM_NOT_CAPTURED:
+    case ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT:
+    case ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT:
+    case ACL_ERROR_STREAM_CAPTURE_CONFLICT:
+    case ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED:
+    case ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD:
+    case ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void NoteCapture(aclError code, std::string_view function, std::string_view text) {
+  CardLimits& card = AclProcess::Get().card_limits;
+  if (card.chip() != nullptr) card.NoteCapture(function, Origin::Search().Text(), code, text);
+}
 
 }  // namespace
 
@@ -65,6 +93,7 @@ aclError FailThrown(const char* function) noexcept {
 }
 
 aclError FailWith(aclError code, std::string_view function, std::string_view text) {
+  if (IsOfCapture(code)) NoteCapture(code, function, text);
   ErrorsOfThisThread().last = code;
   RecordRecentError(fmt::format("{}: {} ({})", function, text, code));
   return code;

@@ -27,12 +27,17 @@ struct AclTaskNote : TaskNote {
   // Parameters as others; empty: they cannot be changed.
   using Remake = std::function<aclError(std::string_view function, const aclmdlRITaskParams&,
                                         Recording::Change*)>;
-  AclTaskNote(std::string name, const aclmdlRITaskParams& params, Remake remake = nullptr)
-      : name(std::move(name)), params(params), remake(std::move(remake)) {}
+  AclTaskNote(std::string name, const aclmdlRITaskParams& params, Remake remake = nullptr,
+              uint32_t kept_cores = 0)
+      : name(std::move(name)),
+        params(params),
+        remake(std::move(remake)),
+        kept_cores(kept_cores) {}
 
   const std::string name;
   const aclmdlRITaskParams params;
   const Remake remake;
+  const uint32_t kept_cores;  // vector cores that a collective keeps until the other ranks come
 };
 
 // Eight bytes of device memory that decide which branch runs.

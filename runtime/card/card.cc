@@ -9,8 +9,6 @@
 namespace npumesh {
 namespace {
 
-constexpr const char* kCardReport = "NPUMESH_CARD_REPORT";
-
 Status ParseCard(const EnvVariable& variable, std::string_view text, Card& card) {
   if (text.empty()) return Status();
   const Result<const Chip*> chip = Chips().Find(text);

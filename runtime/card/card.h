@@ -13,6 +13,9 @@
 
 namespace npumesh {
 
+// The variable that names the file of findings.
+inline constexpr const char* kCardReport = "NPUMESH_CARD_REPORT";
+
 std::span<const EnvVariable> CardEnvTable();
 
 struct Card {

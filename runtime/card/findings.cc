@@ -19,7 +19,7 @@ using nlohmann::json;
 // A file that cannot be written was an error of Card::FromProcess.
 void AddToReport(const CardFinding& finding, std::string_view chip, std::string_view text,
                  bool fails) {
-  const char* const path = std::getenv("NPUMESH_CARD_REPORT");
+  const char* const path = std::getenv(kCardReport);
   if (path == nullptr || *path == 0) return;
   const auto or_null = [](bool known, json value) { return known ? std::move(value) : json(); };
   const json line = {{"severity", fails ? "error" : "warning"},

@@ -34,6 +34,7 @@ struct RecordedPoint {
   std::weak_ptr<Recording> recording;  // empty: the last record was queued
   size_t member = 0;
   uint64_t tasks = 0;  // of the member, before it
+  size_t mark = 0;     // in the recording
 };
 
 // What becomes of one record.

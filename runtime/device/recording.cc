@@ -104,9 +104,11 @@ void Recording::AddNote(size_t member, std::shared_ptr<const TaskNote> note) {
   ++members_[member].places;
 }
 
-uint64_t Recording::TasksOf(size_t member) const {
+size_t Recording::MarkRecord(size_t member, uint64_t* tasks) {
   const std::lock_guard lock(mutex_);
-  return members_[member].tasks;
+  *tasks = members_[member].tasks;
+  marks_.push_back({tasks_.size(), member, std::nullopt});
+  return marks_.size() - 1;
 }
 
 RecordedPlace Recording::EndOf(size_t member) const {
@@ -114,8 +116,9 @@ RecordedPlace Recording::EndOf(size_t member) const {
   return {member, members_[member].places};
 }
 
-void Recording::Join(size_t member, size_t other, uint64_t tasks) {
+void Recording::Join(size_t member, size_t other, uint64_t tasks, size_t mark) {
   const std::lock_guard lock(mutex_);
+  marks_.push_back({tasks_.size(), member, mark});
   if (member != other && members_[other].tasks == tasks) members_[other].joined = true;
 }
 

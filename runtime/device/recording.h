@@ -67,6 +67,13 @@ struct RecordedTask {
   bool left_out = false;
 };
 
+// An event of a captured recording, between two tasks: it is recorded, or waited for.
+struct RecordedMark {
+  size_t place = 0;  // in tasks(), of the first task behind it
+  size_t member = 0;
+  std::optional<size_t> waits_for;  // the mark of the record
+};
+
 class Recording {
  public:
   enum class Kind { kCaptured, kBuilt };
@@ -98,6 +105,7 @@ class Recording {
   // By member: the number of its stream.
   const std::vector<int32_t>& streams() const { return streams_; }
   const std::deque<RecordedTask>& tasks() const { return tasks_; }
+  const std::vector<RecordedMark>& marks() const { return marks_; }
   // What tasks, by their place in tasks(), do from the next run on. Update empties `changes`;
   // false, and it changes nothing, while a run goes on.
   struct Change {
@@ -136,10 +144,11 @@ class Recording {
   void Add(size_t member, Task&& task, std::shared_ptr<const TaskNote> note = nullptr);
   void AddControl(size_t member, Control control, std::shared_ptr<const TaskNote> note);
   void AddNote(size_t member, std::shared_ptr<const TaskNote> note);
-  uint64_t TasksOf(size_t member) const;
+  // An event of the member is recorded: its mark, and how many tasks it stands for.
+  size_t MarkRecord(size_t member, uint64_t* tasks);
   RecordedPlace EndOf(size_t member) const;
-  // `member` waits for the first `tasks` of `other`.
-  void Join(size_t member, size_t other, uint64_t tasks);
+  // `member` waits for the record `mark`, of the first `tasks` of `other`.
+  void Join(size_t member, size_t other, uint64_t tasks, size_t mark);
   Status RunInOrder();
   Status RunTask(RecordedTask& task);
 
@@ -149,6 +158,7 @@ class Recording {
   std::mutex exchanging_;        // guards the work of exchangeable tasks
   std::vector<Task> beginning_;  // this and what follows: does not change after the end
   std::deque<RecordedTask> tasks_;
+  std::vector<RecordedMark> marks_;
   std::vector<size_t> heads_;
   std::vector<int32_t> streams_;
   std::vector<Member> members_;

@@ -100,7 +100,9 @@ bool Stream::WaitInRecording(const Event& event, std::chrono::seconds limit, Not
     member = theirs->AddMember(queue_, queue_->number());
     queue_->EnterRecording(theirs, member);
   }
-  if (ours == nullptr || ours == theirs) theirs->Join(member, point.member, point.tasks);
+  if (ours == nullptr || ours == theirs) {
+    theirs->Join(member, point.member, point.tasks, point.mark);
+  }
   TakeDown(std::move(note));
   return true;
 }
@@ -138,7 +140,9 @@ void Stream::Record(const Event& event, Note note) {
     } else {
       TakeDown(std::move(note));
     }
-    event.state_->TakeDown({recording, member, recording->TasksOf(member)});
+    RecordedPoint point{.recording = recording, .member = member};
+    point.mark = recording->MarkRecord(member, &point.tasks);
+    event.state_->TakeDown(std::move(point));
     return;
   }
   const uint64_t ticket = event.state_->Announce();

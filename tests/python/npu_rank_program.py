@@ -230,6 +230,43 @@ def captured(rank, size):
     equal(z, torch.full((3,), size * (size + 1.0) + 1), "replay of a collective")
 
 
+def cores(rank, size):
+    """Collectives of one captured graph, whose vector cores a card does not have together."""
+    os.environ["NPUMESH_CARD"], os.environ["NPUMESH_CARD_CHECK"] = "ascend910b1", "fail"
+
+    def capture(first, second, ordered=False):
+        graph = torch.npu.NPUGraph()
+        sides = [torch.npu.Stream(), torch.npu.Stream()]
+        for side, limit in zip(sides, (first, second)):
+            if limit is not None:
+                torch.npu.set_stream_limit(side, vector_num=limit)
+        parts = [torch.full((3,), rank + 1.0), torch.full((3,), rank + 1.0)]
+        with torch.npu.graph(graph):
+            main = torch.npu.current_stream()
+            for side, part in zip(sides, parts):
+                side.wait_stream(sides[0] if ordered and side is sides[1] else main)
+                with torch.npu.stream(side):
+                    dist.all_reduce(part)
+            for side in sides:
+                main.wait_stream(side)
+        graph.replay()
+        for part in parts:
+            equal(part, torch.full((3,), size * (size + 1) / 2), "a replay beside limits of cores")
+
+    for taken in ((32, 16), (32, 24, True), (32, None), (None, None)):
+        capture(*taken)
+    try:
+        capture(32, 24)
+    except RuntimeError as error:
+        said = str(error)
+    else:
+        raise AssertionError("32 + 24 of 48 vector cores were taken")
+    for words in ("507034", "rule collective-cores", "32 + 24 > 48", __file__):
+        assert words in said, said
+    for name in ("NPUMESH_CARD", "NPUMESH_CARD_CHECK"):
+        del os.environ[name]
+
+
 def products(rank, size):
     """Operators that communicate inside, by the group's name."""
     name = dist.distributed_c10d._get_default_group().get_hccl_comm_name(rank)

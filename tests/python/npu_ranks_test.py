@@ -33,7 +33,7 @@ class Ranks(unittest.TestCase):
         self.passes(size, [*case.mpirun(), "-n", str(size)], *cases)
 
     def test_two_ranks(self):
-        self.mpirun(2, "reductions", "moves", "peers", "groups", "training", "captured",
+        self.mpirun(2, "reductions", "moves", "peers", "groups", "training", "captured", "cores",
                     "products", "experts", "refusals", "mismatch")
 
     def test_exchanges_around_products(self):

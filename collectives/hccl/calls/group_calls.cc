@@ -46,9 +46,9 @@ Verdict GroupCalls::AddManagement(int32_t device, std::function<Verdict()> call)
   return {};
 }
 
-Verdict GroupCalls::AddCollective(aclrtStream stream, Task&& task) {
+Verdict GroupCalls::AddCollective(std::string_view call, aclrtStream stream, Task&& task) {
   NPUMESH_RETURN_IF_REFUSED(Become(Kind::kCollective));
-  collectives_.push_back({stream, std::move(task)});
+  collectives_.push_back({call, stream, std::move(task)});
   return {};
 }
 
@@ -82,7 +82,7 @@ Verdict GroupCalls::End() {
   if (--depth_ > 0) return {};
   Verdict verdict = RunManagement();
   for (Collective& call : collectives_) {
-    if (verdict.ok()) verdict = Enqueue(call.stream, std::move(call.task));
+    if (verdict.ok()) verdict = Enqueue(call.call, call.stream, std::move(call.task));
   }
   for (Batch& batch : batches_) {
     if (verdict.ok()) verdict = EnqueueBatch(batch.comm, batch.stream, std::move(batch.items));

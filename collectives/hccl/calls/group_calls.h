@@ -35,7 +35,8 @@ class GroupCalls {
   // Collect; REQUIRES: open(). E_PARA when the group is of another kind.
   // Management is done on a thread that has `device` selected.
   Verdict AddManagement(int32_t device, std::function<Verdict()> call);
-  Verdict AddCollective(aclrtStream stream, Task&& task);
+  // `call`: a literal.
+  Verdict AddCollective(std::string_view call, aclrtStream stream, Task&& task);
   Verdict AddPointToPoint(std::shared_ptr<Comm> comm, aclrtStream stream, HcclSendRecvItem item);
 
  private:
@@ -44,6 +45,7 @@ class GroupCalls {
     std::function<Verdict()> call;
   };
   struct Collective {
+    std::string_view call;
     aclrtStream stream;
     Task task;
   };

@@ -1,18 +1,23 @@
 #include "collectives/hccl/calls/issue.h"
 
 #include "collectives/hccl/calls/group_calls.h"
+#include "runtime/acl/collective_cores.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
 
-Verdict Enqueue(aclrtStream stream, Task&& task) {
+Verdict Enqueue(std::string_view call, aclrtStream stream, Task&& task) {
   Stream* const queue = FindStream(stream);
   if (queue == nullptr) {
     return Refuse(HCCL_E_PARA, "EI0003: stream: {}", StreamOf(stream).status().message());
   }
   const Status ready = queue->Ready();
   if (!ready.ok()) return VerdictOf(ready);
-  queue->Enqueue(std::move(task));
+  if (queue->records()) {
+    queue->Enqueue(std::move(task), NoteOfCollective(call, stream));
+  } else {
+    queue->Enqueue(std::move(task));
+  }
   return {};
 }
 
@@ -33,7 +38,7 @@ HcclResult IssueTask(const ArgumentCheck& check, const Comm* comm, aclrtStream s
   LogEntry(check, comm, stream);
   if (!check.ok()) {
     const bool told = check.outside_hbm() && comm->size() > 1;
-    const Verdict told_peers = told ? Enqueue(stream, std::move(task)) : Verdict();
+    const Verdict told_peers = told ? Enqueue(check.call(), stream, std::move(task)) : Verdict();
     return Answer(check.call(), told_peers.ok() ? check.verdict() : told_peers);
   }
   if (comm->suspended()) {
@@ -42,8 +47,9 @@ HcclResult IssueTask(const ArgumentCheck& check, const Comm* comm, aclrtStream s
                          comm->name()));
   }
   GroupCalls& group = GroupCalls::OfThread();
-  return Answer(check.call(), group.open() ? group.AddCollective(stream, std::move(task))
-                                           : Enqueue(stream, std::move(task)));
+  return Answer(check.call(), group.open()
+                                  ? group.AddCollective(check.call(), stream, std::move(task))
+                                  : Enqueue(check.call(), stream, std::move(task)));
 }
 
 }  // namespace npumesh

@@ -35,9 +35,9 @@ HcclResult Issue(ArgumentCheck& check, aclrtStream stream, Work work) {
   return IssueTask(check, comm, stream, OnComm(check.TakeComm(), check.call(), std::move(work)));
 }
 
-// Appends `task` to the stream; E_PARA for a handle that is no stream, E_SYSCALL where the system
-// gives the stream no thread.
-Verdict Enqueue(aclrtStream stream, Task&& task);
+// Appends `task` of `call` to the stream; E_PARA for a handle that is no stream, E_SYSCALL where
+// the system gives the stream no thread.
+Verdict Enqueue(std::string_view call, aclrtStream stream, Task&& task);
 
 // Writes the line of HCCL_ENTRY_LOG_ENABLE for a call. REQUIRES: check.entry(). `comm` may be null.
 [[gnu::cold]] void WriteEntry(const ArgumentCheck& check, const Comm* comm, aclrtStream stream);

@@ -8,10 +8,11 @@ namespace npumesh {
 
 Verdict EnqueueBatch(std::shared_ptr<Comm> comm, aclrtStream stream,
                      std::vector<HcclSendRecvItem> items) {
-  return Enqueue(stream, OnComm(std::move(comm), "HcclBatchSendRecv",
-                                [items = std::move(items)](Communicator& group) {
-                                  return RunBatch(group, items);
-                                }));
+  constexpr std::string_view kCall = "HcclBatchSendRecv";
+  return Enqueue(kCall, stream,
+                 OnComm(std::move(comm), kCall, [items = std::move(items)](Communicator& group) {
+                   return RunBatch(group, items);
+                 }));
 }
 
 namespace {

@@ -35,6 +35,12 @@ def get_stream_limit(stream: Any) -> Dict[str, int]:
     return dict(_stream_limits.get(stream.stream_id, _device_limit))
 
 
+def kept_cores(stream: Any) -> int:
+    """Vector cores that a collective on the stream keeps until the other ranks come; 0: no limit was
+    set."""
+    return _stream_limits.get(stream.stream_id, {}).get("vector_core_num", 0)
+
+
 def set_stream_limit(stream: Any, cube_num: int = -1, vector_num: int = -1) -> None:
     _stream_limits[stream.stream_id] = _limited(get_stream_limit(stream), cube_num, vector_num)
 

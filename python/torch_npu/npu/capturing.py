@@ -15,13 +15,12 @@ def is_current_stream_capturing() -> bool:
 
 
 def record(call: Callable[[], Any], name: str = "collective") -> bool:
-    """Writes down a call that torch's dispatcher does not see, such as a collective. False: there is
-    no capture, so the caller has to run it."""
+    """Writes down a collective, which torch's dispatcher does not see. False: there is no capture, so
+    the caller has to run it."""
     capture = current()
     if capture is None:
         return False
-    capture.work(name)
-    capture.steps.append(Call(name, call))
+    capture.add_collective(Call(name, call))
     return True
 
 

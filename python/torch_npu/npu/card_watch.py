@@ -10,7 +10,9 @@ import torch
 
 from .. import _card
 from .._say import line_of_program
+from ._limits import kept_cores
 from .captured import REPLAY_FAILED
+from .joins import Joins
 from .segments import storage_of, tensors_of
 
 # Streams and graphs that are alive.
@@ -18,6 +20,7 @@ streams_alive: "weakref.WeakSet[Any]" = weakref.WeakSet()
 graphs_alive: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 _RUNTIME = "CANN runtime, pages of aclrtCreateStream and aclmdlRICaptureBegin"
+_CORES_KEPT = "507034 (ACL_ERROR_RT_VECTOR_CORE_TIMEOUT)"
 _NO_STREAM = "207008 (ACL_ERROR_RT_NO_STREAM_RESOURCE)"
 
 # Calls whose lists of lengths are taken when they are captured, the lists, and what says that a
@@ -56,6 +59,15 @@ class _Input(NamedTuple):
     line: str
 
 
+class _Collective(NamedTuple):
+    """One that is captured on a stream with a limit of vector cores."""
+
+    where: str
+    stream: int
+    number: int  # of the stream's work
+    cores: int
+
+
 class _Lengths(NamedTuple):
     call: str
     line: str
@@ -71,6 +83,7 @@ class Watch:
         self._addresses: List[Tuple[Callable[[], int], int]] = []  # where inputs are, and were
         self._made: Set[int] = set()  # storages that the capture has made
         self._lengths: List[_Lengths] = []
+        self._collectives: List[_Collective] = []
         self._versions: Optional[List[int]] = None  # at the last replay
         self._is_new = True  # lengths were given since
 
@@ -101,6 +114,26 @@ class Watch:
             self._lengths.append(_Lengths(name, line, taken, [
                 each for each in tensors_of([given.get(each) for each in beside])
                 if storage_of(each) not in self._made]))
+
+    def keep_cores(self, name: str, stream: Any, joins: Joins) -> None:
+        """A collective is captured, as the last work of its stream. Errors: RuntimeError, as _card.find,
+        when it may run beside another one and the card has not the cores of both."""
+        cores = kept_cores(stream)
+        if cores == 0:
+            return
+        number = stream.stream_id
+        line = line_of_program()
+        most = _card.number("vector_cores")
+        for each in self._collectives:
+            if each.stream == number or joins.knows(number, each.stream, each.number):
+                continue
+            if most and each.cores + cores > most:
+                _card.find("collective-cores", line,
+                           f"{name} may run beside {each.where}, which is on another stream, and each keeps "
+                           f"its vector cores until all ranks came: {each.cores} + {cores} > {most}, a deadlock",
+                           "give them fewer cores (set_stream_limit), or let one wait for the other",
+                           "TorchAir, deadlock_check and core limits; vllm-ascend#14296", _CORES_KEPT)
+        self._collectives.append(_Collective(f"{name} at {line}", number, joins.done(number), cores))
 
     def updated(self) -> None:
         """NPUGraph.update was called."""

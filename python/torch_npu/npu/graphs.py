@@ -223,6 +223,13 @@ class _Capture(TorchDispatchMode):
         if not self.values.are_there(tensor):
             raise refusal(f"{what} needs values", STREAM_CAPTURED)
 
+    def add_collective(self, call: capturing.Call) -> None:
+        name = call.names[0]
+        self.work(name)
+        if self.watch is not None:
+            self.watch.keep_cores(name, current_stream(), self.joins)
+        self.steps.append(call)
+
     def _add(self, step: Written) -> None:
         if step.runs:
             self.work(step.names[0])

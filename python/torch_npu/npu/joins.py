@@ -23,6 +23,10 @@ class Joins:
         self._known.setdefault(stream, {})[stream] = self._done[stream]
         return self.origin in self._known[stream]
 
+    def done(self, stream: int) -> int:
+        """How much work is on the stream."""
+        return self._done.get(stream, 0)
+
     def record(self, stream: int) -> Known:
         """What an event on the stream stands for."""
         return dict(self._known.get(stream, {}))
@@ -31,6 +35,10 @@ class Joins:
         known = self._known.setdefault(stream, {})
         for of, much in event.items():
             known[of] = max(known.get(of, 0), much)
+
+    def knows(self, stream: int, of: int, much: int) -> bool:
+        """Whether the first `much` of the work of a stream is done when the next of `stream` begins."""
+        return self._known.get(stream, {}).get(of, 0) >= much
 
     def left(self) -> List[int]:
         """Streams of the capture whose last task the first stream has not waited for."""

@@ -118,7 +118,7 @@ TEST(SessionOnCard, FindsCollectivesThatWaitForEachOthersCores) {
   EXPECT_EQ(found[0].rule, "collective-cores");
   EXPECT_EQ(found[0].node, "dispatch");
   EXPECT_EQ(found[0].code, 507034);
-  EXPECT_THAT(found[0].text, HasSubstr("beside \"gather\""));
+  EXPECT_THAT(found[0].text, HasSubstr("beside node \"gather\" (HcomAllReduce)"));
   EXPECT_THAT(found[0].text, HasSubstr("32 + 24 > 48"));
   EXPECT_THAT(FoundOf("32", "24", "two", /*chained=*/false, /*fails=*/true), SizeIs(1));
   EXPECT_THAT(FoundOf("24", "24", "two"), IsEmpty());
