@@ -162,9 +162,14 @@ void FoldRow(const Fold& fold, const Source& source, int64_t start, int64_t size
 
 void FoldColumns(const Fold& fold, const Source& source, int64_t start, const Pass& pass,
                  size_t columns, BlockBuffer& total) {
+  // Whole rows lie side by side.
+  const bool whole = static_cast<int64_t>(columns) == pass.inner;
+  const int64_t together = whole ? kStep / pass.inner : 1;
   BlockBuffer block;
-  for (int64_t row = 0; row < pass.size; ++row) {
-    fold.columns(source.Read(start + row * pass.inner, columns, block), columns, total.bytes);
+  for (int64_t row = 0; row < pass.size; row += together) {
+    const auto rows = static_cast<size_t>(std::min(together, pass.size - row));
+    const void* const values = source.Read(start + row * pass.inner, rows * columns, block);
+    fold.columns(values, rows, columns, total.bytes);
   }
 }
 
@@ -211,7 +216,7 @@ void FoldLongRow(const ReducePlan& plan, const Source& source, int64_t start, in
     }
   });
   for (int64_t i = 0; i < whole; ++i) {
-    fold.columns(totals + static_cast<size_t>(i) * plan.width, 1, total.bytes);
+    fold.columns(totals + static_cast<size_t>(i) * plan.width, 1, 1, total.bytes);
   }
   FoldRow(fold, source, start + whole * kStep, size % kStep, total);
 }

@@ -65,11 +65,26 @@ void RowByLanes(const void* values, size_t count, void* total) {
   *sum = static_cast<T>(row.total);
 }
 
+// The totals stay in registers.
+template <size_t kCount, typename T, typename Join>
+void FewColumns(const T* x, size_t rows, T* totals) {
+  T sum[kCount];
+  std::copy_n(totals, kCount, sum);
+  for (; rows > 0; --rows, x += kCount) {
+    for (size_t i = 0; i < kCount; ++i) sum[i] = Join()(sum[i], x[i]);
+  }
+  std::copy_n(sum, kCount, totals);
+}
+
 template <typename T, typename Join>
-void Columns(const void* values, size_t count, void* totals) {
+void Columns(const void* values, size_t rows, size_t count, void* totals) {
   const T* x = static_cast<const T*>(values);
   T* sum = static_cast<T*>(totals);
-  for (size_t i = 0; i < count; ++i) sum[i] = Join()(sum[i], x[i]);
+  if (count == 16) return FewColumns<16, T, Join>(x, rows, sum);  // blocks of channels
+  if (count == 8) return FewColumns<8, T, Join>(x, rows, sum);
+  for (; rows > 0; --rows, x += count) {
+    for (size_t i = 0; i < count; ++i) sum[i] = Join()(sum[i], x[i]);
+  }
 }
 
 template <typename T>

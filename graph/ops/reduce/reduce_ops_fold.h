@@ -28,8 +28,8 @@ struct Fold {
   void (*fill)(uint64_t identity, void* totals, size_t count);
   // Joins `count` values, at most kJoinBlock, to the single accumulator at `total`.
   void (*row)(const void* values, size_t count, void* total);
-  // Folds value i into accumulator i.
-  void (*columns)(const void* values, size_t count, void* totals);
+  // Folds value i of each row, one after the other, into accumulator i of `count`.
+  void (*columns)(const void* values, size_t rows, size_t count, void* totals);
   // Divides every accumulator, integers truncating; null: none. 0 / 0 is NaN, or 0 for integers.
   void (*divide)(void* totals, size_t count, int64_t divisor);
 };
