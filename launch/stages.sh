@@ -61,7 +61,8 @@ configure() {
   local preset=$1 launcher=()
   shift
   if command -v ccache >/dev/null; then
-    launcher=(-D CMAKE_C_COMPILER_LAUNCHER=ccache -D CMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    launcher=(-D CMAKE_C_COMPILER_LAUNCHER=ccache
+      -D "CMAKE_CXX_COMPILER_LAUNCHER=$root/launch/scripts/compile")
   fi
   (cd "$root" && cmake --preset "$preset" "${launcher[@]}" "$@")
 }

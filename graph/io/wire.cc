@@ -7,6 +7,8 @@
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/unknown_field_set.h>
 
+#include <algorithm>
+
 namespace npumesh {
 namespace {
 
@@ -29,13 +31,44 @@ class FirstError final : public pbio::ErrorCollector {
   std::string text_;
 };
 
+// Bytes in pieces: those before the one that is read may be given back.
+class Pieces final : public pbio::ZeroCopyInputStream {
+ public:
+  Pieces(std::string_view bytes, const PieceDone& done) : bytes_(bytes), done_(done) {}
+
+  bool Next(const void** data, int* size) override {
+    if (done_ && next_ > begin_) done_(bytes_.substr(begin_, next_ - begin_));
+    begin_ = next_;
+    if (begin_ == bytes_.size()) return false;
+    next_ = begin_ + std::min(kPiece, bytes_.size() - begin_);
+    *data = bytes_.data() + begin_;
+    *size = static_cast<int>(next_ - begin_);
+    return true;
+  }
+  void BackUp(int count) override { next_ -= static_cast<size_t>(count); }
+  bool Skip(int count) override {
+    const size_t skipped = std::min(static_cast<size_t>(count), bytes_.size() - next_);
+    next_ += skipped;
+    return skipped == static_cast<size_t>(count);
+  }
+  int64_t ByteCount() const override { return static_cast<int64_t>(next_); }
+
+ private:
+  static constexpr size_t kPiece = size_t{4} << 20;
+
+  const std::string_view bytes_;
+  const PieceDone& done_;
+  size_t begin_ = 0, next_ = 0;  // of the piece that is read
+};
+
 }  // namespace
 
-Status ParseWire(std::string_view bytes, google::protobuf::Message* message) {
+Status ParseWire(std::string_view bytes, google::protobuf::Message* message,
+                 const PieceDone& done) {
   NPUMESH_RETURN_IF_ERROR(CheckSize(bytes.size()));
   const google::protobuf::LogSilencer quiet;
-  pbio::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
-                               static_cast<int>(bytes.size()));
+  Pieces pieces(bytes, done);
+  pbio::CodedInputStream input(&pieces);
   input.SetTotalBytesLimit(static_cast<int>(kMaxMessageBytes));
   input.SetRecursionLimit(kMaxDepth);
   if (message->ParseFromCodedStream(&input) && input.ConsumedEntireMessage()) return Status();

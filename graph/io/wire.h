@@ -8,6 +8,7 @@
 #include <google/protobuf/message.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -20,8 +21,12 @@ inline constexpr uint64_t kMaxMessageBytes = 2147483647;
 // How deep messages may nest in a file.
 inline constexpr int kMaxDepth = 100;
 
+// Called with each piece of bytes that is no longer needed.
+using PieceDone = std::function<void(std::string_view piece)>;
+
 // Errors (kCorrupt): too long, truncated, nested deeper than `kMaxDepth`, not this message.
-Status ParseWire(std::string_view bytes, google::protobuf::Message* message);
+Status ParseWire(std::string_view bytes, google::protobuf::Message* message,
+                 const PieceDone& done = nullptr);
 
 // Strict text form: an unknown field name is an error. Errors (kCorrupt) carry line and column.
 Status ParseText(std::string_view text, google::protobuf::Message* message);

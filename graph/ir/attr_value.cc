@@ -67,8 +67,11 @@ AttrValue AttrValue::Value(const Tensor& tensor) {
   attr.desc = std::make_shared<TensorDesc>();
   attr.desc->dtype = tensor.dtype();
   attr.desc->shape = tensor.shape();
-  attr.data = std::make_shared<const std::string>(reinterpret_cast<const char*>(tensor.data()),
-                                                  tensor.bytes());
+  attr.data = tensor.string();
+  if (attr.data == nullptr) {
+    attr.data = std::make_shared<const std::string>(reinterpret_cast<const char*>(tensor.data()),
+                                                    tensor.bytes());
+  }
   return Variant(std::move(attr));
 }
 

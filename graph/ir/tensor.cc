@@ -24,20 +24,21 @@ Tensor Tensor::Allocate(TensorType type) {
 }
 
 Tensor Tensor::FromString(TensorType type, std::string bytes) {
-  Tensor tensor;
-  tensor.type_ = std::move(type);
-  auto owner = std::make_shared<const std::string>(std::move(bytes));
-  tensor.data_ =
-      std::shared_ptr<const std::byte>(owner, reinterpret_cast<const std::byte*>(owner->data()));
-  return tensor;
+  return FromShared(std::move(type), std::make_shared<const std::string>(std::move(bytes)));
 }
 
 Tensor Tensor::FromShared(TensorType type, std::shared_ptr<const std::string> bytes) {
   Tensor tensor;
   tensor.type_ = std::move(type);
+  tensor.string_ = bytes.get();
   const auto* data = reinterpret_cast<const std::byte*>(bytes->data());
   tensor.data_ = std::shared_ptr<const std::byte>(std::move(bytes), data);
   return tensor;
+}
+
+std::shared_ptr<const std::string> Tensor::string() const {
+  if (string_ == nullptr || string_->size() != bytes()) return nullptr;
+  return {data_, string_};
 }
 
 Tensor Tensor::FromFile(TensorType type, std::shared_ptr<const MappedFile> file, uint64_t offset) {

@@ -49,6 +49,8 @@ class Tensor {
   uint64_t bytes() const { return type_.bytes(); }
 
   const std::byte* data() const { return data_.get(); }
+  // What the bytes are the whole of; null unless the tensor was made of a string of their number.
+  std::shared_ptr<const std::string> string() const;
   // REQUIRES: made by Allocate and not shared.
   std::byte* mutable_data() { return const_cast<std::byte*>(data_.get()); }
   template <typename T>
@@ -66,7 +68,8 @@ class Tensor {
  private:
   TensorType type_;
   std::shared_ptr<const std::byte> data_;
-  const MappedFile* file_ = nullptr;  // that data_ keeps; null: memory
+  const MappedFile* file_ = nullptr;     // that data_ keeps; null: memory
+  const std::string* string_ = nullptr;  // the same
 };
 
 }  // namespace npumesh

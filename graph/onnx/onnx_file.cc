@@ -35,7 +35,10 @@ Result<OnnxModel> LoadOnnxModel(const std::string& path) {
   NPUMESH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   NPUMESH_RETURN_IF_ERROR(RefuseForeignFile(BytesIn(*file)).WithContext(path));
   if (!LooksLikeOnnx(BytesIn(*file))) return NoOnnx(path, *file);
-  return ReadOnnx(BytesIn(*file), path);
+  // Weights are in memory once: as they are parsed, the pages that they came from are given back.
+  return ReadOnnx(BytesIn(*file), path, [&](std::string_view piece) {
+    file->Release(reinterpret_cast<const std::byte*>(piece.data()), piece.size());
+  });
 }
 
 Result<Model> LoadOnnx(const std::string& path, const OpRegistry& registry,

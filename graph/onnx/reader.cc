@@ -53,7 +53,8 @@ class ModelReader {
  public:
   explicit ModelReader(std::string path) : path_(std::move(path)) {}
 
-  Result<OnnxModel> Read(const onnx::ModelProto& proto) {
+  // Takes the bytes of tensors out of the message.
+  Result<OnnxModel> Read(onnx::ModelProto& proto) {
     OnnxModel model;
     model.path = path_;
     model.ir_version = proto.ir_version();
@@ -65,8 +66,8 @@ class ModelReader {
     if (!proto.has_graph()) return Error(Code::kCorrupt, "has no graph");
     NPUMESH_ASSIGN_OR_RETURN(model.opsets, OpsetsFrom(proto.opset_import()));
     if (model.opsets.empty()) return Error(Code::kCorrupt, "has no opset_import");
-    NPUMESH_ASSIGN_OR_RETURN(model.graph, GraphFrom(proto.graph()));
-    for (const auto& function : proto.functions()) {
+    NPUMESH_ASSIGN_OR_RETURN(model.graph, GraphFrom(*proto.mutable_graph()));
+    for (auto& function : *proto.mutable_functions()) {
       NPUMESH_ASSIGN_OR_RETURN(OnnxFunction read, FunctionFrom(function));
       model.functions.push_back(std::move(read));
     }
@@ -91,15 +92,15 @@ class ModelReader {
     return domain == "ai.onnx" ? "" : domain;
   }
 
-  Result<OnnxGraph> GraphFrom(const onnx::GraphProto& proto) {
+  Result<OnnxGraph> GraphFrom(onnx::GraphProto& proto) {
     OnnxGraph graph;
     graph.name = proto.name();
     if (proto.sparse_initializer_size() > 0) {
       return Error(Code::kUnsupported, "graph \"{}\" has sparse initialisers",
                    Quotable(graph.name));
     }
-    for (const auto& tensor : proto.initializer()) {
-      Result<Tensor> value = TensorOf(tensor, path_);
+    for (auto& tensor : *proto.mutable_initializer()) {
+      Result<Tensor> value = TakeTensor(tensor, path_);
       if (!value.ok()) {
         return value.status().WithContext(
             fmt::format("initialiser \"{}\"", Quotable(tensor.name())));
@@ -109,7 +110,7 @@ class ModelReader {
     for (const auto& info : proto.input()) graph.inputs.push_back(InfoFrom(info));
     for (const auto& info : proto.output()) graph.outputs.push_back(InfoFrom(info));
     for (const auto& info : proto.value_info()) graph.values.push_back(InfoFrom(info));
-    NPUMESH_ASSIGN_OR_RETURN(graph.nodes, NodesFrom(proto.node()));
+    NPUMESH_ASSIGN_OR_RETURN(graph.nodes, NodesFrom(*proto.mutable_node()));
     return graph;
   }
 
@@ -118,23 +119,23 @@ class ModelReader {
   }
 
   template <typename Nodes>
-  Result<std::vector<OnnxNode>> NodesFrom(const Nodes& protos) {
+  Result<std::vector<OnnxNode>> NodesFrom(Nodes& protos) {
     std::vector<OnnxNode> nodes;
-    for (const auto& proto : protos) {
+    for (auto& proto : protos) {
       NPUMESH_ASSIGN_OR_RETURN(OnnxNode node, NodeFrom(proto));
       nodes.push_back(std::move(node));
     }
     return nodes;
   }
 
-  Result<OnnxNode> NodeFrom(const onnx::NodeProto& proto) {
+  Result<OnnxNode> NodeFrom(onnx::NodeProto& proto) {
     OnnxNode node;
     node.name = proto.name();
     node.op = proto.op_type();
     node.domain = DomainFrom(proto.domain());
     node.inputs.assign(proto.input().begin(), proto.input().end());
     node.outputs.assign(proto.output().begin(), proto.output().end());
-    for (const auto& attribute : proto.attribute()) {
+    for (auto& attribute : *proto.mutable_attribute()) {
       Result<OnnxAttribute> read = AttributeFrom(attribute);
       if (!read.ok()) {
         return read.status().WithContext(
@@ -145,7 +146,7 @@ class ModelReader {
     return node;
   }
 
-  Result<OnnxAttribute> AttributeFrom(const onnx::AttributeProto& proto) {
+  Result<OnnxAttribute> AttributeFrom(onnx::AttributeProto& proto) {
     using Kind = OnnxAttribute::Kind;
     OnnxAttribute attribute;
     attribute.name = proto.name();
@@ -178,12 +179,12 @@ class ModelReader {
       case onnx::AttributeProto::TENSOR: {
         attribute.kind = Kind::kTensor;
         if (!attribute.reference.empty()) break;
-        NPUMESH_ASSIGN_OR_RETURN(attribute.tensor, TensorOf(proto.t(), path_));
+        NPUMESH_ASSIGN_OR_RETURN(attribute.tensor, TakeTensor(*proto.mutable_t(), path_));
         break;
       }
       case onnx::AttributeProto::GRAPH: {
         attribute.kind = Kind::kGraph;
-        NPUMESH_ASSIGN_OR_RETURN(OnnxGraph graph, GraphFrom(proto.g()));
+        NPUMESH_ASSIGN_OR_RETURN(OnnxGraph graph, GraphFrom(*proto.mutable_g()));
         attribute.graph = std::make_shared<OnnxGraph>(std::move(graph));
         break;
       }
@@ -197,7 +198,7 @@ class ModelReader {
     return attribute;
   }
 
-  Result<OnnxFunction> FunctionFrom(const onnx::FunctionProto& proto) {
+  Result<OnnxFunction> FunctionFrom(onnx::FunctionProto& proto) {
     OnnxFunction function;
     function.name = proto.name();
     function.domain = DomainFrom(proto.domain());
@@ -205,7 +206,7 @@ class ModelReader {
     function.outputs.assign(proto.output().begin(), proto.output().end());
     function.attributes.assign(proto.attribute().begin(), proto.attribute().end());
     NPUMESH_ASSIGN_OR_RETURN(function.opsets, OpsetsFrom(proto.opset_import()));
-    NPUMESH_ASSIGN_OR_RETURN(function.nodes, NodesFrom(proto.node()));
+    NPUMESH_ASSIGN_OR_RETURN(function.nodes, NodesFrom(*proto.mutable_node()));
     return function;
   }
 
@@ -255,9 +256,10 @@ bool LooksLikeOnnx(std::string_view bytes) {
   return has_version && has_body;
 }
 
-Result<OnnxModel> ReadOnnx(std::string_view bytes, const std::string& path) {
+Result<OnnxModel> ReadOnnx(std::string_view bytes, const std::string& path,
+                           const std::function<void(std::string_view piece)>& done) {
   onnx::ModelProto proto;
-  Status parsed = ParseWire(bytes, &proto);
+  Status parsed = ParseWire(bytes, &proto, done);
   if (!parsed.ok()) return parsed.WithContext(path);
   Result<OnnxModel> model = ModelReader(path).Read(proto);
   if (!model.ok()) return model.status().WithContext(path);
@@ -267,7 +269,7 @@ Result<OnnxModel> ReadOnnx(std::string_view bytes, const std::string& path) {
 Result<Tensor> ReadOnnxTensor(std::string_view bytes) {
   onnx::TensorProto proto;
   NPUMESH_RETURN_IF_ERROR(ParseWire(bytes, &proto));
-  return TensorOf(proto, "");
+  return TakeTensor(proto, "");
 }
 
 }  // namespace npumesh

@@ -5,6 +5,7 @@
 #ifndef NPUMESH_GRAPH_ONNX_READER_H_
 #define NPUMESH_GRAPH_ONNX_READER_H_
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,10 @@ bool LooksLikeOnnx(std::string_view bytes);
 // folder, links included. Errors: kCorrupt (bytes that are no model; a tensor whose bytes do not
 // fit its shape; a graph that reads what it does not make), kUnsupported (an element type, a sparse
 // tensor, a version of the format that is not known), kNotFound (no such file of data),
-// kInvalidArgument (a path that leaves the folder).
-Result<OnnxModel> ReadOnnx(std::string_view bytes, const std::string& path);
+// kInvalidArgument (a path that leaves the folder). `done`: called with pieces of the bytes, in
+// their order, that are no longer needed.
+Result<OnnxModel> ReadOnnx(std::string_view bytes, const std::string& path,
+                           const std::function<void(std::string_view piece)>& done = nullptr);
 
 // The bytes of one TensorProto, as test data are stored. Errors as above.
 Result<Tensor> ReadOnnxTensor(std::string_view bytes);

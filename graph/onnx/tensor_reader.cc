@@ -1,8 +1,9 @@
 #include "graph/onnx/tensor_reader.h"
 
-#include <cstring>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "graph/io/weight_path.h"
 #include "runtime/base/files/mapped_file.h"
@@ -114,7 +115,7 @@ Result<Tensor> FromFileBeside(const TensorType& type, const onnx::TensorProto& p
 
 }  // namespace
 
-Result<Tensor> TensorOf(const onnx::TensorProto& proto, const std::string& path) {
+Result<Tensor> TakeTensor(onnx::TensorProto& proto, const std::string& path) {
   NPUMESH_ASSIGN_OR_RETURN(const TensorType type, TypeOf(proto));
   if (proto.has_segment()) return Error(Code::kUnsupported, "is stored in segments");
   if (type.dtype == DataType::kString) return Tensor().WithType(type);
@@ -129,9 +130,8 @@ Result<Tensor> TensorOf(const onnx::TensorProto& proto, const std::string& path)
     return Error(Code::kCorrupt, "is {}, {} bytes, but raw_data has {}", type, *bytes,
                  proto.raw_data().size());
   }
-  Tensor tensor = Tensor::Allocate(type);
-  std::memcpy(tensor.mutable_data(), proto.raw_data().data(), *bytes);
-  return tensor;
+  const std::unique_ptr<std::string> raw(proto.release_raw_data());
+  return Tensor::FromString(type, std::move(*raw));
 }
 
 }  // namespace npumesh

@@ -12,9 +12,9 @@
 
 namespace npumesh {
 
-// Data in files beside the model at `path` are mapped, not read. A tensor of strings has its type
-// and no bytes. Errors as ReadOnnx, without the name of the file.
-Result<Tensor> TensorOf(const onnx::TensorProto& proto, const std::string& path);
+// Takes raw data out of the message. Data in files beside the model at `path` are mapped, not read.
+// A tensor of strings has its type and no bytes. Errors as ReadOnnx, without the name of the file.
+Result<Tensor> TakeTensor(onnx::TensorProto& proto, const std::string& path);
 
 }  // namespace npumesh
 

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 #include "tests/onnx/model_builder.h"
 
@@ -44,6 +45,24 @@ TEST(OnnxReader, ReadsNamesTypesAndNodes) {
   EXPECT_EQ(model->graph.nodes[0].op, "Neg");
   EXPECT_THAT(model->graph.nodes[0].inputs, ElementsAre("x"));
   EXPECT_EQ(model->graph.inputs[0].type.tensor, kVector);
+}
+
+TEST(OnnxReader, GivesPiecesBackAndReadsTheSame) {
+  const TensorType type{DataType::kInt32, Shape({3, 1 << 20})};
+  std::vector<int32_t> values(static_cast<size_t>(type.shape.elements()));
+  std::iota(values.begin(), values.end(), 0);
+  OnnxModelBuilder model = Negation();
+  model.Initialiser("w", Tensor::FromVector(type, values));
+  const std::string bytes = model.Bytes();
+  size_t given = 0;
+  const Result<OnnxModel> read = ReadOnnx(bytes, "m.onnx", [&](std::string_view piece) {
+    EXPECT_EQ(piece.data(), bytes.data() + given);
+    given += piece.size();
+  });
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_GT(given, bytes.size() / 2);
+  EXPECT_LE(given, bytes.size());
+  EXPECT_THAT(read->graph.initialisers.at("w").as<int32_t>(), ::testing::ElementsAreArray(values));
 }
 
 TEST(OnnxReader, KnowsItsFilesByTheirFields) {

@@ -84,7 +84,7 @@ class TokenLine {
   void Leave() { --depth_; }
 
  private:
-  static constexpr int kDeepest = 200;
+  static constexpr int kDeepest = 64;
   template <typename Test>
   size_t LengthOf(Test test) const;
   size_t NumberLength() const;

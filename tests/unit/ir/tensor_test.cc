@@ -39,6 +39,10 @@ TEST(Tensor, TakesStrings) {
   const Tensor shared = Tensor::FromShared(type, bytes);
   EXPECT_EQ(reinterpret_cast<const char*>(shared.data()), bytes->data());
   EXPECT_EQ(shared.elements(), 3);
+  EXPECT_EQ(shared.string(), nullptr);
+  EXPECT_EQ(Tensor::Allocate(type).string(), nullptr);
+  const auto all = std::make_shared<const std::string>("abc");
+  EXPECT_EQ(Tensor::FromShared(type, all).string(), all);
 }
 
 TEST(Tensor, DefaultIsUndefined) {

@@ -12,8 +12,11 @@
 #include <fstream>
 
 #include "graph/ir/graph_builder.h"
+#include "graph/onnx/onnx_file.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/session/session.h"
 #include "runtime/base/text/parse.h"
+#include "tests/onnx/model_builder.h"
 
 namespace npumesh {
 namespace {
@@ -44,7 +47,7 @@ bool ResetPeak() {
   return clear.good();
 }
 
-class WeightMemory : public testing::Test {
+class WeightMemory : public ::testing::Test {
  protected:
   WeightMemory() { fs::create_directories(folder_); }
   ~WeightMemory() override { fs::remove_all(folder_); }
@@ -188,10 +191,28 @@ class WeightMemory : public testing::Test {
     for (const WeightProgress& progress : progress_) EXPECT_EQ(progress.total, weights);
   }
 
+  // `count` tables of zeros, added to x, in one file.
+  std::string PutOnnx(int count, int64_t size) const {
+    testing::OnnxModelBuilder model;
+    const TensorType type{DataType::kFloat, {size, size}};
+    std::string last = "x";
+    model.Input(last, type);
+    for (int i = 0; i < count; ++i) {
+      const std::string name = std::to_string(i), sum = "sum" + name;
+      model.Initialiser(name, Tensor::Allocate(type));
+      model.Node("Add", {last, name}, {sum});
+      last = sum;
+    }
+    model.Output(last, type);
+    const std::string path = (folder_ / "m.onnx").string();
+    std::ofstream(path, std::ios::binary) << model.Bytes();
+    return path;
+  }
+
   std::vector<WeightProgress> progress_;
   std::vector<StepObserver*> observers_ = {nullptr};  // of the runs of each batch
   const fs::path folder_ =
-      fs::path(testing::TempDir()) / ("weight_memory_" + std::to_string(getpid()));
+      fs::path(::testing::TempDir()) / ("weight_memory_" + std::to_string(getpid()));
 };
 
 TEST_F(WeightMemory, OfPackedWeights) {
@@ -219,6 +240,23 @@ TEST_F(WeightMemory, OfHalvesThatPlansShare) {
 
 TEST_F(WeightMemory, OfWeightsInDeviceMemory) {
   ExpectLittleMoreThanTheWeights(Lookups(24, 1024), 24, 1024, {1}, 2);
+}
+
+// As they are parsed, the pages of the file are given back; the graph takes the bytes over.
+TEST_F(WeightMemory, OfAnOnnxFileThatIsImported) {
+#if defined(NPUMESH_SANITIZED)
+  GTEST_SKIP() << "a sanitizer has memory of its own";
+#endif
+  constexpr int kCount = 24;
+  constexpr int64_t kSize = 1024;
+  const std::string path = PutOnnx(kCount, kSize);
+  malloc_trim(0);
+  const uint64_t before = StatusBytes("VmRSS");
+  if (before == 0 || !ResetPeak()) GTEST_SKIP() << "the system does not tell what is resident";
+  const Result<Model> model = LoadOnnx(path, BuiltinOps());
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const uint64_t weights = uint64_t{kCount} * kSize * kSize * 4;
+  EXPECT_LT(StatusBytes("VmHWM") - before, weights + weights * 3 / 10);
 }
 
 TEST_F(WeightMemory, OneGibibyteInFourMatrices) {
