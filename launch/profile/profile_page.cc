@@ -185,7 +185,8 @@ class PageWriter {
       begin.Add(at - before);
       before = at;
       length.Add(LengthOf(*span));
-      const bool waits = span->arrived_ns != 0;
+      const bool meets = span->kind == SpanKind::kCollective || span->kind == SpanKind::kMessage;
+      const bool waits = meets && span->arrived_ns != 0;
       arrived.Add(waits ? WaitingTime(*span).end_ns - span->begin_ns : -1);
       kind.Add(static_cast<int64_t>(span->kind));
       name.Add(names_.IndexOf(SpanName(profile, *span)));

@@ -166,12 +166,16 @@ aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t c
   NPUMESH_ACL_TRY(AclProcess::Get().NeedReadyStream(__func__, stream, &on));
   NPUMESH_ACL_TRY(CheckFill(__func__, devPtr, maxCount, count));
   const uint16_t lane = npumesh::LaneOfStream(on->id);
-  on->stream.Enqueue([devPtr, value, count, device = on->device, lane] {
-    const WorkSpan work(
-        device, {.name = "aclrtMemsetAsync", .type = "MemSet", .bytes = count, .lane = lane});
-    std::memset(devPtr, value, count);
-    return npumesh::Status();
-  });
+  on->stream.Enqueue(
+      [devPtr, value, count, device = on->device, lane, put_ns = npumesh::PutTime()] {
+        const WorkSpan work(device, {.name = "aclrtMemsetAsync",
+                                     .type = "MemSet",
+                                     .bytes = count,
+                                     .lane = lane,
+                                     .put_ns = put_ns});
+        std::memset(devPtr, value, count);
+        return npumesh::Status();
+      });
   return ACL_SUCCESS;
 } catch (...) {
   return npumesh::FailThrown(__func__);

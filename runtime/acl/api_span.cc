@@ -96,6 +96,7 @@ void WorkSpan::Begin(AclDevice& device, const DeviceWork& work) {
   span_.kind = work.kind;
   span_.lane = work.lane;
   span_.bytes = work.bytes;
+  span_.arrived_ns = work.put_ns;
   span_.subject = SubjectTable::Of(device.world).IdOf(profiler, work.name, work.type);
   span_.begin_ns = Profiler::Now();
 }

@@ -45,7 +45,13 @@ struct DeviceWork {
   std::string_view type;            // of a task: "MemSet"
   uint64_t bytes = 0;
   uint16_t lane = kHostLane;
+  int64_t put_ns = 0;  // when the program put it on a stream (PutTime); 0: not known
 };
+
+// Now, for DeviceWork; 0 when no device is profiled.
+inline int64_t PutTime() {
+  return DeviceProfiles::AnyKeeps(SpanKind::kTask) ? Profiler::Now() : 0;
+}
 
 // Work, from here to the end of the block, in the profile of `device`; null: nothing.
 class WorkSpan {

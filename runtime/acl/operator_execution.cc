@@ -281,8 +281,9 @@ aclError RunOperator(const char* function, OperatorRun run, std::shared_ptr<Made
   const auto left = std::make_shared<Left>();
   found->stream.Enqueue([made, inputs = std::move(inputs), results = std::move(results),
                          copies = std::move(run.copies), type = run.call.type, left,
-                         device = found->device, lane = LaneOfStream(found->id)] {
-    const WorkSpan work(device, {.name = type, .type = type, .lane = lane});
+                         device = found->device, lane = LaneOfStream(found->id),
+                         put_ns = PutTime()] {
+    const WorkSpan work(device, {.name = type, .type = type, .lane = lane, .put_ns = put_ns});
     std::vector<ModelBuffer> mine = results;
     NPUMESH_RETURN_IF_ERROR(made->model->Run(inputs, mine, NoMemory));
     const std::lock_guard lock(left->mutex);

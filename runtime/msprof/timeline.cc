@@ -149,24 +149,32 @@ class Timeline {
   }
 
   // Connections between what the program asked for and what the device did: each work has a number,
-  // and the host row that had begun last and not ended when the work began.
+  // and the host row that had begun last and not ended when a stream took the work, or, where that
+  // is not known, when it began.
 
   void ConnectWork(bool tasks) {
-    std::vector<const Span*> work;
+    struct Work {
+      int64_t asked_ns;
+      const Span* span;
+    };
+    std::vector<Work> work;
     if (tasks) {
-      for (const TaskRow& row : rows_.tasks) work.push_back(row.span);
+      for (const TaskRow& row : rows_.tasks) {
+        const int64_t taken_ns = row.span->arrived_ns;
+        work.push_back({taken_ns == 0 ? row.span->begin_ns : taken_ns, row.span});
+      }
     }
-    for (const CallRow& row : rows_.calls) work.push_back(row.span);
+    for (const CallRow& row : rows_.calls) work.push_back({row.span->begin_ns, row.span});
     std::stable_sort(work.begin(), work.end(),
-                     [](const Span* a, const Span* b) { return a->begin_ns < b->begin_ns; });
+                     [](const Work& a, const Work& b) { return a.asked_ns < b.asked_ns; });
     connections_of_host_.resize(rows_.host.size());
     std::vector<size_t> open;
     size_t next = 0;
-    for (const Span* span : work) {
-      while (next < rows_.host.size() && rows_.host[next].span->begin_ns <= span->begin_ns) {
+    for (const auto& [asked_ns, span] : work) {
+      while (next < rows_.host.size() && rows_.host[next].span->begin_ns <= asked_ns) {
         open.push_back(next++);
       }
-      while (!open.empty() && rows_.host[open.back()].span->end_ns <= span->begin_ns) {
+      while (!open.empty() && rows_.host[open.back()].span->end_ns <= asked_ns) {
         open.pop_back();
       }
       const uint64_t connection = ++connections_;

@@ -34,7 +34,7 @@ inline constexpr uint16_t kHostLane = 0xffff;
 struct Span {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
-  int64_t arrived_ns = 0;  // 0: no arrival
+  int64_t arrived_ns = 0;  // of a task or copy when a stream took it; 0: not known
   uint64_t bytes = 0;
   uint64_t number = 0;
   uint32_t subject = 0;    // of Profiler::Name; 0: none

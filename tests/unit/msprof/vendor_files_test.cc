@@ -182,6 +182,29 @@ TEST(VendorFiles, TimelineNamesLayersAndConnectsThem) {
   EXPECT_EQ(end["pid"], task["pid"]);
 }
 
+// Streams run tasks when the call that put them there has returned.
+TEST(VendorFiles, ArrowsBeginAtTheCallThatAStreamTookTheTaskFrom) {
+  RankProfile profile = SmallProfile();
+  const auto found = std::find_if(profile.spans.begin(), profile.spans.end(),
+                                  [](const Span& span) { return span.kind == SpanKind::kTask; });
+  ASSERT_NE(found, profile.spans.end());
+  Span call;
+  call.kind = SpanKind::kApi;
+  call.lane = kHostLane;
+  call.begin_ns = found->begin_ns - 900;
+  call.end_ns = found->begin_ns - 700;
+  found->arrived_ns = found->begin_ns - 800;
+  profile.spans.push_back(call);
+  const TemporaryFolder folder;
+  const json events =
+      json::parse(One(Write(profile, folder), "mindstudio_profiler_output/msprof_"));
+  std::vector<std::string> begins;
+  for (const json& event : events) {
+    if (event["ph"] == "s") begins.push_back(event["ts"]);
+  }
+  EXPECT_THAT(begins, testing::Contains("1700000000000001.100"));
+}
+
 TEST(VendorFiles, CommunicationHasTimesAndLinks) {
   const TemporaryFolder folder;
   const RankProfile profile = SmallProfile();
