@@ -137,6 +137,49 @@ assert begin.elapsed_time(end) >= 0
 assert torch.npu.memory_allocated() > 0
 """
 
+# Types and roundings that torch's own samples do not reach.
+NUMBERS = """
+import torch, torch_npu
+torch.manual_seed(0)
+def beside(function, *tensors, **more):
+    torch.testing.assert_close(function(*(t.npu() for t in tensors)).cpu(), function(*tensors), **more)
+magnitude, angle = torch.rand(4, 3), torch.randn(4, 3)
+gradients = []
+for device in ("cpu", "npu"):
+    a, b = (t.to(device, copy=True).requires_grad_() for t in (magnitude, angle))
+    torch.polar(a, b).real.sum().backward()
+    gradients.append((a.grad.cpu(), b.grad.cpu()))
+torch.testing.assert_close(gradients[1], gradients[0])
+beside(lambda x: x * (2 - 3j) + 1j, magnitude)
+x = torch.randn(64, 50)
+for dtype in (torch.float16, torch.bfloat16):
+    h, w, bias, y = x.to(dtype), torch.randn(50, 20, dtype=dtype), torch.randn(20, dtype=dtype), (x + 2).to(dtype)
+    for number in (0.2, 3.7):
+        beside(lambda t: t / number, h, rtol=0, atol=0)
+    # No quotient lies next to a whole number.
+    beside(lambda t: torch.div(t, 3.71, rounding_mode="floor"), h, rtol=0, atol=0)
+    beside(lambda a, b, c: torch.addcdiv(a, b, c, value=-2.3), h, h.flip(0), y, rtol=0, atol=0)
+    # One rounding of sums, whose order may differ: next to the product in float32.
+    for c in (bias, torch.randn(64, 20).to(dtype)):
+        once = torch.addmm(c.float(), h.float(), w.float()).to(dtype)
+        got = torch.addmm(c.npu(), h.npu(), w.npu()).cpu()
+        assert (got != once).sum() <= 2, (got != once).sum()
+for dtype in (torch.int8, torch.int16, torch.int32, torch.int64):
+    limits = torch.iinfo(dtype)
+    t = torch.empty(2000, dtype=dtype, device="npu").random_(limits.min, None).cpu().double()
+    assert limits.min <= t.min() < 0.9 * limits.min and 0.9 * limits.max < t.max() <= limits.max, (dtype, t)
+for dtype, end in ((torch.float16, 2049), (torch.float16, 65504), (torch.bfloat16, 257), (torch.float32, 1 << 62)):
+    t = torch.empty(20000, dtype=dtype, device="npu").random_(-42, end).cpu().double()
+    assert -42 <= t.min() and 0.9 * end < t.max() < end, (dtype, end, t.max())
+whole = torch.ones(3, dtype=torch.int64, device="npu")
+try:
+    whole.add_(torch.ones(3, device="npu"))
+except RuntimeError as error:
+    assert "can't be cast to the desired output type" in str(error), error
+else:
+    raise AssertionError("integers took real numbers")
+"""
+
 TORCHAIR = """
 import torch, torch_npu, torchair
 class Block(torch.nn.Module):
@@ -236,6 +279,9 @@ class Wheel(unittest.TestCase):
 
     def test_training_is_as_on_the_cpu(self):
         run(self, TRAINING)
+
+    def test_numbers_are_as_on_the_cpu(self):
+        run(self, NUMBERS)
 
     def test_streams_events_and_captured_graphs(self):
         run(self, CAPTURE)

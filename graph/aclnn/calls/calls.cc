@@ -144,6 +144,8 @@ AclnnScalar ScalarOf(const aclScalar& scalar) {
           integer(static_cast<int64_t>(number));
         } else {
           value.real = number;
+          const bool complex = PartOf(value.dtype) != value.dtype;
+          if (complex) value.imaginary = NumberOf(Load<T>(scalar.bytes + sizeof(T)));
         }
       },
       [&] { integer(Load<int64_t>(scalar.bytes)); });
@@ -491,11 +493,12 @@ aclnnStatus Enqueue(const char* name, const aclOpExecutor& executor, void* works
   }
   const uint16_t lane = LaneOfStream(found->id);
   found->stream.Enqueue([plan = executor.plan, addresses = executor.addresses,
-                         opening = executor.opening, workspace, lane] {
+                         opening = executor.opening, workspace, lane, put_ns = PutTime()] {
     NPUMESH_RETURN_IF_ERROR(CheckStanding(*plan, addresses, workspace));
-    const WorkSpan work(
-        &plan->device(),
-        {.name = plan->function().name, .type = plan->function().name, .lane = lane});
+    const WorkSpan work(&plan->device(), {.name = plan->function().name,
+                                          .type = plan->function().name,
+                                          .lane = lane,
+                                          .put_ns = put_ns});
     AclnnPlan::Shapes shapes;
     NPUMESH_RETURN_IF_ERROR(
         plan->Run(addresses, workspace, &shapes).WithContext(plan->function().name));
@@ -529,6 +532,7 @@ aclnnStatus PrepareAclnn(const char* name, size_t index, const AclnnWord* words,
 
 aclnnStatus ExecuteAclnn(const char* name, void* workspace, uint64_t workspace_size,
                          aclOpExecutor* executor, aclrtStream stream) noexcept try {
+  const ApiSpan span(name);
   if (executor == nullptr) return Fail(ACLNN_ERR_PARAM_NULLPTR, name, "executor is null");
   const auto found = Executors().Find(executor);
   if (found == nullptr) {

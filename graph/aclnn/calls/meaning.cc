@@ -111,9 +111,12 @@ Result<std::string> Encode(const Held& number, DataType dtype) {
   const double real = *Real(number);
   const int64_t integer = IsInteger(number) ? *Integer(number) : static_cast<int64_t>(real);
   if (dtype == DataType::kBool) return BytesOfNumber(static_cast<uint8_t>(real != 0 ? 1 : 0));
+  const auto* scalar = number.get<AclnnScalar>();
+  const double imaginary = scalar == nullptr ? 0 : scalar->imaginary;
   if (dtype == DataType::kComplex64) {
-    return BytesOfNumber(static_cast<float>(real)) + BytesOfNumber(0.0F);
+    return BytesOfNumber(static_cast<float>(real)) + BytesOfNumber(static_cast<float>(imaginary));
   }
+  if (dtype == DataType::kComplex128) return BytesOfNumber(real) + BytesOfNumber(imaginary);
   return VisitStored(
       dtype,
       [&]<typename T>() -> Result<std::string> {
@@ -210,6 +213,7 @@ class Evaluator {
   Result<Held> DoFull(const Scope& scope, Call call);
   Result<Held> DoZeros(const Scope& scope, Call call);
   Result<Held> DoWide(const Scope& scope, Call call);
+  Result<Held> DoSingle(const Scope& scope, Call call);
   Result<Held> DoIsComplex(const Scope& scope, Call call);
   Result<Held> DoLarger(const Scope& scope, Call call);
   Result<Held> DoPlace(const Scope& scope, Call call);
@@ -217,6 +221,7 @@ class Evaluator {
   Result<Held> DoOnly(const Scope& scope, Call call);
   template <bool kUpper>
   Result<Held> DoLimit(const Scope& scope, Call call);
+  Result<Held> DoWholeBelow(const Scope& scope, Call call);
   Result<Held> DoFirst(const Scope& scope, Call call);
   Result<Held> DoFrom(const Scope& scope, Call call);
   Result<Held> DoDoubled(const Scope& scope, Call call);
@@ -241,7 +246,8 @@ class Evaluator {
   const AclnnFunction* function_ = nullptr;  // the outermost one
   const std::vector<AclnnArgument>* arguments_ = nullptr;
   std::vector<Value> results_;
-  int operators_ = 0;  // so far
+  int operators_ = 0;      // so far
+  bool promotes_ = false;  // the row
   AclnnMeaning meaning_;
 };
 
@@ -417,6 +423,10 @@ Status Evaluator::WriteOne(AclnnPlace place, const std::string& name, const Tens
   }
   if (!open && result.type.shape != type.shape) {
     return Wrong(fmt::format("{} is {}, expected {}", name, type, result.type.shape.ToString()));
+  }
+  if (promotes_ && !CanCast(result.type.dtype, type.dtype)) {
+    return Wrong(fmt::format("result type {} can't be cast to the desired output type {} of {}",
+                             Name(result.type.dtype), Name(type.dtype), name));
   }
   NPUMESH_ASSIGN_OR_RETURN(result, Cast(std::move(result), type.dtype));
   results_.push_back(result.value);
@@ -744,6 +754,13 @@ Result<Computed> Evaluator::Scalars(const List& list, DataType like) {
 
 Result<Computed> Evaluator::Cast(Computed x, DataType dtype) {
   if (x.type.dtype == dtype) return x;
+  const bool real = IsFloating(x.type.dtype) || npumesh::IsInteger(x.type.dtype) ||
+                    x.type.dtype == DataType::kBool;
+  if (real && dtype == DataType::kComplex64) {
+    NPUMESH_ASSIGN_OR_RETURN(x, Cast(std::move(x), DataType::kFloat));
+    NPUMESH_ASSIGN_OR_RETURN(const Computed zero, Number(Held{int64_t{0}}, DataType::kFloat));
+    return AddOne("Complex", {x, zero});
+  }
   return AddOne("Cast", {x}, {{"dst_type", AttrValue::Int(static_cast<int64_t>(dtype))}});
 }
 
@@ -791,6 +808,7 @@ Result<Held> Evaluator::DoPromote(const Scope& scope, Call call) {
   }
   const DataType common = PromoteAll(types);
   if (common == DataType::kUndefined) return Wrong("the operands have no common type");
+  promotes_ = true;
   List promoted;
   for (const Held& operand : operands) {
     NPUMESH_ASSIGN_OR_RETURN(Computed tensor, TensorOf(operand, common));
@@ -823,7 +841,9 @@ Result<Held> Evaluator::DoReal(const Scope& scope, Call call) {
 Result<Held> Evaluator::DoScaled(const Scope& scope, Call call) {
   NPUMESH_ASSIGN_OR_RETURN(Computed x, NeedTensor(scope, call, 0));
   NPUMESH_ASSIGN_OR_RETURN(const Held alpha, Need(scope, call, 1));
-  if (alpha.none() || Real(alpha).value_or(1) == 1) return Held{std::move(x)};
+  const auto* scalar = alpha.get<AclnnScalar>();
+  const bool real = scalar == nullptr || scalar->imaginary == 0;
+  if (alpha.none() || (real && Real(alpha).value_or(1) == 1)) return Held{std::move(x)};
   NPUMESH_ASSIGN_OR_RETURN(const Computed factor, Number(alpha, x.type.dtype));
   NPUMESH_ASSIGN_OR_RETURN(Computed product, AddOne("Mul", {x, factor}));
   return Held{std::move(product)};
@@ -1076,6 +1096,31 @@ Result<Held> Evaluator::DoLimit(const Scope& scope, Call call) {
   return Held{kUpper ? most : IsSignedInteger(type) ? -most - 1 : 0};
 }
 
+// Binary digits of a float's significand.
+int DigitsOf(DataType type) {
+  constexpr int kHalf = 11, kBrain = 8;
+  switch (type) {
+    case DataType::kFloat16:
+      return kHalf;
+    case DataType::kBfloat16:
+      return kBrain;
+    case DataType::kDouble:
+      return std::numeric_limits<double>::digits;
+    default:
+      return std::numeric_limits<float>::digits;
+  }
+}
+
+Result<Held> Evaluator::DoWholeBelow(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(const Held number, Need(scope, call, 0));
+  NPUMESH_ASSIGN_OR_RETURN(const Held like, Need(scope, call, 1));
+  if (!Real(number)) return Slip("whole_below takes a number");
+  const double n = *Real(number);
+  const double step = std::max(
+      1.0, std::ldexp(1.0, std::ilogb(std::max(1.0, std::fabs(n))) - DigitsOf(TypeOf(like)) + 1));
+  return Held{(std::ceil(n / step) - 1) * step};
+}
+
 Result<Held> Evaluator::DoFirst(const Scope& scope, Call call) {
   NPUMESH_ASSIGN_OR_RETURN(std::vector<int64_t> list, NeedInts(scope, call, 0));
   NPUMESH_ASSIGN_OR_RETURN(const Held count, Need(scope, call, 1));
@@ -1163,6 +1208,14 @@ Result<Held> Evaluator::DoWide(const Scope& scope, Call call) {
   const bool stays = type == DataType::kDouble ||
                      (!IsFloating(type) && !npumesh::IsInteger(type) && type != DataType::kBool);
   NPUMESH_ASSIGN_OR_RETURN(x, Cast(std::move(x), stays ? type : DataType::kFloat));
+  return Held{std::move(x)};
+}
+
+Result<Held> Evaluator::DoSingle(const Scope& scope, Call call) {
+  NPUMESH_ASSIGN_OR_RETURN(Computed x, NeedTensor(scope, call, 0));
+  const DataType type = x.type.dtype;
+  const bool half = type == DataType::kFloat16 || type == DataType::kBfloat16;
+  NPUMESH_ASSIGN_OR_RETURN(x, Cast(std::move(x), half ? DataType::kFloat : type));
   return Held{std::move(x)};
 }
 
@@ -1280,6 +1333,7 @@ const std::map<std::string_view, Evaluator::Function>& Evaluator::Functions() {
       {"full", &Evaluator::DoFull},
       {"zeros", &Evaluator::DoZeros},
       {"wide", &Evaluator::DoWide},
+      {"single", &Evaluator::DoSingle},
       {"is_complex", &Evaluator::DoIsComplex},
       {"larger", &Evaluator::DoLarger},
       {"place", &Evaluator::DoPlace},
@@ -1287,6 +1341,7 @@ const std::map<std::string_view, Evaluator::Function>& Evaluator::Functions() {
       {"only", &Evaluator::DoOnly},
       {"lowest", &Evaluator::DoLimit<false>},
       {"highest", &Evaluator::DoLimit<true>},
+      {"whole_below", &Evaluator::DoWholeBelow},
       {"first", &Evaluator::DoFirst},
       {"from", &Evaluator::DoFrom},
       {"doubled", &Evaluator::DoDoubled},

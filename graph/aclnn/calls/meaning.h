@@ -3,7 +3,8 @@
 // What the expressions of a table (table.h) may call besides operators:
 //   promote(a, b, ...)   the operands in the type that PyTorch computes such an operation in:
 //                        tensors before tensors of no dimensions before scalars, within the kinds
-//                        bool, integer, real
+//                        bool, integer, real; results are then written only into types that
+//                        hold their kind
 //   cast(x, like)        x in the type of a tensor, or in a type
 //   real(x)              x, or float32 in place of integers and bool
 //   scaled(x, alpha)     alpha * x; x where alpha is 1
@@ -24,9 +25,11 @@
 //   full(n, list, like)  a tensor of that shape, of the type of `like`, or of that type
 //   zeros(tensors)       a list of tensors of zeros, as they are
 //   wide(x)              x, or float32 in place of integers, bool and floats of 16 bits
+//   single(x)            x, or float32 in place of floats of 16 bits
 //   is_complex(x)        of a tensor or scalar
 //   larger(a, b)         of two numbers
 //   lowest(x) highest(x) the least and the largest number of the type of x
+//   whole_below(n, x)    the largest whole number below n that the type of x, a float, has
 //   place(type, types)   where it stands in the list; -1: nowhere
 //   fits(scale, in, out) whether a scale is that of the sizes; one of 0 or less always is
 //   only(condition, text)  as a statement: the call is refused unless the condition holds
@@ -64,6 +67,7 @@ struct AclnnScalar {
   bool is_integer = false;
   int64_t integer = 0;
   double real = 0;
+  double imaginary = 0;
 };
 
 // What a parameter of a call is: the types of tensors, the values of all others. Nothing: null.
@@ -85,7 +89,8 @@ struct AclnnMeaning {
 };
 
 // The graph of a call. Errors (kInvalidArgument): the tensors do not fit the function, or a
-// result does not fit the shape of what it is written into, in words about the parameters;
+// result does not fit the shape or the type of what it is written into, in words about the
+// parameters;
 // kUnsupported: npumesh lacks what it would take. REQUIRES: as many arguments as parameters.
 Result<AclnnMeaning> MeaningOf(const AclnnTable& table, const AclnnFunction& function,
                                const std::vector<AclnnArgument>& arguments);

@@ -73,6 +73,10 @@ DataType Promote(DataType a, DataType b) {
   return higher == Kind::kInteger ? PromoteIntegers(a, b) : PromoteReals(a, b);
 }
 
+bool CanCast(DataType from, DataType to) {
+  return KindOf(to) == Kind::kNone || KindOf(from) <= KindOf(to);
+}
+
 DataType PromoteAll(const std::vector<PromotionOperand>& operands) {
   DataType result = DataType::kUndefined;
   for (const auto rank : {PromotionOperand::Rank::kTensor, PromotionOperand::Rank::kNoDimensions,

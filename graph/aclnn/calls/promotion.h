@@ -17,6 +17,10 @@ struct PromotionOperand {
 // The smallest type that holds both; kUndefined without one.
 DataType Promote(DataType a, DataType b);
 
+// Whether a result of type `from` may be written into a tensor of type `to`: a complex one not into
+// a real one, a real one not into integers, and into bool nothing else.
+bool CanCast(DataType from, DataType to);
+
 // Tensors count before tensors of no dimensions, and those before scalars: what comes later changes
 // the type only when its kind (bool, integer, real, complex) is higher. A scalar has the type that
 // PyTorch gives a number: bool, int64, float32 or complex64.
