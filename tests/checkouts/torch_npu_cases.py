@@ -3,8 +3,8 @@
 
     npumesh python --vendor torch_npu_cases.py CHECKOUT SET [--results FILE] [--only WORD]...
 
-SET names files of the checkout and what is known of their cases: `torch_npu`, `op_plugin` or `distributed`
-(torch_npu_exceptions.txt, op_plugin_exceptions.txt, distributed_exceptions.txt beside this file). Each file runs in a fork of this process, which
+SET names files of the checkout and what is known of their cases: `torch_npu` or `op_plugin`
+(torch_npu_exceptions.txt, op_plugin_exceptions.txt beside this file). Each file runs in a fork of this process, which
 has imported torch and the wheel; each case that does not pass runs once more in a separate process, since a failed task
 leaves its stream failed. FILE gets a line of JSON for each case: name, state, seconds, and what it said. A run that
 finds FILE goes on after the files that it has. --only takes files whose name has the word.
@@ -30,7 +30,6 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 LONGEST = 300  # seconds of a file; of a case that runs alone, half
 MEMORY = 6 << 30  # bytes of a file's process; some cases ask for tens of GiB
-DEVICES = 4  # of processes whose cases have ranks
 WORDS = 1500  # characters that are kept of what a case said
 
 DISABLED = "test/unsupported_test_cases/.pytorch-disabled-tests.json"
@@ -44,12 +43,6 @@ FILES = {
             "autocast", "bool_storage", "cat", "chunk", "copy_", "dispatch", "indexing", "is_conj", "matmul_npu",
             "narrow", "out_dtype_op", "qint32_storage_dtype", "quantized_storage", "shape_ops", "sort_and_select",
             "tensor_map_", "type_promotion", "unflatten_dense_tensors", "view_ops")),
-    ],
-    # Without those that want other machines' services (etcd, shmem) or inductor's kernels.
-    "distributed": [
-        "test/distributed/test_[!_]*.py", *(f"test/distributed/{each}/test_*.py" for each in (
-            "_composable", "_tensor", "algorithms", "algorithms/ddp_comm_hooks", "checkpoint", "fsdp", "fsdp2",
-            "pipelining", "tensor", "tensor/parallel", "watchdog")),
     ],
 }
 
@@ -298,10 +291,7 @@ def main():
     chosen = files(checkout, given.set, given.only)
     if not chosen:
         sys.exit(f"torch_npu_cases: {checkout} has none of the files of {given.set}")
-    os.environ.setdefault("NPUMESH_HBM_SIZE", "512M" if given.set == "distributed" else "4G")
-    if given.set == "distributed":
-        os.environ.setdefault("NPUMESH_DEVICE_COUNT", str(DEVICES))
-        os.environ.setdefault("HCCL_CONNECT_TIMEOUT", "120")
+    os.environ.setdefault("NPUMESH_HBM_SIZE", "4G")
     import torch
     import torch_npu  # noqa: F401
     import torch_npu.testing.testcase  # noqa: F401

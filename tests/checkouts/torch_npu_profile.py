@@ -5,11 +5,10 @@
 
 Two ranks train a small model with DDP under torch_npu.profiler. Then the wheel's own analysis
 (torch_npu.profiler.profiler.analyse) must write the step times, the kernels of each step, the operators with the time
-of their kernels, and a timeline whose arrows lead from calls to kernels; msprof-analyze must tell of the ranks. Then
-msProbe's PrecisionDebugger dumps statistics and tensors of a training step, which must be those of torch on the CPU.
-`msprof` must be in PATH (set_env.sh). --tools: where msprof-analyze, mindstudio-probe and what they need were installed
-(`pip install --target FOLDER`); without it only the profile is read. Prints what was found; ends with 1 when something
-is missing.
+of their kernels, and a timeline whose arrows lead from calls to kernels; msprof-analyze must tell of the ranks.
+`msprof` must be in PATH (set_env.sh). --tools: where msprof-analyze and what it needs were installed
+(`pip install --target FOLDER`); without it the profile is read by the wheel only. Prints what was found; ends with 1
+when something is missing.
 """
 
 import argparse
@@ -22,13 +21,6 @@ import sys
 import tempfile
 
 RANKS, STEPS = 2, 3
-TOLERANCE = 1e-4
-
-
-def model():
-    import torch
-    torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64), torch.nn.Linear(64, 8))
 
 
 def train(folder):
@@ -40,7 +32,10 @@ def train(folder):
     rank = int(os.environ["RANK"])
     torch.npu.set_device(rank)
     dist.init_process_group("hccl")
-    trained = torch.nn.parallel.DistributedDataParallel(model().npu(), device_ids=[rank])
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64),
+                                torch.nn.Linear(64, 8))
+    trained = torch.nn.parallel.DistributedDataParallel(model.npu(), device_ids=[rank])
     optimizer = torch.optim.AdamW(trained.parameters())
     options = profiler._ExperimentalConfig(profiler_level=profiler.ProfilerLevel.Level1)
     with profiler.profile(
@@ -60,28 +55,6 @@ def train(folder):
 def analyse(folder):
     from torch_npu.profiler.profiler import analyse as of_the_wheel
     of_the_wheel(folder, max_process_number=1)
-
-
-def dump(folder, task, device):
-    """One step below msProbe's debugger."""
-    import torch
-    if device == "npu":
-        import torch_npu  # noqa: F401
-    from msprobe.pytorch import PrecisionDebugger, seed_all
-    seed_all()
-    settings = os.path.join(folder, "config.json")
-    with open(settings, "w", encoding="utf-8") as file:
-        json.dump({"task": task, "dump_path": os.path.join(folder, "dump"), "rank": [], "step": [], "level": "L1",
-                   task: {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics"}}, file)
-    debugger = PrecisionDebugger(config_path=settings)
-    trained = model().to(device)
-    optimizer = torch.optim.AdamW(trained.parameters())
-    x = torch.randn(32, 64).to(device)
-    debugger.start(trained)
-    trained(x).square().mean().backward()
-    optimizer.step()
-    debugger.stop()
-    debugger.step()
 
 
 class Findings:
@@ -156,58 +129,12 @@ def check_cluster(findings, folder):
         print(done.stdout[-2000:])
 
 
-def statistics(folder):
-    """{name of a call: [(maximum, minimum, mean) of its tensors]}"""
-    found = {}
-    for path in glob.glob(os.path.join(folder, "dump", "step0", "*", "dump.json")):
-        with open(path, encoding="utf-8") as file:
-            for name, call in json.load(file)["data"].items():
-                tensors = [value for key in ("input_args", "input", "output") for value in call.get(key, []) or []]
-                found[name] = [(t["Max"], t["Min"], t["Mean"]) for t in tensors
-                               if isinstance(t, dict) and isinstance(t.get("Max"), float)]
-    return found
-
-
-def tensors(folder):
-    import torch
-    return {os.path.basename(path): torch.load(path, map_location="cpu", weights_only=False).detach().float()
-            for path in glob.glob(os.path.join(folder, "dump", "step0", "*", "dump_tensor_data", "*.pt"))}
-
-
-def close(a, b):
-    return all(abs(x - y) <= TOLERANCE * max(1.0, abs(x)) for one, other in zip(a, b) for x, y in zip(one, other))
-
-
-def check_probe(findings):
-    import torch
-    for task, read in (("statistics", statistics), ("tensor", tensors)):
-        got = {}
-        for device in ("cpu", "npu"):
-            with tempfile.TemporaryDirectory() as folder:
-                done = run(["dump", folder, task, device])
-                got[device] = read(folder)
-                if done.returncode != 0 or not got[device]:
-                    print(done.stdout[-2000:])
-        shared = set(got["cpu"]) & set(got["npu"])
-        if task == "tensor":
-            other = [name for name in shared if got["cpu"][name].shape != got["npu"][name].shape
-                     or not torch.allclose(got["cpu"][name], got["npu"][name], rtol=TOLERANCE, atol=TOLERANCE)]
-        else:
-            other = [name for name in shared if not close(got["cpu"][name], got["npu"][name])]
-        findings.say(len(shared) >= 10 and not other and 2 * len(shared) > len(got["cpu"]),
-                     f"msProbe, {task}: {len(got['npu'])} of the NPU, {len(got['cpu'])} of the CPU, {len(shared)} in "
-                     f"both, {len(other)} differ {other[:3]}")
-
-
 def main():
     if sys.argv[1:2] == ["train"]:
         train(sys.argv[2])
         return 0
     if sys.argv[1:2] == ["analyse"]:
         analyse(sys.argv[2])
-        return 0
-    if sys.argv[1:2] == ["dump"]:
-        dump(*sys.argv[2:])
         return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tools", metavar="FOLDER")
@@ -234,8 +161,6 @@ def main():
             check_profile(findings, each)
         if given.tools:
             check_cluster(findings, folder)
-    if given.tools:
-        check_probe(findings)
     return 1 if findings.wrong else 0
 
 

@@ -426,7 +426,7 @@ Status Evaluator::WriteOne(AclnnPlace place, const std::string& name, const Tens
   }
   if (promotes_ && !CanCast(result.type.dtype, type.dtype)) {
     return Wrong(fmt::format("result type {} can't be cast to the desired output type {} of {}",
-                             Name(result.type.dtype), Name(type.dtype), name));
+                             TorchName(result.type.dtype), TorchName(type.dtype), name));
   }
   NPUMESH_ASSIGN_OR_RETURN(result, Cast(std::move(result), type.dtype));
   results_.push_back(result.value);

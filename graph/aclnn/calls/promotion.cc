@@ -77,6 +77,37 @@ bool CanCast(DataType from, DataType to) {
   return KindOf(to) == Kind::kNone || KindOf(from) <= KindOf(to);
 }
 
+std::string_view TorchName(DataType type) {
+  switch (type) {
+    case DataType::kFloat:
+      return "Float";
+    case DataType::kDouble:
+      return "Double";
+    case DataType::kFloat16:
+      return "Half";
+    case DataType::kBfloat16:
+      return "BFloat16";
+    case DataType::kInt8:
+      return "Char";
+    case DataType::kInt16:
+      return "Short";
+    case DataType::kInt32:
+      return "Int";
+    case DataType::kInt64:
+      return "Long";
+    case DataType::kUint8:
+      return "Byte";
+    case DataType::kBool:
+      return "Bool";
+    case DataType::kComplex64:
+      return "ComplexFloat";
+    case DataType::kComplex128:
+      return "ComplexDouble";
+    default:
+      return Name(type);
+  }
+}
+
 DataType PromoteAll(const std::vector<PromotionOperand>& operands) {
   DataType result = DataType::kUndefined;
   for (const auto rank : {PromotionOperand::Rank::kTensor, PromotionOperand::Rank::kNoDimensions,
