@@ -288,6 +288,7 @@ void GraphEmitter::InferDtypes(const Operator& op, const OpContext& context, Kno
         type.shape = Shape(std::vector<int64_t>(static_cast<size_t>(rank), size));
       }
       for (int64_t& dim : type.shape.mutable_dims()) dim = dim < 0 ? size : dim;
+      if (!type.shape.Check().ok()) return false;
       trial.set_in(slot, type);
       if (context.value(slot) != nullptr || std::ranges::count(deciding, slot) == 0) continue;
       if (std::optional<Tensor> value = AllOf(number, type)) {
