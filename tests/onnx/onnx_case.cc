@@ -64,8 +64,8 @@ class DataReader {
     return Status();
   }
 
-  Status Add(const onnx::TensorProto& proto) {
-    NPUMESH_ASSIGN_OR_RETURN(Tensor tensor, TensorOf(proto, ""));
+  Status Add(onnx::TensorProto proto) {
+    NPUMESH_ASSIGN_OR_RETURN(Tensor tensor, TakeTensor(proto, ""));
     // NumPy has no bfloat16: the suite stores the bits as uint16.
     const bool bits = bfloat16_ && tensor.dtype() == DataType::kUint16;
     tensors_.push_back(bits ? tensor.WithType({DataType::kBfloat16, tensor.shape()}) : tensor);

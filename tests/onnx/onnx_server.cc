@@ -63,7 +63,7 @@ Result<Parts> RunModel(World& world, DeviceMemory& memory, Model model, const Pa
   for (size_t i = 2; i < request.size(); ++i) {
     onnx::TensorProto proto;
     if (!proto.ParseFromString(request[i])) return Error(Code::kCorrupt, "input {}", i - 2);
-    NPUMESH_ASSIGN_OR_RETURN(Tensor tensor, TensorOf(proto, ""));
+    NPUMESH_ASSIGN_OR_RETURN(Tensor tensor, TakeTensor(proto, ""));
     inputs.push_back(std::move(tensor));
   }
   NPUMESH_ASSIGN_OR_RETURN(
