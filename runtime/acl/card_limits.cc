@@ -1,21 +1,21 @@
 #include "runtime/acl/card_limits.h"
 
 #include "runtime/acl/errors.h"
+#include "runtime/acl/leaks.h"
 
 namespace npumesh {
 
-CardFindings* CardLimits::Findings(Status* wrong) {
+CardFindings* CardLimits::Findings() {
   std::call_once(read_, [&] {
     const Result<Card> card = Card::FromProcess();
-    *wrong = card.status();
+    wrong_ = card.status();
     if (card.ok() && *card) findings_ = std::make_unique<CardFindings>(*card);
   });
   return findings_.get();
 }
 
 const Chip* CardLimits::chip() {
-  Status wrong;
-  const CardFindings* const findings = Findings(&wrong);
+  const CardFindings* const findings = Findings();
   return findings == nullptr ? nullptr : findings->card().chip;
 }
 
@@ -27,15 +27,15 @@ aclError CardLimits::Find(std::string_view function, CardFinding finding) {
 
 aclError CardLimits::Permit(std::string_view function, std::string_view fact, aclError code,
                             const std::function<size_t()>& live) {
-  Status wrong;
-  CardFindings* const findings = Findings(&wrong);
-  if (!wrong.ok()) return Fail(ACL_ERROR_INVALID_PARAM, function, "{}", wrong.message());
-  if (findings == nullptr) return ACL_SUCCESS;
-  const Chip& chip = *findings->card().chip;
-  const ChipFact* const most = chip.Find(fact);
+  const Chip* const card = chip();
+  if (!wrong_.ok() && !said_.exchange(true)) {
+    return Fail(ACL_ERROR_INVALID_PARAM, function, "{}", wrong_.message());
+  }
+  if (card == nullptr) return ACL_SUCCESS;
+  const ChipFact* const most = card->Find(fact);
   if (most == nullptr) return ACL_SUCCESS;
   const size_t held = live();
-  if (held < static_cast<size_t>(*chip.Number(fact))) return ACL_SUCCESS;
+  if (held < static_cast<size_t>(*card->Number(fact))) return ACL_SUCCESS;
   CardFinding finding;
   finding.rule = fact;
   finding.where = fmt::format("{}", function);
@@ -49,16 +49,17 @@ aclError CardLimits::Permit(std::string_view function, std::string_view fact, ac
   return Find(function, std::move(finding));
 }
 
-void CardLimits::NoteCapture(std::string_view function, std::string_view where, aclError code,
-                             std::string_view text) {
-  if (chip() == nullptr) return;
+void CardLimits::NoteCapture(std::string_view function, aclError code, std::string_view text) {
+  CardFindings* const findings = Findings();
+  if (findings == nullptr) return;
+  const std::string place = Origin::Search().Text();
   CardFinding finding;
   finding.rule = "capture";
-  finding.where = where.empty() ? std::string(function) : fmt::format("{} in {}", function, where);
+  finding.where = place.empty() ? std::string(function) : fmt::format("{} in {}", function, place);
   finding.text = text;
   finding.code = code;
   finding.source = "CANN runtime, error codes";
-  static_cast<void>(findings_->Add(std::move(finding)));  // the call fails whatever it says
+  static_cast<void>(findings->Add(std::move(finding)));  // the call fails whatever it says
 }
 
 }  // namespace npumesh

@@ -6,6 +6,7 @@
 #ifndef NPUMESH_RUNTIME_ACL_CARD_LIMITS_H_
 #define NPUMESH_RUNTIME_ACL_CARD_LIMITS_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -27,16 +28,17 @@ class CardLimits {
   const Chip* chip();
   // Keeps what the card refuses. The finding's code where that is to fail. REQUIRES: chip().
   aclError Find(std::string_view function, CardFinding finding);
-  // A call has ended with `code` because of a capture, on any card: the report has it, too.
-  // `where`: in the client's program.
-  void NoteCapture(std::string_view function, std::string_view where, aclError code,
-                   std::string_view text);
+  // A call of the client in this thread has ended with `code` because of a capture, on any card:
+  // the report has it, too, with its place in the program.
+  void NoteCapture(std::string_view function, aclError code, std::string_view text);
 
  private:
-  // Null: no card. `wrong`: a mistake of the variables, said once.
-  CardFindings* Findings(Status* wrong);
+  // Null: no card.
+  CardFindings* Findings();
 
   std::once_flag read_;
+  Status wrong_;                            // a mistake of the variables
+  std::atomic<bool> said_{false};           // Permit has said that
   std::unique_ptr<CardFindings> findings_;  // null: no card
 };
 

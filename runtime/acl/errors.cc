@@ -5,7 +5,6 @@
 #include <new>
 
 #include "runtime/acl/device_context.h"
-#include "runtime/acl/leaks.h"
 #include "runtime/acl/process.h"
 
 namespace npumesh {
@@ -50,11 +49,6 @@ bool IsOfCapture(aclError code) {
   }
 }
 
-void NoteCapture(aclError code, std::string_view function, std::string_view text) {
-  CardLimits& card = AclProcess::Get().card_limits;
-  if (card.chip() != nullptr) card.NoteCapture(function, Origin::Search().Text(), code, text);
-}
-
 }  // namespace
 
 void RecordRecentError(std::string text) {
@@ -93,7 +87,7 @@ aclError FailThrown(const char* function) noexcept {
 }
 
 aclError FailWith(aclError code, std::string_view function, std::string_view text) {
-  if (IsOfCapture(code)) NoteCapture(code, function, text);
+  if (IsOfCapture(code)) AclProcess::Get().card_limits.NoteCapture(function, code, text);
   ErrorsOfThisThread().last = code;
   RecordRecentError(fmt::format("{}: {} ({})", function, text, code));
   return code;

@@ -84,6 +84,13 @@ TEST_F(CardLimitsTest, TheVariableIsReadOnceAndAMistakeOfItIsSaidOnce) {
   EXPECT_EQ(Stream(1'000'000), ACL_SUCCESS);
 }
 
+TEST_F(CardLimitsTest, AMistakeIsSaidAlsoWhenSomethingElseHasReadTheVariable) {
+  Name("rtx");
+  EXPECT_EQ(limits_.chip(), nullptr);
+  EXPECT_EQ(Stream(0), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(Stream(0), ACL_SUCCESS);
+}
+
 TEST_F(CardLimitsTest, ThreadsAskAtOnce) {
   Name("ascend310b1");
   std::vector<std::thread> threads;

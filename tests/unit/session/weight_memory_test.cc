@@ -10,6 +10,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "graph/ir/graph_builder.h"
 #include "graph/onnx/onnx_file.h"
@@ -138,8 +139,21 @@ class WeightMemory : public ::testing::Test {
     return g.Build().value();
   }
 
-  // The peak above what was there before, while a session runs the model for each batch. 0: the
-  // system does not tell.
+  // The peak above what was there before, while `work` runs. 0: the system does not tell.
+  static uint64_t PeakOf(const std::function<void()>& work) {
+    malloc_trim(0);  // what was freed before must not hide what is allocated now
+    const uint64_t before = StatusBytes("VmRSS");
+    if (before == 0 || !ResetPeak()) return 0;
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const uint64_t peak = StatusBytes("VmHWM") - before;
+    RecordProperty("peak_mib", static_cast<int>(peak / kMiB));
+    RecordProperty("milliseconds", static_cast<int>(seconds.count() * 1000));
+    return peak;
+  }
+
+  // While a session runs the model for each batch.
   uint64_t PeakOfRuns(Model model, int64_t size, const std::vector<int64_t>& batches,
                       float expected) {
     Env env;
@@ -147,9 +161,6 @@ class WeightMemory : public ::testing::Test {
     SessionOptions options;
     options.compile.fuses = [](std::string_view) { return true; };
     options.compile.weight_progress = [this](const WeightProgress& p) { progress_.push_back(p); };
-    malloc_trim(0);  // what was freed before must not hide what is allocated now
-    const uint64_t before = StatusBytes("VmRSS");
-    if (before == 0 || !ResetPeak()) return 0;
     const auto run = [&](World& world) -> Status {
       NPUMESH_ASSIGN_OR_RETURN(const auto memory, DeviceMemory::Create(world));
       NPUMESH_ASSIGN_OR_RETURN(const auto session,
@@ -165,14 +176,10 @@ class WeightMemory : public ::testing::Test {
       }
       return Status();
     };
-    const auto start = std::chrono::steady_clock::now();
-    for (const Status& status : RunRanks(1, env, run))
-      EXPECT_TRUE(status.ok()) << status.ToString();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    const uint64_t peak = StatusBytes("VmHWM");
-    RecordProperty("peak_mib", static_cast<int>((peak - before) / kMiB));
-    RecordProperty("milliseconds", static_cast<int>(seconds.count() * 1000));
-    return peak - before;
+    return PeakOf([&] {
+      for (const Status& status : RunRanks(1, env, run))
+        EXPECT_TRUE(status.ok()) << status.ToString();
+    });
   }
 
   // Loading takes less than 1.3 times the bytes of the weights, each of `width` bytes an element.
@@ -250,13 +257,13 @@ TEST_F(WeightMemory, OfAnOnnxFileThatIsImported) {
   constexpr int kCount = 24;
   constexpr int64_t kSize = 1024;
   const std::string path = PutOnnx(kCount, kSize);
-  malloc_trim(0);
-  const uint64_t before = StatusBytes("VmRSS");
-  if (before == 0 || !ResetPeak()) GTEST_SKIP() << "the system does not tell what is resident";
-  const Result<Model> model = LoadOnnx(path, BuiltinOps());
-  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const uint64_t peak = PeakOf([&] {
+    const Result<Model> model = LoadOnnx(path, BuiltinOps());
+    EXPECT_TRUE(model.ok()) << model.status().ToString();
+  });
+  if (peak == 0) GTEST_SKIP() << "the system does not tell what is resident";
   const uint64_t weights = uint64_t{kCount} * kSize * kSize * 4;
-  EXPECT_LT(StatusBytes("VmHWM") - before, weights + weights * 3 / 10);
+  EXPECT_LT(peak, weights + weights * 3 / 10);
 }
 
 TEST_F(WeightMemory, OneGibibyteInFourMatrices) {
