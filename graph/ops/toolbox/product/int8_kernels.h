@@ -2,8 +2,8 @@
 // instructions of the processor at hand.
 //
 // Two neighbouring places of k are a pair. Both operands are widened to int16; the two products of
-// a pair are at most 2^14 each, so their sum is exact, and sums are added modulo 2^32. No order
-// changes them.
+// a pair are below 2^15 each, also where x is uint8, so their sum is exact, and sums are added
+// modulo 2^32. No order changes them.
 //
 // Thread-safety: pure functions.
 #ifndef NPUMESH_GRAPH_OPS_TOOLBOX_PRODUCT_INT8_KERNELS_H_

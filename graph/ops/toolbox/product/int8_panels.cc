@@ -29,8 +29,9 @@ std::shared_ptr<const Panels> PackPairs(const Int8Form& form, int64_t columns) {
   });
 }
 
-// Two neighbours of a row, as int16, the first one in the high half.
-int32_t PairOf(int8_t first, int8_t second) {
+// Two neighbours of a row, int8 or uint8, as int16, the first one in the high half.
+template <typename X>
+int32_t PairOf(X first, X second) {
   const auto high = static_cast<uint16_t>(first), low = static_cast<uint16_t>(second);
   return static_cast<int32_t>(low | static_cast<uint32_t>(high) << 16);
 }
@@ -40,6 +41,7 @@ class PanelInt8Product final : public Int8Product {
   explicit PanelInt8Product(const Int8Form& form)
       : m_(form.m),
         k_(form.k),
+        x_unsigned_(form.x_unsigned),
         kernels_(ProcessorInt8Kernels()),
         panels_(PackPairs(form, kernels_.columns)),
         parts_(static_cast<int>(std::min<int64_t>(form.threads, panels_->panels))),
@@ -84,18 +86,20 @@ class PanelInt8Product final : public Int8Product {
   }
 
   // Packs one row of a tile of `rows`, as Int8Operands wants it.
-  void PackRow(const int8_t* x, const Block& block, int64_t rows, int32_t* to) const {
+  template <typename X>
+  void PackRow(const X* x, const Block& block, int64_t rows, int32_t* to) const {
     const int64_t whole = std::min(block.pairs, k_ / 2 - block.first);
-    const int8_t* from = x + 2 * block.first;
+    const X* from = x + 2 * block.first;
     for (int64_t i = 0; i < whole; ++i, from += 2) to[i * rows] = PairOf(from[0], from[1]);
-    if (whole < block.pairs) to[whole * rows] = PairOf(from[0], 0);
+    if (whole < block.pairs) to[whole * rows] = PairOf<X>(from[0], 0);
   }
 
   // Block after block, each with its tiles one after the other.
-  void PackRows(const int8_t* x, int64_t rows, int32_t* to) const {
+  template <typename X>
+  void PackRows(const X* x, int64_t rows, int32_t* to) const {
     const Tiles tiles(rows, kernels_.most_rows);
     ForEachBlock([&](const Block& block) {
-      const int8_t* row = x;
+      const X* row = x;
       for (int64_t tile = 0; tile < tiles.count; ++tile) {
         const int64_t count = tiles.rows(tile);
         for (int64_t r = 0; r < count; ++r, row += k_) PackRow(row, block, count, to + r);
@@ -121,11 +125,16 @@ class PanelInt8Product final : public Int8Product {
 
   void RunPanels(const int8_t* x, int64_t rows, int64_t first, int64_t last, int32_t* room,
                  int32_t* sums) const {
-    PackRows(x, rows, room);
+    if (x_unsigned_) {
+      PackRows(reinterpret_cast<const uint8_t*>(x), rows, room);
+    } else {
+      PackRows(x, rows, room);
+    }
     for (int64_t i = first; i < last; ++i) Multiply(room, rows, i, sums);
   }
 
   const int64_t m_, k_;
+  const bool x_unsigned_;
   const Int8Kernels& kernels_;
   const std::shared_ptr<const Panels> panels_;
   const int parts_;         // one for each thread that has panels to multiply

@@ -15,20 +15,21 @@ constexpr std::string_view kInt8Product = "the 8-bit product";
 // Rows of x that are multiplied at once.
 constexpr int64_t kRows = 256;
 
-// The instruction sets that add products of 8 bits in 32 bits.
-bool HasExactProducts() {
-  return ComputesBy(dnnl::cpu_isa::avx512_core_vnni) || ComputesBy(dnnl::cpu_isa::avx2_vnni);
-}
-
 // A class, because the primitives are bound anew in every run.
+//
+// VNNI multiplies uint8 by int8. For int8 by int8 oneDNN 2.6 adds 128 to x and takes what that adds
+// out of the sums in float32, which is exact below 2^24 only; so this is done here, in integers.
+// AMX has products of both kinds.
 class OneDnnInt8Product final : public Int8Product {
  public:
-  explicit OneDnnInt8Product(const Int8Form& form) : form_(form) {}
+  explicit OneDnnInt8Product(const Int8Form& form)
+      : form_(form),
+        moves_(!form.x_unsigned && !ComputesBy(dnnl::cpu_isa::avx512_core_amx)),
+        x_type_(form.x_unsigned || moves_ ? memory::data_type::u8 : memory::data_type::s8) {}
 
-  // On a processor without VNNI or AMX 8-bit products saturate in 16 bits. Throws what oneDNN
-  // throws, as does Prepare.
+  // Throws what oneDNN throws, as does Prepare.
   std::string WhyNot() {
-    if (!HasExactProducts()) return "this processor has no exact 8-bit products";
+    if (!HasExactByteProducts()) return "this processor has no exact 8-bit products";
     const ThreadCount threads(form_.threads);
     const memory::desc any({form_.k, form_.n}, memory::data_type::s8, memory::format_tag::any);
     const int64_t rows = std::min(kRows, form_.m);
@@ -49,7 +50,10 @@ class OneDnnInt8Product final : public Int8Product {
     scratchpad_at_ = scratch.bytes();
     scratch.Take<std::byte>(static_cast<int64_t>(std::max(
         whole_.chosen.scratchpad_desc().get_size(), tail_.chosen.scratchpad_desc().get_size())));
+    moved_at_ = scratch.bytes();
+    if (moves_) scratch.Take<uint8_t>(whole_.count * form_.k);
     scratch_bytes_ = scratch.bytes();
+    if (moves_) SumColumns();
   }
 
   Status Run(const void* x, void* scratch, const TakeRow& take) override {
@@ -60,7 +64,10 @@ class OneDnnInt8Product final : public Int8Product {
       void* const scratchpad = static_cast<std::byte*>(scratch) + scratchpad_at_;
       for (int64_t row = 0; row < form_.m;) {
         Rows& rows = form_.m - row > whole_.count ? whole_ : tail_;
-        rows.Run(stream_, from + row * form_.k, *weights_, scratch, scratchpad);
+        const void* const x_rows = moves_ ? Moved(from + row * form_.k, rows.count, scratch)
+                                          : static_cast<const void*>(from + row * form_.k);
+        rows.Run(stream_, x_rows, *weights_, scratch, scratchpad);
+        if (moves_) TakeOut(static_cast<int32_t*>(scratch), rows.count);
         for (int64_t r = 0; r < rows.count; ++r) take(row + r, sums + r * form_.n);
         row += rows.count;
       }
@@ -74,15 +81,51 @@ class OneDnnInt8Product final : public Int8Product {
     int64_t count = 0;
   };
 
+  // 128 times the sums of the columns of the weight.
+  void SumColumns() {
+    added_.assign(static_cast<size_t>(form_.n), 0);
+    const auto* const weight = reinterpret_cast<const int8_t*>(form_.weight->data());
+    const int64_t lines = form_.transposed ? form_.n : form_.k;
+    const int64_t width = form_.transposed ? form_.k : form_.n;
+    for (int64_t line = 0; line < lines; ++line) {
+      for (int64_t i = 0; i < width; ++i) {
+        const int64_t column = form_.transposed ? line : i;
+        added_[static_cast<size_t>(column)] +=
+            128U * static_cast<uint32_t>(int32_t{weight[line * width + i]});
+      }
+    }
+  }
+
+  // Rows of x plus 128.
+  const uint8_t* Moved(const int8_t* x, int64_t rows, void* scratch) const {
+    auto* const to = static_cast<uint8_t*>(scratch) + moved_at_;
+    const int64_t count = rows * form_.k;
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint8_t>(x[i] ^ INT8_MIN);
+    return to;
+  }
+
+  void TakeOut(int32_t* sums, int64_t rows) const {
+    for (int64_t row = 0; row < rows; ++row) {
+      for (const uint32_t added : added_) {
+        *sums = static_cast<int32_t>(static_cast<uint32_t>(*sums) - added);
+        ++sums;
+      }
+    }
+  }
+
   // False: oneDNN has no good implementation.
   bool Choose(int64_t rows, const memory::desc& weights, Rows& to) {
-    const memory::desc x({rows, form_.k}, memory::data_type::s8, memory::format_tag::ab);
+    const memory::desc x({rows, form_.k}, x_type_, memory::format_tag::ab);
     const memory::desc y({rows, form_.n}, memory::data_type::s32, memory::format_tag::ab);
     to.count = rows;
     return to.BoundProduct::Choose(x, weights, y, engine_);
   }
 
   const Int8Form form_;
+  const bool moves_;  // x to uint8
+  const memory::data_type x_type_;
+  std::vector<uint32_t> added_;  // to the sums of each column, where x is moved
+  uint64_t moved_at_ = 0;        // in the scratch memory
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
   std::shared_ptr<const memory> weights_;

@@ -11,7 +11,7 @@
 
 namespace npumesh {
 
-// y[m, n] = x[m, k] w[k, n], int8 to int32, modulo 2^32.
+// y[m, n] = x[m, k] w[k, n], int8 (x may be uint8) to int32, modulo 2^32.
 struct Int8Form {
   std::string who;  // begins messages
   int64_t m = 0;
@@ -19,6 +19,7 @@ struct Int8Form {
   int64_t k = 0;
   const Tensor* weight = nullptr;
   bool transposed = false;  // the weight is stored [n, k]
+  bool x_unsigned = false;  // x is uint8
   int threads = 1;
   PackedWeights* packed = nullptr;  // where weights are shared once packed; may be null
   KernelTuning* tuning = nullptr;   // may be null

@@ -40,6 +40,11 @@ inline bool ComputesBy(dnnl::cpu_isa instructions) {
   return (taken & wanted) == wanted;
 }
 
+// Whether products of 8 bits are added in 32 bits. Without VNNI or AMX they saturate in 16 bits.
+inline bool HasExactByteProducts() {
+  return ComputesBy(dnnl::cpu_isa::avx512_core_vnni) || ComputesBy(dnnl::cpu_isa::avx2_vnni);
+}
+
 // Strict arithmetic, and scratchpads that are the caller's: oneDNN then allocates no buffers.
 inline dnnl::primitive_attr OurAttributes() {
   dnnl::primitive_attr attr;

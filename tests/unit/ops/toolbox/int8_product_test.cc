@@ -31,12 +31,13 @@ Bytes RandomBytes(std::mt19937& random, int64_t count) {
 }
 
 struct Int8Case {
-  Int8Case(std::mt19937& random, int64_t m, int64_t n, int64_t k)
-      : Int8Case(m, n, k, RandomBytes(random, m * k), RandomBytes(random, k * n)) {}
-  Int8Case(int64_t m, int64_t n, int64_t k, Bytes left, const Bytes& right)
+  Int8Case(std::mt19937& random, int64_t m, int64_t n, int64_t k, bool x_unsigned = false)
+      : Int8Case(m, n, k, RandomBytes(random, m * k), RandomBytes(random, k * n), x_unsigned) {}
+  Int8Case(int64_t m, int64_t n, int64_t k, Bytes left, const Bytes& right, bool x_unsigned = false)
       : m(m),
         n(n),
         k(k),
+        x_unsigned(x_unsigned),
         x(std::move(left)),
         w(Tensor::Allocate({DataType::kInt8, {k, n}})),
         turned(Tensor::Allocate({DataType::kInt8, {n, k}})) {
@@ -49,7 +50,8 @@ struct Int8Case {
       for (int64_t c = 0; c < n; ++c) {
         int64_t sum = 0;
         for (int64_t i = 0; i < k; ++i) {
-          sum += int64_t{x[static_cast<size_t>(r * k + i)]} * columns[c * k + i];
+          const int8_t byte = x[static_cast<size_t>(r * k + i)];
+          sum += int64_t{x_unsigned ? static_cast<uint8_t>(byte) : byte} * columns[c * k + i];
         }
         wanted.push_back(static_cast<int32_t>(static_cast<uint32_t>(sum)));
       }
@@ -63,6 +65,7 @@ struct Int8Case {
             .k = k,
             .weight = transposed ? &turned : &w,
             .transposed = transposed,
+            .x_unsigned = x_unsigned,
             .threads = threads};
   }
 
@@ -85,7 +88,16 @@ struct Int8Case {
     }
   }
 
+  void ExpectByChoice() const {
+    for (const bool transposed : {false, true}) {
+      const auto made = Int8Product::Make(Form(transposed, 2));
+      ASSERT_TRUE(made.ok()) << made.status().ToString();
+      EXPECT_EQ(Run(*made->product), wanted) << made->choice.ToString();
+    }
+  }
+
   int64_t m, n, k;
+  bool x_unsigned;
   Bytes x;
   Tensor w, turned;
   Sums wanted;
@@ -186,27 +198,32 @@ TEST_F(Int8ProductTest, WeightsOfSeveralPiecesArePacked) {
   Int8Case(random, 2, 3000, 3001).ExpectByPanels();  // more than 8 MiB
 }
 
+TEST_F(Int8ProductTest, BytesWithoutASignAreExact) {
+  std::mt19937 random(15);
+  std::vector<Int8Case> cases;
+  for (const int64_t k : {1, 2, 63, 2049}) cases.emplace_back(random, 13, 33, k, true);
+  ExpectByPanels(cases);
+}
+
 TEST_F(Int8ProductTest, WhateverIsChosenIsExact) {
   std::mt19937 random(17);
   for (const int64_t m : {1, 19, 300}) {
-    const Int8Case test(random, m, 83, 517);
-    for (const bool transposed : {false, true}) {
-      const auto made = Int8Product::Make(test.Form(transposed, 2));
-      ASSERT_TRUE(made.ok()) << made.status().ToString();
-      EXPECT_EQ(test.Run(*made->product), test.wanted) << made->choice.ToString();
+    for (const bool x_unsigned : {false, true}) {
+      Int8Case(random, m, 83, 517, x_unsigned).ExpectByChoice();
     }
   }
 }
 
-TEST_F(Int8ProductTest, ProductsSharePanels) {
-  std::mt19937 random(19);
-  const Int8Case test(random, 3, 20, 21);
-  PackedWeights shared;
-  Int8Form form = test.Form(false, 1);
-  form.packed = &shared;
-  const std::unique_ptr<Int8Product> first = MakeInt8Panels(form), second = MakeInt8Panels(form);
-  EXPECT_EQ(test.Run(*first), test.wanted);
-  EXPECT_EQ(test.Run(*second), test.wanted);
+// Sums of 2^26 and odd ones beside them: float32 has no room for them.
+TEST_F(Int8ProductTest, WhateverIsChosenAddsMoreThan24Bits) {
+  const int64_t k = 4097;
+  for (const bool x_unsigned : {false, true}) {
+    for (const int8_t left : {-128, -127, 127}) {
+      Int8Case(3, 17, k, Bytes(static_cast<size_t>(3 * k), left),
+               Bytes(static_cast<size_t>(17 * k), -127), x_unsigned)
+          .ExpectByChoice();
+    }
+  }
 }
 
 }  // namespace
