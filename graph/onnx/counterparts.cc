@@ -314,16 +314,134 @@ bool FinishConv(OnnxDraft& draft) {
          from.StringAttr("padding", "").empty();
 }
 
+// The numbers of the image of [1, image..., 1].
+std::vector<int64_t> ImageBefore(const std::vector<int64_t>& list) {
+  return list.size() < 2 ? list : std::vector<int64_t>(list.begin() + 1, list.end() - 1);
+}
+
+// The first operand with its channels second, and `y`, which has them so, with its channels last.
+void ChannelsSecond(OnnxDraft& draft) {
+  const std::string second = draft.Before("Transpose", {draft.to().input(0)}, "Second");
+  draft.IntsBefore("perm", {0, 3, 1, 2});
+  draft.to().set_input(0, second);
+}
+void ChannelsLast(OnnxDraft& draft, const std::string& y) {
+  draft.to().set_op_type("Transpose");
+  draft.Operand(y);
+  draft.Ints("perm", {0, 2, 3, 1});
+}
+
+// What becomes of sums of bytes: their bias and scale are one for all or lie along `shape`.
+std::string Rounded(OnnxDraft& draft, std::string sum, const std::string& bias,
+                    const std::string& scale, const std::string& zero,
+                    const std::vector<int64_t>& shape) {
+  const auto dtype = DataTypeFromRuntime(draft.from().IntAttr("dtype", 3));
+  const std::string along = draft.ConstantBefore("along", shape);
+  if (!bias.empty()) {
+    sum = draft.Before("Add", {sum, draft.Before("Reshape", {bias, along}, "Bias")});
+  }
+  if (scale.empty() || !dtype) return sum;
+  const std::string wide = draft.CastBefore(sum, DataType::kFloat);
+  const std::string scaled =
+      draft.Before("Mul", {wide, draft.Before("Reshape", {scale, along}, "Scale")});
+  if (*dtype == DataType::kFloat) return scaled;
+  const std::string scalar = draft.ConstantBefore("scalar", {});
+  const auto one = [&](const std::string& below, int64_t value, DataType type) {
+    const std::string wide_one = draft.ConstantBefore(below, {value});
+    return draft.Before("Reshape", {draft.CastBefore(wide_one, type, below + "/Cast"), scalar},
+                        below + "/Reshape");
+  };
+  const std::string offset = zero.empty() ? one("zero", 0, *dtype)
+                                          : draft.Before("Reshape", {zero, scalar}, "zero/Reshape");
+  return draft.Before("QuantizeLinear", {scaled, one("one", 1, DataType::kFloat), offset});
+}
+
+// Operands that a draft has until now, `count` of them: one that is left out is empty.
+std::vector<std::string> TakenOperands(OnnxDraft& draft, int count) {
+  std::vector<std::string> operands;
+  for (int i = 0; i < count; ++i) {
+    operands.push_back(i < draft.to().input_size() ? draft.to().input(i) : "");
+  }
+  draft.to().clear_input();
+  return operands;
+}
+
+// Operands: x, filter, their zeros, bias, scale, zero of y.
+bool FinishLinearConv(OnnxDraft& draft) {
+  const Node& from = draft.from();
+  const std::vector<std::string> operands = TakenOperands(draft, 7);
+  for (size_t i = 0; i < 4; ++i) draft.Operand(operands[i]);
+  ChannelsSecond(draft);
+  draft.Ints("strides", ImageBefore(from.IntsAttr("strides")));
+  draft.Ints("pads", PadsOf(from.IntsAttr("pads")));
+  const std::vector<int64_t> dilations = ImageBefore(from.IntsAttr("dilations"));
+  if (!dilations.empty()) draft.Ints("dilations", dilations);
+  draft.Int("group", from.IntAttr("groups", 1));
+  const std::string sum = draft.MoveBefore();
+  ChannelsLast(draft, Rounded(draft, sum, operands[4], operands[5], operands[6], {-1, 1, 1}));
+  return true;
+}
+
+bool FinishLinearMatMul(OnnxDraft& draft) {
+  const Node& from = draft.from();
+  std::vector<std::string> operands = TakenOperands(draft, 7);
+  if (from.BoolAttr("transpose_x2", false)) {
+    const std::optional<Shape>& shape = from.input_descs[1].shape;
+    if (!shape || !shape->has_rank() || shape->rank() < 2) return false;
+    std::vector<int64_t> perm;
+    for (int64_t d = 0; d < shape->rank(); ++d) perm.push_back(d);
+    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+    operands[1] = draft.Before("Transpose", {operands[1]});
+    draft.IntsBefore("perm", perm);
+  }
+  for (size_t i = 0; i < 4; ++i) draft.Operand(operands[i]);
+  const std::string sum = draft.MoveBefore();
+  draft.to().set_op_type("Identity");
+  draft.Operand(Rounded(draft, sum, operands[4], operands[5], operands[6], {-1}));
+  return true;
+}
+
+// Two tensors with their scales and zeros, scale and zero of y: the way through floats.
+bool FinishLinearPair(OnnxDraft& draft) {
+  const bool product = draft.from().type == "QLinearMul";
+  std::vector<std::string> operands = TakenOperands(draft, 8);
+  const std::string scalar = draft.ConstantBefore("scalar", {});
+  for (const size_t i : {1, 2, 4, 5, 6, 7}) {
+    operands[i] = draft.Before("Reshape", {operands[i], scalar}, fmt::format("Reshape_{}", i));
+  }
+  const std::string left =
+      draft.Before("DequantizeLinear", {operands[0], operands[1], operands[2]}, "Left");
+  const std::string right =
+      draft.Before("DequantizeLinear", {operands[3], operands[4], operands[5]}, "Right");
+  draft.Operand(draft.Before(product ? "Mul" : "Add", {left, right}));
+  draft.Operand(operands[6]);
+  draft.Operand(operands[7]);
+  return true;
+}
+
+// Places are the bits of bytes; those of a byte with a sign count from the end.
+bool FinishByteTable(OnnxDraft& draft) {
+  const std::vector<std::string> operands = TakenOperands(draft, 2);
+  draft.Operand(operands[1]);
+  draft.Operand(draft.CastBefore(operands[0], DataType::kInt32));
+  return true;
+}
+
 bool FinishPool(OnnxDraft& draft) {
   const Node& from = draft.from();
-  draft.Ints("kernel_shape", ImageOf(from.IntsAttr("ksize")));
-  draft.Ints("strides", ImageOf(from.IntsAttr("strides")));
+  const bool last = from.StringAttr("data_format", "NCHW") == "NHWC";
+  const auto image = [last](const std::vector<int64_t>& list) {
+    return last ? ImageBefore(list) : ImageOf(list);
+  };
+  if (last) ChannelsSecond(draft);
+  draft.Ints("kernel_shape", image(from.IntsAttr("ksize")));
+  draft.Ints("strides", image(from.IntsAttr("strides")));
   draft.Ints("pads", PadsOf(from.IntsAttr("pads")));
   if (from.BoolAttr("ceil_mode", false)) draft.Int("ceil_mode", 1);
   const bool average = draft.to().op_type() == "AveragePool";
   if (average && !from.BoolAttr("exclusive", true)) draft.Int("count_include_pad", 1);
+  if (last) ChannelsLast(draft, draft.MoveBefore());
   return from.StringAttr("padding_mode", "CALCULATED") == "CALCULATED" &&
-         from.StringAttr("data_format", "NCHW") == "NCHW" &&
          !from.BoolAttr("global_pooling", false) && from.IntAttr("divisor_override", 0) == 0;
 }
 
@@ -333,6 +451,23 @@ std::vector<Counterpart> SpecialRows() {
   const Ports x = {"x"}, pair = {"x1", "x2"};
   return {
       {"AddV2", "Add", pair},
+      {"ByteTable", "Gather", {"x", "table"}, FinishByteTable},
+      {"QLinearAdd",
+       "QuantizeLinear",
+       {"x1", "x1_scale", "x1_zero", "x2", "x2_scale", "x2_zero", "y_scale", "y_zero"},
+       FinishLinearPair},
+      {"QLinearMul",
+       "QuantizeLinear",
+       {"x1", "x1_scale", "x1_zero", "x2", "x2_scale", "x2_zero", "y_scale", "y_zero"},
+       FinishLinearPair},
+      {"QLinearConv",
+       "ConvInteger",
+       {"x", "filter", "x_zero", "filter_zero", "bias", "scale", "y_zero"},
+       FinishLinearConv},
+      {"QLinearMatMul",
+       "MatMulInteger",
+       {"x1", "x2", "x1_zero", "x2_zero", "bias", "scale", "y_zero"},
+       FinishLinearMatMul},
       {"ArgMaxD", "ArgMax", x, FinishArg},
       {"ArgMinD", "ArgMin", x, FinishArg},
       {"AvgPoolV2", "AveragePool", x, FinishPool},
@@ -529,6 +664,28 @@ void OnnxDraft::IntBefore(const std::string& name, int64_t value) {
   attribute.set_name(name);
   attribute.set_type(onnx::AttributeProto::INT);
   attribute.set_i(value);
+}
+
+void OnnxDraft::IntsBefore(const std::string& name, const std::vector<int64_t>& values) {
+  onnx::AttributeProto& attribute = *before_.back().add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::INTS);
+  for (const int64_t value : values) attribute.add_ints(value);
+}
+
+std::string OnnxDraft::ConstantBefore(const std::string& below,
+                                      const std::vector<int64_t>& values) {
+  return constants_.emplace_back(VectorProto(from_.name + "/onnx/" + below, values)).name();
+}
+
+std::string OnnxDraft::MoveBefore() {
+  onnx::NodeProto& node = before_.emplace_back(to_);
+  node.set_name(from_.name + "/onnx/" + node.op_type());
+  node.clear_output();
+  node.add_output(node.name());
+  to_.clear_input();
+  to_.clear_attribute();
+  return node.name();
 }
 
 std::string OnnxDraft::CastBefore(const std::string& operand, DataType dtype,

@@ -55,8 +55,13 @@ class OnnxDraft {
   // where there is another one of this type; empty: the type.
   std::string Before(const std::string& type, const std::vector<std::string>& operands,
                      const std::string& below = {});
-  // An attribute of the last one of these nodes.
+  // Attributes of the last one of these nodes.
   void IntBefore(const std::string& name, int64_t value);
+  void IntsBefore(const std::string& name, const std::vector<int64_t>& values);
+  // An int64 vector; gives its name.
+  std::string ConstantBefore(const std::string& below, const std::vector<int64_t>& values);
+  // The ONNX node as it is until now, before one that begins anew; gives the name of its result.
+  std::string MoveBefore();
   std::string CastBefore(const std::string& operand, DataType dtype, const std::string& below = {});
   const std::vector<onnx::TensorProto>& constants() const { return constants_; }
   const std::vector<onnx::NodeProto>& before() const { return before_; }

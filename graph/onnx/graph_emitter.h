@@ -70,6 +70,10 @@ class GraphEmitter {
   std::string WhyUnknown(Value value) const;
   // The value of a constant of any size; null: the value is made by a node.
   const Tensor* stored(Value value) const;
+  // The node that makes `value`; null: none does yet.
+  const Node* maker(Value value) const {
+    return value.node < 0 ? nullptr : &builder_.graph().node(value.node);
+  }
   // Tells what inference cannot see; what is known already stays.
   void Hint(Value value, const TensorType& type);
 

@@ -10,6 +10,7 @@
 #include "graph/onnx/node_order.h"
 #include "graph/onnx/op_table.h"
 #include "graph/onnx/own_operator.h"
+#include "graph/onnx/quantised_nodes.h"
 #include "runtime/base/text/printable.h"
 
 namespace npumesh {
@@ -220,7 +221,9 @@ Result<Model> ImportOnnx(const OnnxModel& model, const OpRegistry& registry,
                                sorted->moved, sorted->moved == 1 ? "" : "s",
                                sorted->moved == 1 ? "it reads" : "they read"));
     }
-    const OnnxModel& ordered = sorted ? sorted->model : model;
+    const OnnxModel& in_order = sorted ? sorted->model : model;
+    const std::optional<OnnxModel> joined = WithQuantisedNodes(in_order);
+    const OnnxModel& ordered = joined ? *joined : in_order;
     const Status missing = MissingOps(ordered, registry).status();
     NPUMESH_ASSIGN_OR_RETURN(Model imported, ModelImport(ordered, registry, options).Run(missing));
     imported.path = model.path;

@@ -290,7 +290,21 @@ Value Lowering::ReshapeTo(Value x, Value shape, int rank) {
 
 Value Lowering::Transpose(Value x, const std::vector<int64_t>& perm) {
   if (std::is_sorted(perm.begin(), perm.end())) return x;  // as it is
+  if (const std::optional<OrderedValue> from = OrderOf(x);
+      from && from->perm.size() == perm.size()) {
+    std::vector<int64_t> both;
+    for (const int64_t axis : perm) both.push_back(from->perm[static_cast<size_t>(axis)]);
+    if (std::is_sorted(both.begin(), both.end())) return from->value;  // there and back
+  }
   return Op("TransposeD", {x}, {{"perm", perm}});
+}
+
+std::optional<OrderedValue> Lowering::OrderOf(Value x) const {
+  const npumesh::Node* const maker = ok() ? emitter_.maker(x) : nullptr;
+  if (maker == nullptr || maker->type != "TransposeD" || !maker->inputs[0]) return std::nullopt;
+  std::vector<int64_t> perm = maker->IntsAttr("perm");
+  if (perm.empty()) return std::nullopt;
+  return OrderedValue{*maker->inputs[0], std::move(perm)};
 }
 
 Value Lowering::SwapAxes(Value x, int a, int b) {

@@ -30,6 +30,12 @@ struct OnnxValue {
   static OnnxValue Of(Value value) { return {OnnxKind::kTensor, {value}}; }
 };
 
+// A value, and an order of its dimensions.
+struct OrderedValue {
+  Value value;
+  std::vector<int64_t> perm;
+};
+
 // The names that a node sees (graph_scope.h).
 class GraphScope;
 
@@ -133,7 +139,10 @@ class Lowering {
   // others being 1.
   Value Along(Value x, int64_t axis, int rank);
   Value ReshapeTo(Value x, Value shape, int rank = -1);
+  // Where x has been transposed and this goes back: what it was before.
   Value Transpose(Value x, const std::vector<int64_t>& perm);
+  // What x is a transposition of, and the order of its dimensions; nullopt: it is no transposition.
+  std::optional<OrderedValue> OrderOf(Value x) const;
   // REQUIRES: both in [0, rank of x).
   Value SwapAxes(Value x, int a, int b);
   Value Unsqueeze(Value x, const std::vector<int64_t>& axes);

@@ -37,18 +37,25 @@ bool SupportedImage(Lowering& at, int dims) {
   return false;
 }
 
-Value Convolved(Lowering& at, Value x, Value filter, std::optional<Value> bias) {
+// The windows of a filter over x. Errors: there is no such convolution.
+SlidingWindow ConvolutionWindow(Lowering& at, Value x, Value filter) {
   SlidingWindow window = WindowFrom(at, x, KernelOf(at, filter));
   PadForSame(at, x, window);
-  if (!SupportedImage(at, window.dims())) return {};
+  if (!SupportedImage(at, window.dims())) return window;
   for (size_t d = 0; d < window.size(); ++d) {
     const int64_t image = at.KnownSize(x, static_cast<int>(d) + 2);
     const int64_t padded = image + window.before[d] + window.behind[d];
     if (image < 0 || window.extent(d) <= padded) continue;
     at.Fail(Code::kCorrupt, "the kernel covers {} places of dimension {}, which has {} with pads",
             window.extent(d), d + 2, padded);
-    return {};
+    break;
   }
+  return window;
+}
+
+Value Convolved(Lowering& at, Value x, Value filter, std::optional<Value> bias) {
+  SlidingWindow window = ConvolutionWindow(at, x, filter);
+  if (!at.ok()) return {};
   const bool row = window.dims() == 1;
   if (row) {
     AddRow(window);
@@ -166,6 +173,54 @@ void LowerConvTranspose(Lowering& at) {
 
 // ---- quantised ----
 
+// What is convolved, and what becomes of the sums: y = round((sum + bias) * scale) + zero, or the
+// sums themselves, as int32.
+struct ByteConvolution {
+  Value x, filter;
+  std::optional<Value> x_zero, filter_zero, bias, scale, y_zero;
+
+  DataType dtype(Lowering& at) const { return y_zero ? at.dtype(*y_zero) : DataType::kInt32; }
+};
+
+// Whether QLinearConv of ours convolves so: constant filters over images of one or two dimensions.
+bool IsOneNode(Lowering& at, const ByteConvolution& form) {
+  const int rank = at.Rank(form.x);
+  const int64_t outputs = at.KnownSize(form.filter, 0);
+  const auto has = [&](const std::optional<Value>& value, int64_t many) {
+    if (!value) return true;
+    const Shape& shape = at.shape(*value);
+    return shape.is_static() && (shape.elements() == 1 || shape.elements() == many);
+  };
+  const bool fits = has(form.x_zero, 1) && has(form.filter_zero, outputs) &&
+                    has(form.scale, outputs) && has(form.y_zero, 1);
+  const bool known = at.emitter().stored(form.filter) != nullptr &&
+                     (!form.filter_zero || at.emitter().stored(*form.filter_zero) != nullptr);
+  return fits && known && (rank == 3 || rank == 4) && at.shape(form.filter).elements() > 0;
+}
+
+Value OneNode(Lowering& at, const ByteConvolution& form) {
+  SlidingWindow window = ConvolutionWindow(at, form.x, form.filter);
+  if (!at.ok()) return {};
+  const bool row = window.dims() == 1;
+  if (row) AddRow(window);
+  const auto along = [](const std::vector<int64_t>& numbers) {
+    return std::vector<int64_t>{1, numbers[0], numbers[1], 1};
+  };
+  const Value image = row ? at.Unsqueeze(form.x, {2}) : form.x;
+  const Value filter = row ? at.Unsqueeze(form.filter, {2}) : form.filter;
+  const Value y = at.Op("QLinearConv",
+                        {ChannelsLast(at, image), filter, form.x_zero, form.filter_zero, form.bias,
+                         form.scale, form.y_zero},
+                        {{"dtype", form.dtype(at)},
+                         {"strides", along(window.strides)},
+                         {"pads", PadPairs(window)},
+                         {"dilations", along(window.dilations)},
+                         {"groups", at.Int("group", 1)},
+                         {"data_format", "NHWC"}});
+  const Value second = ChannelsSecond(at, y);
+  return row ? at.Squeeze(second, {2}) : second;
+}
+
 // Products of bytes less their zeros are below 2^16: so many may be added in float32.
 constexpr int64_t kMostTerms = 256;
 
@@ -201,6 +256,9 @@ Value ConvolvedBytes(Lowering& at, Value x, Value filter, std::optional<Value> x
 }
 
 void LowerConvInteger(Lowering& at) {
+  const ByteConvolution form = {at.in(0), at.in(1), at.Given(2), at.Given(3), {}, {}, {}};
+  if (!AreBytes(at, form.x, form.filter)) return;
+  if (IsOneNode(at, form)) return at.Out(0, OneNode(at, form));
   at.Out(0, ConvolvedBytes(at, at.in(0), at.in(1), at.Given(2), at.Given(3)));
 }
 
@@ -212,6 +270,16 @@ void LowerQLinearConv(Lowering& at) {
   if (at.has(8) && at.dtype(at.in(8)) != DataType::kInt32) {
     return at.Fail(Code::kCorrupt, "a bias of {}; expected int32", Name(at.dtype(at.in(8))));
   }
+  if (!AreBytes(at, at.in(0), at.in(3))) return;
+  const auto flat = [&](int input) { return at.Reshape(at.in(input), {-1}); };
+  const ByteConvolution form = {.x = at.in(0),
+                                .filter = at.in(3),
+                                .x_zero = at.in(2),
+                                .filter_zero = at.in(5),
+                                .bias = at.Given(8),
+                                .scale = at.Div(at.Mul(flat(1), flat(4)), flat(6)),
+                                .y_zero = y_zero};
+  if (IsOneNode(at, form)) return at.Out(0, OneNode(at, form));
   Value y = ConvolvedBytes(at, at.in(0), at.in(3), at.in(2), at.in(5));
   const int rank = at.Rank(y);
   if (!at.ok()) return;
@@ -230,13 +298,13 @@ void AddConvolutionRows(std::vector<OnnxOp>& rows) {
       {"Conv", 1, LowerConv, "Conv2D, Conv3D",
        "T=R T T? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints "
        "strides:ints"},
-      {"ConvInteger", 10, LowerConvInteger, "Conv2D, Cast",
+      {"ConvInteger", 10, LowerConvInteger, "QLinearConv; Conv2D, Cast",
        "T=Y U=Y T? U? auto_pad:string dilations:ints group:int kernel_shape:ints pads:ints "
        "strides:ints"},
       {"ConvTranspose", 1, LowerConvTranspose, "Conv2DTranspose, Conv3DTranspose",
        "T=R T T? auto_pad:string dilations:ints group:int kernel_shape:ints output_padding:ints "
        "output_shape:ints pads:ints strides:ints"},
-      {"QLinearConv", 10, LowerQLinearConv, "Conv2D, Rint, Cast",
+      {"QLinearConv", 10, LowerQLinearConv, "QLinearConv; Conv2D, Rint, Cast",
        "T=Y F T U=Y F U F Y J? auto_pad:string dilations:ints group:int kernel_shape:ints "
        "pads:ints "
        "strides:ints"},

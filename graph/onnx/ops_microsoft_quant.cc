@@ -1,6 +1,7 @@
 // Quantised operators of com.microsoft: what ONNX Runtime's quantisation tools write.
 #include <algorithm>
 
+#include "graph/onnx/byte_nodes.h"
 #include "graph/onnx/op_table.h"
 #include "graph/onnx/rewrites.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
@@ -49,20 +50,6 @@ void LowerQLinearSoftmax(Lowering& at) {
   });
 }
 
-// Images with their channels last, as those of ONNX stand, and back.
-Value ChannelsSecond(Lowering& at, Value x) {
-  std::vector<int64_t> perm = {0, at.Rank(x) - 1};
-  for (int d = 1; d + 1 < at.Rank(x); ++d) perm.push_back(d);
-  return at.ok() ? at.Transpose(x, perm) : x;
-}
-
-Value ChannelsLast(Lowering& at, Value x) {
-  std::vector<int64_t> perm = {0};
-  for (int d = 2; d < at.Rank(x); ++d) perm.push_back(d);
-  perm.push_back(1);
-  return at.ok() ? at.Transpose(x, perm) : x;
-}
-
 // A pool of ONNX, whose images may have their channels last.
 Value Pooled(Lowering& at, std::string_view op, Value x, const std::vector<OnnxAttribute>& with) {
   const bool last = at.Int("channels_last", 0) != 0;
@@ -92,6 +79,13 @@ void LowerNhwcMaxPool(Lowering& at) {
 // a, its scale and zero, b, its scale and zero, scale and zero of y.
 std::function<void(Lowering&)> QLinearBinary(std::string type) {
   return [type = std::move(type)](Lowering& at) {
+    const ScaledBytes left = {at.in(0), at.in(1), ZeroOr(at, 2, at.in(0))};
+    const ScaledBytes right = {at.in(3), at.in(4), ZeroOr(at, 5, at.in(3))};
+    const ScaledBytes whole = {{}, at.in(6), ZeroOr(at, 7, at.in(0))};
+    if (!at.ok()) return;
+    if (const auto y = CombinedBytes(at, "QLinear" + type, left, right, whole)) {
+      return at.Out(0, *y);
+    }
     const Value a = Dequantised(at, at.in(0), at.in(1), at.Given(2));
     const Value b = Dequantised(at, at.in(3), at.in(4), at.Given(5));
     if (!at.ok()) return;
@@ -107,10 +101,10 @@ void LowerQLinearConcat(Lowering& at) {
   }
   std::vector<Value> parts;
   for (int i = 2; i < at.inputs() && at.ok(); i += 3) {
-    parts.push_back(Dequantised(at, at.in(i), at.in(i + 1), at.Given(i + 2)));
+    const Value part = Dequantised(at, at.in(i), at.in(i + 1), at.Given(i + 2));
+    if (at.ok()) parts.push_back(Requantised(at, part, at.in(0), at.in(1)));
   }
-  if (!at.ok()) return;
-  at.Out(0, Requantised(at, at.Concat(parts, at.Int("axis", 0)), at.in(0), at.in(1)));
+  if (at.ok()) at.Out(0, JoinedParts(at, parts, at.Int("axis", 0)));
 }
 
 // ---- products ----
@@ -121,6 +115,17 @@ Value OfColumns(Lowering& at, Value scale) {
 }
 
 void LowerMatMulIntegerToFloat(Lowering& at) {
+  const auto flat = [&](int input) { return at.Wide(at.Reshape(at.in(input), {-1})); };
+  const ByteMatrices form = {.a = at.in(0),
+                             .b = at.in(1),
+                             .a_zero = at.Given(4),
+                             .b_zero = at.Given(5),
+                             .scale = at.Mul(flat(2), flat(3)),
+                             .dtype = DataType::kFloat};
+  if (const std::optional<Value> product = MultipliedBytes(at, form)) {
+    const Value y = at.has(6) ? at.Add(*product, at.Wide(at.in(6))) : *product;
+    return at.Out(0, at.Cast(y, at.dtype(at.in(2))));
+  }
   const Value sum = ByteProduct(at, at.in(0), at.Given(4), at.in(1), at.Given(5));
   const Value scale = at.Mul(OfColumns(at, at.in(2)), OfColumns(at, at.in(3)));
   Value y = at.Mul(at.Cast(sum, DataType::kFloat), at.Wide(scale));
@@ -131,11 +136,49 @@ void LowerMatMulIntegerToFloat(Lowering& at) {
 // The float operand becomes bytes by its extremes.
 void LowerDynamicQuantizeMatMul(Lowering& at) {
   const std::vector<Value> a = AsNode(at, "DynamicQuantizeLinear", 11, {at.in(0)}, {}, 3);
+  const ByteMatrices form = {.a = a[0],
+                             .b = at.in(1),
+                             .a_zero = a[2],
+                             .b_zero = at.Given(3),
+                             .scale = at.Mul(at.Reshape(a[1], {-1}), at.Reshape(at.in(2), {-1})),
+                             .dtype = DataType::kFloat};
+  if (!at.ok()) return;
+  if (const std::optional<Value> product = MultipliedBytes(at, form)) {
+    return at.Out(0, at.has(4) ? at.Add(*product, at.in(4)) : *product);
+  }
   const Value sum = ByteProduct(at, a[0], a[2], at.in(1), at.Given(3));
   const Value scale = at.Mul(a[1], OfColumns(at, at.in(2)));
   Value y = at.Mul(at.Cast(sum, DataType::kFloat), scale);
   if (at.has(4)) y = at.Add(y, at.in(4));
   at.Out(0, y);
+}
+
+// a b' + c: a, its scale and zero, b, its scale and zero, c (int32 with the scale of the product),
+// scale and zero of y, without which y are floats.
+void LowerQGemm(Lowering& at) {
+  const float alpha = at.Float("alpha", 1);
+  const Value a = at.Int("transA", 0) != 0 ? at.Transpose(at.in(0), {1, 0}) : at.in(0);
+  const Value b = at.in(3);
+  if (!AreBytes(at, a, b)) return;
+  const auto flat = [&](int input) { return at.Reshape(at.in(input), {-1}); };
+  Value scale = at.Mul(flat(1), flat(4));
+  if (alpha != 1) scale = at.Mul(scale, at.Like(alpha, scale));
+  if (at.has(7)) scale = at.Div(scale, flat(7));
+  const bool many = at.has(6) && at.shape(at.in(6)).elements() ==
+                                     at.KnownSize(b, at.Int("transB", 0) != 0 ? 0 : 1);
+  const ByteMatrices form = {.a = a,
+                             .b = b,
+                             .a_zero = at.Given(2),
+                             .b_zero = at.Given(5),
+                             .bias = many ? std::optional(flat(6)) : std::nullopt,
+                             .scale = scale,
+                             .dtype = at.has(7) ? at.dtype(at.in(0)) : DataType::kFloat,
+                             .y_zero = at.Given(8),
+                             .transposed_b = at.Int("transB", 0) != 0};
+  if (at.has(6) && !many) return at.Refuse("a bias that is not one number for each column");
+  const std::optional<Value> y = MultipliedBytes(at, form);
+  if (at.ok() && !y) return at.Refuse("zeros and scales that are not one, or one for each column");
+  if (y) at.Out(0, *y);
 }
 
 // ---- weights of few bits ----
@@ -248,7 +291,10 @@ void AddMicrosoftQuantRows(std::vector<OnnxOp>& rows) {
       {"NhwcMaxPool", 1, LowerNhwcMaxPool, "TransposeD, GatherV2, ReduceMaxD",
        "Y auto_pad:string ceil_mode:int dilations:ints kernel_shape:ints! pads:ints strides:ints",
        kHere},
-      {"QLinearAdd", 1, QLinearBinary("Add"), "Add, " + between, "T=Y F T? T F T? F T?", kHere},
+      {"QGemm", 1, LowerQGemm, "QLinearMatMul",
+       "T=Y F T U=Y F U J? F? T? alpha:float transA:int transB:int", kHere},
+      {"QLinearAdd", 1, QLinearBinary("Add"), "QLinearAdd; Add, " + between, "T=Y F T? T F T? F T?",
+       kHere},
       {"QLinearAveragePool", 1, LowerQLinearAveragePool, "AvgPoolV2, " + between,
        "T=Y F T? F T? auto_pad:string ceil_mode:int channels_last:int count_include_pad:int "
        "kernel_shape:ints! pads:ints strides:ints",
@@ -258,7 +304,8 @@ void AddMicrosoftQuantRows(std::vector<OnnxOp>& rows) {
        "T=Y F T F T channels_last:int", kHere},
       {"QLinearLeakyRelu", 1, LowerQLinearLeakyRelu, "LeakyRelu, " + between,
        "T=Y F T? F T? alpha:float", kHere},
-      {"QLinearMul", 1, QLinearBinary("Mul"), "Mul, " + between, "T=Y F T? T F T? F T?", kHere},
+      {"QLinearMul", 1, QLinearBinary("Mul"), "QLinearMul; Mul, " + between, "T=Y F T? T F T? F T?",
+       kHere},
       {"QLinearSigmoid", 1, LowerQLinearSigmoid, "Sigmoid, " + between, "T=Y F T? F T?", kHere},
       {"QLinearSoftmax", 1, LowerQLinearSoftmax, "SoftmaxV2, " + between,
        "T=Y F T? F T axis:int opset:int!", kHere},

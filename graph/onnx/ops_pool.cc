@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "graph/onnx/op_table.h"
+#include "graph/onnx/rewrites.h"
 #include "graph/onnx/window.h"
 
 namespace npumesh {
@@ -134,10 +135,12 @@ Value Places(Lowering& at, Value x, const SlidingWindow& window, const GatheredW
   return at.ReshapeAfter(at.Add(inside, base), 2, gathered.counts);
 }
 
-bool IsPlain(Lowering& at, Value x, const SlidingWindow& window) {
+// `bytes`: whether int8 and uint8 are pooled as they are.
+bool IsPlain(Lowering& at, Value x, const SlidingWindow& window, bool bytes = false) {
   const bool dilated = std::any_of(window.dilations.begin(), window.dilations.end(),
                                    [](int64_t step) { return step != 1; });
-  const bool real = IsFloating(at.dtype(x)) && at.dtype(x) != DataType::kDouble;
+  const bool real = (IsFloating(at.dtype(x)) && at.dtype(x) != DataType::kDouble) ||
+                    (bytes && IsInteger(at.dtype(x)) && BitsOf(at.dtype(x)) == 8);
   // A window that lies in the padding alone is no window of ours.
   bool touches = true;
   for (size_t d = 0; d < window.size(); ++d) {
@@ -198,13 +201,16 @@ Value PoolPlain(Lowering& at, Value x, const SlidingWindow& window, const PlainP
       5);
 }
 
-Lowering::Attrs PlainAttrs(Lowering& at, const SlidingWindow& window) {
-  return {{"ksize", WithOnes(window.kernel)},
-          {"strides", WithOnes(window.strides)},
-          {"padding_mode", "CALCULATED"},
-          {"pads", PadPairs(window)},
-          {"data_format", "NCHW"},
-          {"ceil_mode", at.Int("ceil_mode", 0) != 0}};
+// `last`: of images with their channels last.
+Lowering::Attrs PlainAttrs(Lowering& at, const SlidingWindow& window, bool last = false) {
+  const auto along = [last](const std::vector<int64_t>& numbers) {
+    std::vector<int64_t> all = WithOnes(numbers);
+    if (last) std::rotate(all.begin() + 1, all.begin() + 2, all.end());
+    return all;
+  };
+  return {{"ksize", along(window.kernel)},         {"strides", along(window.strides)},
+          {"padding_mode", "CALCULATED"},          {"pads", PadPairs(window)},
+          {"data_format", last ? "NHWC" : "NCHW"}, {"ceil_mode", at.Int("ceil_mode", 0) != 0}};
 }
 
 void LowerMaxPool(Lowering& at) {
@@ -212,8 +218,14 @@ void LowerMaxPool(Lowering& at) {
   SlidingWindow window = WindowFrom(at, x, {});
   PadForSame(at, x, window);
   if (!at.ok()) return;
-  if (!at.wants(1) && IsPlain(at, x, window)) {
+  if (!at.wants(1) && IsPlain(at, x, window, true)) {
     return at.Out(0, PoolPlain(at, x, window, [&](Value image, const SlidingWindow& part) {
+                    // What has been brought into another order is pooled as it was.
+                    if (BitsOf(at.dtype(image)) == 8 && at.OrderOf(image)) {
+                      const Value y = at.Node("MaxPoolV3", {ChannelsLast(at, image)},
+                                              PlainAttrs(at, part, true));
+                      return ChannelsSecond(at, y);
+                    }
                     return at.Node("MaxPoolV3", {image}, PlainAttrs(at, part));
                   }));
   }

@@ -1,4 +1,5 @@
 // Bytes that stand for floats: scale * (byte - zero).
+#include "graph/onnx/byte_nodes.h"
 #include "graph/onnx/op_table.h"
 #include "graph/onnx/rewrites.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
@@ -88,7 +89,7 @@ void LowerQuantize(Lowering& at) {
   // x may be int32. The quotient is rounded to the type that `precision` names.
   const auto rounded = [&](Value value) { return at.Wide(at.Cast(value, precision)); };
   const Value quotient = at.Div(rounded(x), rounded(scale));
-  at.Out(0, Quantised(at, rounded(quotient), zero, dtype));
+  at.Out(0, LookedUp(at, Quantised(at, rounded(quotient), zero, dtype)));
 }
 
 void LowerDequantize(Lowering& at) {
@@ -137,6 +138,15 @@ Value ScaleOf(Lowering& at, Value scale, bool rows) {
 void LowerQLinearMatMul(Lowering& at) {
   const Value y_zero = at.in(7);
   if (!AreBytes(at, y_zero, y_zero)) return;
+  const auto flat = [&](int input) { return at.Reshape(at.in(input), {-1}); };
+  const ByteMatrices form = {.a = at.in(0),
+                             .b = at.in(3),
+                             .a_zero = at.in(2),
+                             .b_zero = at.in(5),
+                             .scale = at.Div(at.Mul(flat(1), flat(4)), flat(6)),
+                             .dtype = at.dtype(y_zero),
+                             .y_zero = y_zero};
+  if (const std::optional<Value> y = MultipliedBytes(at, form)) return at.Out(0, *y);
   const Value sum = ByteProduct(at, at.in(0), at.in(2), at.in(3), at.in(5));
   const Value scale = at.Div(at.Mul(ScaleOf(at, at.in(1), true), ScaleOf(at, at.in(4), false)),
                              ScaleOf(at, at.in(6), false));
@@ -152,10 +162,11 @@ void AddQuantRows(std::vector<OnnxOp>& rows) {
        "T=QJ R T? axis:int@13 block_size:int@21 output_dtype:int@23"},
       {"DynamicQuantizeLinear", 11, LowerDynamicQuantize, "ReduceMaxD, ReduceMinD, Rint, Cast",
        "F"},
-      {"MatMulInteger", 10, LowerMatMulInteger, "BatchMatMulV2, Cast", "T=Y U=Y T? U?"},
-      {"QLinearMatMul", 10, LowerQLinearMatMul, "BatchMatMulV2, Rint, Cast",
+      {"MatMulInteger", 10, LowerMatMulInteger, "QLinearMatMul; BatchMatMulV2, Cast",
+       "T=Y U=Y T? U?"},
+      {"QLinearMatMul", 10, LowerQLinearMatMul, "QLinearMatMul; BatchMatMulV2, Rint, Cast",
        "T=Y U=R T V=Y U V U Y"},
-      {"QuantizeLinear", 10, LowerQuantize, "Div, Rint, Cast",
+      {"QuantizeLinear", 10, LowerQuantize, "Div, Rint, Cast; ByteTable",
        "_=RJ R Q? axis:int@13 block_size:int@21 output_dtype:int@21 precision:int@23 "
        "saturate:int@19"},
   };

@@ -142,9 +142,34 @@ bool AreBytes(Lowering& at, Value a, Value b) {
   return at.ok();
 }
 
+std::optional<Value> MultipliedBytes(Lowering& at, const ByteMatrices& form) {
+  const int rank_a = at.Rank(form.a), rank_b = at.Rank(form.b);
+  if (!at.ok() || rank_a < 2 || rank_b < 2) return std::nullopt;
+  const int64_t columns = at.KnownSize(form.b, form.transposed_b ? rank_b - 2 : rank_b - 1);
+  const auto has = [&](const std::optional<Value>& value, int64_t many) {
+    if (!value) return true;
+    const Shape& shape = at.shape(*value);
+    return shape.is_static() && (shape.elements() == 1 || shape.elements() == many) &&
+           (shape.elements() == 1 || shape.rank() == 1);
+  };
+  bool fits = has(form.a_zero, 1) && has(form.b_zero, columns) && has(form.scale, columns) &&
+              has(form.y_zero, 1) && columns >= 0;
+  // Matrices side by side, one for one.
+  for (int d = 0; rank_b > 2 && d + 2 < rank_b; ++d) {
+    fits = fits && rank_a == rank_b && at.KnownSize(form.a, d) == at.KnownSize(form.b, d) &&
+           at.KnownSize(form.a, d) >= 0;
+  }
+  if (!fits) return std::nullopt;
+  return at.Op("QLinearMatMul",
+               {form.a, form.b, form.a_zero, form.b_zero, form.bias, form.scale, form.y_zero},
+               {{"dtype", form.dtype}, {"transpose_x2", form.transposed_b}});
+}
+
 Value ByteProduct(Lowering& at, Value a, std::optional<Value> a_zero, Value b,
                   std::optional<Value> b_zero) {
   if (!AreBytes(at, a, b)) return {};
+  const ByteMatrices form = {.a = a, .b = b, .a_zero = a_zero, .b_zero = b_zero};
+  if (const std::optional<Value> y = MultipliedBytes(at, form)) return *y;
   const Value left = Centred(at, a, a_zero, true), right = Centred(at, b, b_zero, false);
   return WithMatrices(at, left, right, [&](Value x, Value y) {
     const int rank_x = at.Rank(x), rank_y = at.Rank(y);
@@ -161,6 +186,19 @@ Value ByteProduct(Lowering& at, Value a, std::optional<Value> a_zero, Value b,
     }
     return sum;
   });
+}
+
+Value ChannelsSecond(Lowering& at, Value x) {
+  std::vector<int64_t> perm = {0, at.Rank(x) - 1};
+  for (int d = 1; d + 1 < at.Rank(x); ++d) perm.push_back(d);
+  return at.ok() ? at.Transpose(x, perm) : x;
+}
+
+Value ChannelsLast(Lowering& at, Value x) {
+  std::vector<int64_t> perm = {0};
+  for (int d = 2; d < at.Rank(x); ++d) perm.push_back(d);
+  perm.push_back(1);
+  return at.ok() ? at.Transpose(x, perm) : x;
 }
 
 Value CountTo(Lowering& at, Value count, DataType dtype) {

@@ -27,6 +27,19 @@ Value AlongAxis(Lowering& at, Value vector, int rank, int64_t axis);
 Value ByteProduct(Lowering& at, Value a, std::optional<Value> a_zero, Value b,
                   std::optional<Value> b_zero);
 
+// What is multiplied, and what becomes of the sums: as int32 they stay what they are; else they are
+// multiplied by the scale and, as bytes, rounded and added to y_zero. The bias is added to the sums.
+struct ByteMatrices {
+  Value a, b;
+  std::optional<Value> a_zero, b_zero, bias, scale;
+  DataType dtype = DataType::kInt32;
+  std::optional<Value> y_zero;
+  bool transposed_b = false;
+};
+// The product as one node (QLinearMatMul); nullopt: that takes other shapes, or one zero or scale
+// for each row of a.
+std::optional<Value> MultipliedBytes(Lowering& at, const ByteMatrices& form);
+
 // The rows of x, which begin at dimension `first`, less their mean and with a variance of 1, times
 // gamma plus beta. In float32 for halves; the caller casts the result. Mean and 1 / deviation have
 // rows of 1.
@@ -51,6 +64,10 @@ std::vector<OnnxAttribute> AttributesOf(const Lowering& at,
 
 // Whether a and b are bytes. Error: they are not.
 bool AreBytes(Lowering& at, Value a, Value b);
+
+// Images with their channels last, as those of ONNX stand, and back.
+Value ChannelsSecond(Lowering& at, Value x);
+Value ChannelsLast(Lowering& at, Value x);
 
 // The numbers 0, 1, ... below `count` (an int64 scalar), as `dtype`.
 Value CountTo(Lowering& at, Value count, DataType dtype);

@@ -325,6 +325,17 @@ binary("QLinearAdd")
 binary("QLinearMul")
 
 
+@operator
+def QGemm(d):
+    m, k, n, turned = d.size(), d.size(40), d.size(20), d.pick(0, 1)
+    left, right = d.pick(numpy.uint8, numpy.int8), numpy.int8
+    each = d.pick((), (n,))
+    operands = quantised(d, left, m, k) + [d.bytes(*((n, k) if turned else (k, n)), dtype=right), d.scale(*each),
+                                           numpy.zeros(each, right), d.maybe(d.ints(-9999, 9999, n))]
+    operands += grid(d, left) if d.pick(True, False) else []
+    return Call("QGemm", operands, steps=1, fixed=range(1, 9), transB=turned)
+
+
 def unary(name, attributes):
     def draw(d):
         dtype = d.pick(numpy.uint8, numpy.int8)

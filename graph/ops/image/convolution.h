@@ -68,6 +68,8 @@ bool ChooseBlocks(Convolution& plan);
 
 // QuantConv2D: where its tensors lie, without the bias. The type of the output is that of x.
 Result<Convolution> PlanQuantConvolution(const OpContext& op);
+// QLinearConv: the same, of bytes of two types, whose filter is [outputs, inputs, image].
+Result<Convolution> PlanLinearConvolution(const OpContext& op);
 
 }  // namespace npumesh
 

@@ -23,6 +23,7 @@ enum class ConvolutionKind : uint8_t {
   kInputGrad,   // the same of port out_backprop
   kFilterGrad,  // y is the gradient of a filter in the shape of port filter_size
   kQuantised,   // of int8, with its own kernel (quant_convolution.cc)
+  kLinear,      // of bytes with zeros, with its own kernel (linear_convolution.cc)
 };
 using enum ConvolutionKind;
 
@@ -33,7 +34,8 @@ struct ConvolutionRow {
   bool packs = false;  // devices like the filter in FRACTAL_Z
 
   bool transposed() const { return kind == kTranspose || kind == kInputGrad; }
-  bool has_bias() const { return kind != kInputGrad && kind != kFilterGrad && kind != kQuantised; }
+  bool of_bytes() const { return kind == kQuantised || kind == kLinear; }
+  bool has_bias() const { return kind != kInputGrad && kind != kFilterGrad && !of_bytes(); }
   std::string_view x() const { return kind == kInputGrad ? "out_backprop" : "x"; }  // port
 };
 
@@ -105,7 +107,7 @@ ConvolutionTensor Activation(std::optional<int> slot, const TensorType& type, bo
 }
 
 std::string FilterLayout(const OpContext& op, const ConvolutionRow& row, bool last) {
-  const std::string_view fallback = last ? "HWCN" : "NCHW";
+  const std::string_view fallback = last && row.kind != kLinear ? "HWCN" : "NCHW";
   if (row.kind != kFilterGrad) return LayoutOf(op, op.slot("filter"), fallback);
   const std::string& own = op.node().output_descs[0].layout;
   return own.empty() || own == "ND" ? std::string(fallback) : own;
@@ -258,8 +260,11 @@ void SetBias(const OpContext& op, Convolution& plan, Check& check) {
 
 void CheckTypes(const OpContext& op, const ConvolutionRow& row, Check& check) {
   const TensorType& x = op.in(row.x());
-  check.Keep(ExpectType(op, row.x(), row.kind == kQuantised ? TypeSet(DataType::kInt8) : kFloats));
-  check.Keep(ExpectType(op, row.kind == kFilterGrad ? "out_backprop" : "filter", x.dtype));
+  const TypeSet bytes = row.kind == kLinear ? TypeSet{DataType::kInt8, DataType::kUint8}
+                                            : TypeSet(DataType::kInt8);
+  check.Keep(ExpectType(op, row.x(), row.of_bytes() ? bytes : kFloats));
+  check.Keep(ExpectType(op, row.kind == kFilterGrad ? "out_backprop" : "filter",
+                        row.kind == kLinear ? bytes : TypeSet(x.dtype)));
   check.Supported(!row.has_bias() || !op.has("offset_w"),
                   "\"offset_w\" is connected, but only for int8");
   check.That(x.shape.rank() == row.image + 2, "\"{}\" is {}, expected {} dimensions", row.x(), x,
@@ -329,6 +334,10 @@ double ConvolutionFlops(const OpContext& op) {
 
 Result<Convolution> PlanQuantConvolution(const OpContext& op) {
   return PlanConvolution(op, {.image = 2, .kind = ConvolutionKind::kQuantised});
+}
+
+Result<Convolution> PlanLinearConvolution(const OpContext& op) {
+  return PlanConvolution(op, {.image = 2, .kind = ConvolutionKind::kLinear});
 }
 
 void RegisterConvolutionOps(OpRegistry& registry) {

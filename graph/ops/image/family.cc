@@ -4,6 +4,7 @@ namespace npumesh {
 
 void RegisterImageFamily(OpRegistry& registry) {
   RegisterQuantConvolutionOps(registry);
+  RegisterLinearConvolutionOps(registry);
   RegisterConvolutionOps(registry);
   RegisterPoolOps(registry);
   RegisterResizeOps(registry);

@@ -9,9 +9,10 @@ namespace npumesh {
 // All of them.
 void RegisterImageFamily(OpRegistry& registry);
 
-void RegisterConvolutionOps(OpRegistry& registry);       // Conv2D, DepthwiseConv2D, Conv3D
-void RegisterQuantConvolutionOps(OpRegistry& registry);  // QuantConv2D
-void RegisterPoolOps(OpRegistry& registry);              // MaxPool*, AvgPool*, their gradients ...
+void RegisterConvolutionOps(OpRegistry& registry);        // Conv2D, DepthwiseConv2D, Conv3D
+void RegisterQuantConvolutionOps(OpRegistry& registry);   // QuantConv2D
+void RegisterLinearConvolutionOps(OpRegistry& registry);  // QLinearConv
+void RegisterPoolOps(OpRegistry& registry);               // MaxPool*, AvgPool*, their gradients ...
 void RegisterResizeOps(OpRegistry& registry);      // ResizeNearestNeighborV2, ResizeBilinearV2
 void RegisterGridSampleOps(OpRegistry& registry);  // GridSampler2D, GridSampler2DGrad ...
 void RegisterCausalConvOps(OpRegistry& registry);  // FusedCausalConv1d ...

@@ -21,6 +21,7 @@ namespace {
 // What is done with each volume: widen it, find its outputs, store them; or all that by vectors.
 struct VolumePlan : PoolPlan {
   bool by_vectors = false;  // pool_rows.h; nothing below is used then
+  bool of_bytes = false;    // int8 or uint8, of which maxima are found by vectors
   int threads = 1;
   ConvertFn load = nullptr;
   int64_t outputs_of_volume = 0;
@@ -45,19 +46,19 @@ VolumePlan PlanVolumes(const OpContext& op, PoolForm form, Check& check) {
   plan.outputs = {{x.dtype, plan.y}};
   const bool has_places = form == PoolForm::kArgmax || form == PoolForm::kVolume;
   plan.by_vectors = x.dtype == DataType::kFloat && !has_places;
+  plan.of_bytes = (x.dtype == DataType::kInt8 || x.dtype == DataType::kUint8) && !has_places;
   plan.threads = WorthThreads(static_cast<double>(x.shape.elements()) * kElementWork, op.threads());
   return plan;
 }
 
-using PoolPlane = void (*)(const PoolPlan& plan, const float* x, float* y);
-
-// Plane by plane, by vectors.
-Status RunPlanes(const VolumePlan& plan, const KernelArgs& args, PoolPlane pool) {
-  const auto* from = static_cast<const float*>(args.in[0]);
-  auto* to = static_cast<float*>(args.out[0]);
+// Plane by plane: pool(x, y).
+template <typename Element, typename PoolPlane>
+Status RunPlanes(const VolumePlan& plan, const KernelArgs& args, const PoolPlane& pool) {
+  const auto* from = static_cast<const Element*>(args.in[0]);
+  auto* to = static_cast<Element*>(args.out[0]);
   RunRanges(plan.threads, plan.outer, 1, [&](int, int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
-      pool(plan, from + plane * plan.elements_of_volume(), to + plane * plan.outputs_of_volume);
+      pool(from + plane * plan.elements_of_volume(), to + plane * plan.outputs_of_volume);
     }
   });
   return Status();
@@ -83,7 +84,7 @@ VolumePlan PlanMaxPool(const OpContext& op, Check& check) {
                   "not defined for x {}", x);
   VolumePlan plan = PlanVolumes(op, kForm, check);
   CheckTouched(plan, check);
-  if (plan.by_vectors) return plan;
+  if (plan.by_vectors || plan.of_bytes) return plan;
   plan.volume = plan.scratch.Take<double>(plan.elements_of_volume());
   plan.maxima = plan.scratch.Take<int64_t>(plan.outputs_of_volume);
   if (kVolume || kForm == PoolForm::kArgmax) {
@@ -99,7 +100,16 @@ VolumePlan PlanMaxPool(const OpContext& op, Check& check) {
 // they are.
 template <bool kVolume>
 Status RunMaxPool(const VolumePlan& plan, const KernelArgs& args) {
-  if (plan.by_vectors) return RunPlanes(plan, args, MaximaOfWindows);
+  if (plan.by_vectors) {
+    return RunPlanes<float>(plan, args,
+                            [&](const float* x, float* y) { MaximaOfWindows(plan, x, y); });
+  }
+  if (plan.of_bytes) {
+    const DataType dtype = plan.outputs[0].dtype;
+    return RunPlanes<std::byte>(plan, args, [&](const std::byte* x, std::byte* y) {
+      ByteMaximaOfWindows(plan, dtype, x, y);
+    });
+  }
   const size_t bytes = plan.element_bytes;
   const auto elements = static_cast<size_t>(plan.elements_of_volume());
   const auto count = static_cast<size_t>(plan.outputs_of_volume);
@@ -148,7 +158,10 @@ VolumePlan PlanAvgPool(const OpContext& op, Check& check) {
 }
 
 Status RunAvgPool(const VolumePlan& plan, const KernelArgs& args) {
-  if (plan.by_vectors) return RunPlanes(plan, args, AveragesOfWindows);
+  if (plan.by_vectors) {
+    return RunPlanes<float>(plan, args,
+                            [&](const float* x, float* y) { AveragesOfWindows(plan, x, y); });
+  }
   const auto elements = static_cast<size_t>(plan.elements_of_volume());
   const auto count = static_cast<size_t>(plan.outputs_of_volume);
   const auto* from = static_cast<const std::byte*>(args.in[0]);
@@ -294,7 +307,9 @@ Result<std::unique_ptr<Kernel>> MakeBlockedPool(const OpContext& op) {
   plan.outputs_of_volume *= plan.inner;
   const bool most = op.node().type.starts_with("Max");
   return MakeKernel([plan = std::move(plan), most](const KernelArgs& args) {
-    return RunPlanes(plan, args, most ? MaximaOfWindows : AveragesOfWindows);
+    return RunPlanes<float>(plan, args, [&plan, most](const float* x, float* y) {
+      most ? MaximaOfWindows(plan, x, y) : AveragesOfWindows(plan, x, y);
+    });
   });
 }
 

@@ -172,6 +172,45 @@ void Averages(const PoolPlan& plan, const float* x, float* y) {
   PoolPlane<Average, hn::Rebind<float, hn::ScalableTag<double>>>(plan, x, y);
 }
 
+// Bytes have no NaN, and all of a window are as good.
+template <class Tag, typename Byte>
+HWY_INLINE void MostOfWindow(const PoolPlan& plan, const PoolBox& box, const Byte* x, Byte* y) {
+  const Tag tag;
+  const auto load = [&](int64_t r, int64_t c) HWY_ATTR {
+    return hn::LoadU(tag, x + (r * plan.size[2] + c) * plan.inner);
+  };
+  auto most = load(box.rows.begin, box.columns.begin);
+  for (int64_t r = box.rows.begin; r < box.rows.end; r += plan.step[1]) {
+    for (int64_t c = box.columns.begin; c < box.columns.end; c += plan.step[2]) {
+      most = hn::Max(most, load(r, c));
+    }
+  }
+  hn::StoreU(most, tag, y);
+}
+
+template <typename Byte>
+void MaximaOf(const PoolPlan& plan, const Byte* x, Byte* y) {
+  using Many = hn::ScalableTag<Byte>;
+  using One = hn::CappedTag<Byte, 1>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Many()));
+  for (const Window& rows : plan.windows[1]) {
+    for (const Window& columns : plan.windows[2]) {
+      const PoolBox box = {plan.windows[0][0], rows, columns};
+      int64_t i = 0;
+      for (; i + lanes <= plan.inner; i += lanes) MostOfWindow<Many>(plan, box, x + i, y + i);
+      for (; i < plan.inner; ++i) MostOfWindow<One>(plan, box, x + i, y + i);
+      y += plan.inner;
+    }
+  }
+}
+
+void ByteMaxima(const PoolPlan& plan, bool is_signed, const void* x, void* y) {
+  if (is_signed) {
+    return MaximaOf(plan, static_cast<const int8_t*>(x), static_cast<int8_t*>(y));
+  }
+  MaximaOf(plan, static_cast<const uint8_t*>(x), static_cast<uint8_t*>(y));
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace npumesh
 HWY_AFTER_NAMESPACE();
@@ -181,6 +220,7 @@ namespace npumesh {
 
 HWY_EXPORT(Maxima);
 HWY_EXPORT(Averages);
+HWY_EXPORT(ByteMaxima);
 
 void MaximaOfWindows(const PoolPlan& plan, const float* x, float* y) {
   HWY_DYNAMIC_DISPATCH(Maxima)(plan, x, y);
@@ -188,6 +228,10 @@ void MaximaOfWindows(const PoolPlan& plan, const float* x, float* y) {
 
 void AveragesOfWindows(const PoolPlan& plan, const float* x, float* y) {
   HWY_DYNAMIC_DISPATCH(Averages)(plan, x, y);
+}
+
+void ByteMaximaOfWindows(const PoolPlan& plan, DataType dtype, const void* x, void* y) {
+  HWY_DYNAMIC_DISPATCH(ByteMaxima)(plan, dtype == DataType::kInt8, x, y);
 }
 
 }  // namespace npumesh

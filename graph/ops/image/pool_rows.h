@@ -1,4 +1,4 @@
-// Pools of float32 by vectors: along the channels where they come last or lie in blocks, else along
+// Pools of float32, and maxima of bytes, by vectors: along the channels where they come last or lie in blocks, else along
 // the columns of the image.
 //
 // Thread-safety: functions may be called by several threads.
@@ -14,6 +14,8 @@ namespace npumesh {
 // REQUIRES: images (plan.size[0] is 1), sums in double; every window of a maximum has an element.
 void MaximaOfWindows(const PoolPlan& plan, const float* x, float* y);
 void AveragesOfWindows(const PoolPlan& plan, const float* x, float* y);
+// The maxima of bytes, int8 or uint8. REQUIRES: as above.
+void ByteMaximaOfWindows(const PoolPlan& plan, DataType dtype, const void* x, void* y);
 
 }  // namespace npumesh
 

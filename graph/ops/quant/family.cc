@@ -17,6 +17,8 @@ void RegisterQuantFamily(OpRegistry& all) {
   RegisterSwigluMxOps(registry);
   RegisterGroupedSwigluOps(registry);
   RegisterGroupedFinalizeOps(registry);
+  RegisterLinearMatmulOps(registry);
+  RegisterLinearElementsOps(registry);
   RegisterFfnOps(registry);
   RegisterRotateQuantOps(registry);
   RegisterDualLevelQuantOps(registry);

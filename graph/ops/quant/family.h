@@ -23,6 +23,8 @@ void RegisterMxQuantOps(OpRegistry& registry);          // DynamicMxQuant, AntiM
 void RegisterSwigluMxOps(OpRegistry& registry);         // SwigluMxQuant
 void RegisterGroupedSwigluOps(OpRegistry& registry);    // GroupedMatmulSwigluQuantV2
 void RegisterGroupedFinalizeOps(OpRegistry& registry);  // GroupedMatmulFinalizeRouting
+void RegisterLinearMatmulOps(OpRegistry& registry);     // QLinearMatMul
+void RegisterLinearElementsOps(OpRegistry& registry);   // QLinearAdd, QLinearMul, ByteTable
 void RegisterFfnOps(OpRegistry& registry);              // FFN
 void RegisterRotateQuantOps(OpRegistry& registry);      // RotateQuant
 void RegisterDualLevelQuantOps(OpRegistry& registry);   // DynamicDualLevelMxQuant

@@ -12,6 +12,7 @@ namespace {
 using dnnl::memory;
 
 constexpr std::string_view kInt8Product = "the 8-bit product";
+constexpr const char* kNoPackedProduct = "it has no packed product on this processor";
 // Rows of x that are multiplied at once.
 constexpr int64_t kRows = 256;
 
@@ -19,23 +20,18 @@ constexpr int64_t kRows = 256;
 //
 // VNNI multiplies uint8 by int8. For int8 by int8 oneDNN 2.6 adds 128 to x and takes what that adds
 // out of the sums in float32, which is exact below 2^24 only; so this is done here, in integers.
-// AMX has products of both kinds.
+// Its products by AMX, which it takes for large shapes only, are of both kinds.
 class OneDnnInt8Product final : public Int8Product {
  public:
-  explicit OneDnnInt8Product(const Int8Form& form)
-      : form_(form),
-        moves_(!form.x_unsigned && !ComputesBy(dnnl::cpu_isa::avx512_core_amx)),
-        x_type_(form.x_unsigned || moves_ ? memory::data_type::u8 : memory::data_type::s8) {}
+  explicit OneDnnInt8Product(const Int8Form& form) : form_(form) {}
 
   // Throws what oneDNN throws, as does Prepare.
   std::string WhyNot() {
     if (!HasExactByteProducts()) return "this processor has no exact 8-bit products";
     const ThreadCount threads(form_.threads);
-    const memory::desc any({form_.k, form_.n}, memory::data_type::s8, memory::format_tag::any);
-    const int64_t rows = std::min(kRows, form_.m);
-    const bool good = Choose(rows, any, whole_) &&
-                      Choose((form_.m - 1) % rows + 1, whole_.chosen.weights_desc(), tail_);
-    return good ? "" : "it has no packed product on this processor";
+    if (form_.x_unsigned) return ChooseBoth(memory::data_type::u8) ? "" : kNoPackedProduct;
+    moves_ = !ChooseBoth(memory::data_type::s8) || !whole_.ByAmx() || !tail_.ByAmx();
+    return !moves_ || ChooseBoth(memory::data_type::u8) ? "" : kNoPackedProduct;
   }
 
   // Packs the weight. REQUIRES: WhyNot was asked and does not object.
@@ -79,7 +75,19 @@ class OneDnnInt8Product final : public Int8Product {
   // The product for a number of rows of x.
   struct Rows : BoundProduct {
     int64_t count = 0;
+
+    bool ByAmx() const {
+      return std::string_view(chosen.impl_info_str()).find("amx") != std::string_view::npos;
+    }
   };
+
+  // Products of all rows of x, of this type; false: oneDNN has no good implementation.
+  bool ChooseBoth(memory::data_type x_type) {
+    const memory::desc any({form_.k, form_.n}, memory::data_type::s8, memory::format_tag::any);
+    const int64_t rows = std::min(kRows, form_.m);
+    return Choose(rows, x_type, any, whole_) &&
+           Choose((form_.m - 1) % rows + 1, x_type, whole_.chosen.weights_desc(), tail_);
+  }
 
   // 128 times the sums of the columns of the weight.
   void SumColumns() {
@@ -113,17 +121,15 @@ class OneDnnInt8Product final : public Int8Product {
     }
   }
 
-  // False: oneDNN has no good implementation.
-  bool Choose(int64_t rows, const memory::desc& weights, Rows& to) {
-    const memory::desc x({rows, form_.k}, x_type_, memory::format_tag::ab);
+  bool Choose(int64_t rows, memory::data_type x_type, const memory::desc& weights, Rows& to) {
+    const memory::desc x({rows, form_.k}, x_type, memory::format_tag::ab);
     const memory::desc y({rows, form_.n}, memory::data_type::s32, memory::format_tag::ab);
     to.count = rows;
     return to.BoundProduct::Choose(x, weights, y, engine_);
   }
 
   const Int8Form form_;
-  const bool moves_;  // x to uint8
-  const memory::data_type x_type_;
+  bool moves_ = false;           // x to uint8
   std::vector<uint32_t> added_;  // to the sums of each column, where x is moved
   uint64_t moved_at_ = 0;        // in the scratch memory
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};

@@ -3,62 +3,10 @@
 #include <random>
 
 #include "tests/unit/op_values.h"
-#include "tests/unit/ops/image/image_values.h"
+#include "tests/unit/ops/image/drawn_convolution.h"
 
 namespace npumesh {
 namespace {
-
-using Dims = std::vector<int64_t>;
-
-// A drawn convolution; x is NCHW, the filter OIHW.
-struct DrawnConvolution {
-  Shape x, filter;
-  int64_t groups = 1, offset_x = 0;
-  Dims strides, dilations, pads;
-
-  explicit DrawnConvolution(std::mt19937& random) {
-    const auto between = [&](int64_t least, int64_t most) {
-      return std::uniform_int_distribution<int64_t>(least, most)(random);
-    };
-    groups = between(1, 3);
-    filter = {groups * between(1, 5), between(1, 6), between(1, 4), between(1, 3)};
-    for (int side = 0; side < 2; ++side) {
-      strides.push_back(between(1, 3));
-      dilations.push_back(between(1, 2));
-    }
-    for (int side = 0; side < 4; ++side) pads.push_back(between(0, 2));
-    x = {between(1, 2), groups * filter[1], between(7, 20), between(7, 20)};
-    offset_x = between(0, 1) == 0 ? 0 : between(-128, 127);
-  }
-
-  int64_t Extent(int side) const {
-    const auto s = static_cast<size_t>(side);
-    const int64_t reach = dilations[s] * (filter[2 + side] - 1) + 1;
-    return (x[2 + side] + pads[2 * s] + pads[2 * s + 1] - reach) / strides[s] + 1;
-  }
-  Shape y() const { return {x[0], filter[0], Extent(0), Extent(1)}; }
-
-  // The sum at a position of y.
-  int64_t Sum(const Dims& at, const Tensor& image, const Tensor& weights) const {
-    int64_t sum = 0;
-    const int64_t first = at[1] / (filter[0] / groups) * filter[1];
-    for (const Dims& tap : Positions(Shape({filter[1], filter[2], filter[3]}))) {
-      const int64_t row = at[2] * strides[0] + tap[1] * dilations[0] - pads[0];
-      const int64_t column = at[3] * strides[1] + tap[2] * dilations[1] - pads[2];
-      const bool inside = row >= 0 && row < x[2] && column >= 0 && column < x[3];
-      const int64_t pixel =
-          inside ? image.as<int8_t>()[Index(x, {at[0], first + tap[0], row, column})] : offset_x;
-      sum += pixel * weights.as<int8_t>()[Index(filter, {at[1], tap[0], tap[1], tap[2]})];
-    }
-    return sum;
-  }
-};
-
-Tensor Bytes(std::mt19937& random, const Shape& shape) {
-  std::vector<int8_t> values(static_cast<size_t>(shape.elements()));
-  for (int8_t& value : values) value = static_cast<int8_t>(random());
-  return Make<int8_t>(DataType::kInt8, shape, values);
-}
 
 // Scales as they are fed: floats, or their bits with the mark of TransQuantParamV2.
 Tensor FedScales(DataType dtype, const std::vector<float>& scales) {
@@ -80,11 +28,6 @@ Tensor ImageBeforeChannels(const Tensor& filter) {
     values.push_back(filter.as<int8_t>()[Index(from, {at[3], at[2], at[0], at[1]})]);
   }
   return Make<int8_t>(DataType::kInt8, shape, values);
-}
-
-AttrValue OfImage(const Dims& numbers, bool last) {
-  return AttrValue::Ints(last ? Dims{1, numbers[0], numbers[1], 1}
-                              : Dims{1, 1, numbers[0], numbers[1]});
 }
 
 OpCall QuantConvCall(const DrawnConvolution& drawn, const Tensor& x, const Tensor& filter,
@@ -125,7 +68,8 @@ TEST(QuantConv2D, GivesTheExactSums) {
     std::vector<double> want;
     for (const Dims& at : Positions(drawn.y())) {
       const auto channel = static_cast<size_t>(at[1]);
-      const auto sum = static_cast<float>(drawn.Sum(at, x, filter) + bias[channel]);
+      const int64_t products = drawn.Sum(at, x.as<int8_t>(), filter.as<int8_t>(), drawn.offset_x);
+      const auto sum = static_cast<float>(products + bias[channel]);
       want.push_back(static_cast<double>(sum * scales[scales.size() == 1 ? 0 : channel]));
     }
     const Tensor expected = FromDoubles(to, drawn.y(), want);

@@ -1,0 +1,618 @@
+// QLinearConv: convolution of bytes that stand for scale * (byte - zero), in exact int32 sums.
+//
+//   sum = the sum over the window of (x - x_zero) * (filter - filter_zero), plus bias
+//   y = saturate(round(sum * scale) + y_zero), or the sum itself
+//
+// The padding holds x_zero. Zeros of x and of the filter are taken out of the sums afterwards:
+//
+//   sum (x - p) (w - q) = sum x w - q sum x - p sum (w - q)
+//
+// where the sum of x over the window is that of one more filter, which is all ones.
+#include <cstring>
+#include <numeric>
+
+#include "graph/ops/image/byte_depthwise.h"
+#include "graph/ops/image/convolution.h"
+#include "graph/ops/image/family.h"
+#include "graph/ops/toolbox/product/byte_rounding.h"
+#include "graph/ops/toolbox/product/int8_product.h"
+#include "graph/ops/toolbox/product/onednn_call.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
+#include "graph/ops/toolbox/values/thread_parts.h"
+
+namespace npumesh {
+namespace {
+
+using dnnl::memory;
+
+// Integers below are exact in float32.
+constexpr int64_t kMostExact = int64_t{1} << 24;
+constexpr std::string_view kLinearWhat = "the convolution of bytes";
+// Windows that are multiplied at once.
+constexpr int64_t kMostWindows = 256;
+constexpr TypeSet kByteTypes = {DataType::kInt8, DataType::kUint8};
+
+struct LinearConvPlan : Planned {
+  Convolution shape;  // where x, the filter and y lie
+  DataType y = DataType::kUndefined;
+  int x_zero = -1, filter_zero = -1, bias = -1, scale = -1, y_zero = -1;  // slots; -1: absent
+  const Tensor* filter_zeros = nullptr;                                   // where they are constant
+  bool one_scale = false;
+
+  int64_t groups() const { return shape.filter.dims[0]; }
+  int64_t outputs_of_group() const { return shape.filter.dims[1]; }
+  int64_t inputs_of_group() const { return shape.filter.dims[2]; }
+  int64_t channels() const { return shape.filter.dims[0] * shape.filter.dims[1]; }  // of y
+  int64_t taps() const { return shape.filter.dims[3] * shape.filter.dims[4]; }
+  int64_t window() const { return inputs_of_group() * taps(); }
+  int64_t pixels() const { return shape.y.dims[0] * shape.y.dims[2] * shape.y.dims[3]; }
+  bool padded() const {
+    const auto none = [](int64_t pad) { return pad == 0; };
+    return !std::all_of(shape.before.begin(), shape.before.end(), none) ||
+           !std::all_of(shape.behind.begin(), shape.behind.end(), none);
+  }
+};
+
+// The slot of an optional port of one of the types, with one of the numbers of elements.
+int SlotOf(const OpContext& op, Check& check, std::string_view port, TypeSet types,
+           std::initializer_list<int64_t> counts) {
+  if (!op.has(port)) return -1;
+  check.Type(port, types);
+  check.Elements(port, counts);
+  return op.slot(port);
+}
+
+LinearConvPlan PlanLinearConv(const OpContext& op, Check& check) {
+  LinearConvPlan plan;
+  plan.y = check.TypeOf("dtype", kByteTypes | DataType::kInt32 | DataType::kFloat,
+                        Code::kInvalidArgument);
+  plan.shape = check.Take(PlanLinearConvolution(op));
+  if (!check.ok()) return plan;
+  const int64_t channels = plan.channels();
+  plan.x_zero = SlotOf(op, check, "x_zero", op.in("x").dtype, {1});
+  plan.filter_zero = SlotOf(op, check, "filter_zero", op.in("filter").dtype, {1, channels});
+  plan.bias = SlotOf(op, check, "bias", DataType::kInt32, {channels});
+  plan.scale = SlotOf(op, check, "scale", DataType::kFloat, {1, channels});
+  plan.y_zero = SlotOf(op, check, "y_zero", plan.y, {1});
+  check.That((plan.y == DataType::kInt32) == (plan.scale < 0),
+             "\"scale\" is {}fed for an output of {}", plan.scale < 0 ? "not " : "", Name(plan.y));
+  check.That(plan.y_zero < 0 || kByteTypes.Contains(plan.y),
+             "\"y_zero\" is fed for an output of {}", Name(plan.y));
+  if (!check.ok()) return plan;
+  if (plan.filter_zero >= 0) plan.filter_zeros = op.value(plan.filter_zero);
+  plan.one_scale = plan.scale >= 0 && op.in(plan.scale).shape.elements() == 1;
+  plan.outputs = {{plan.y, plan.shape.outputs[0].shape}};
+  return plan;
+}
+
+int32_t ByteAt(DataType dtype, const void* data, int64_t at) {
+  return dtype == DataType::kInt8 ? static_cast<const int8_t*>(data)[at]
+                                  : static_cast<const uint8_t*>(data)[at];
+}
+
+// A product modulo 2^32.
+int32_t Times(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
+}
+int32_t Less(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b));
+}
+
+// The filter as int8, [outputs, inputs, image] in order; uint8 less 128. `zero` is by output.
+struct SignedFilter {
+  std::vector<int8_t> weights;
+  std::vector<int32_t> zero;
+  std::vector<int32_t> sum;  // of the weights less their zero, by output
+
+  explicit SignedFilter(const LinearConvPlan& plan) {
+    const Tensor& filter = *plan.shape.filter_value;
+    const auto outputs = static_cast<size_t>(plan.channels());
+    const int32_t moved = filter.dtype() == DataType::kUint8 ? 128 : 0;
+    weights.resize(static_cast<size_t>(plan.shape.filter.elements));
+    zero.resize(outputs);
+    sum.resize(outputs);
+    const std::vector<int64_t>&dims = plan.shape.filter.dims, &strides = plan.shape.filter.strides;
+    std::vector<int64_t> at(dims.size(), 0);
+    for (int8_t& weight : weights) {
+      const int64_t place = std::inner_product(at.begin(), at.end(), strides.begin(), int64_t{0});
+      weight = static_cast<int8_t>(ByteAt(filter.dtype(), filter.data(), place) - moved);
+      for (size_t d = dims.size(); d-- > 0 && ++at[d] == dims[d];) at[d] = 0;
+    }
+    const Tensor* const zeros = plan.filter_zeros;
+    const auto window = static_cast<size_t>(plan.window());
+    for (size_t o = 0; o < outputs; ++o) {
+      const int64_t place = zeros != nullptr && zeros->elements() > 1 ? static_cast<int64_t>(o) : 0;
+      zero[o] = (zeros == nullptr ? 0 : ByteAt(zeros->dtype(), zeros->data(), place)) - moved;
+      for (size_t i = 0; i < window; ++i) sum[o] += weights[o * window + i] - zero[o];
+    }
+  }
+
+  // The largest sum, without its sign, of bytes and the weights of an output.
+  int64_t most() const {
+    const auto window = static_cast<int64_t>(weights.size() / std::max<size_t>(sum.size(), 1));
+    int64_t most = centred() ? 0 : window;  // of the filter that is all ones
+    for (size_t o = 0; o < sum.size(); ++o) {
+      int64_t all = 0;
+      for (int64_t i = 0; i < window; ++i) {
+        all += std::abs(int32_t{weights[o * static_cast<size_t>(window) + static_cast<size_t>(i)]});
+      }
+      most = std::max(most, all);
+    }
+    return 255 * most;
+  }
+
+  bool centred() const {
+    return std::all_of(zero.begin(), zero.end(), [](int32_t z) { return z == 0; });
+  }
+};
+
+// One run: x, and what becomes of sums.
+struct LinearRun {
+  const KernelArgs& args;
+  int32_t zero = 0;  // of x
+  ByteRounding rounding;
+  const std::byte* x = nullptr;
+
+  // `columns` sums of each of `rows` pixels from `pixel` on become y.
+  void Round(const LinearConvPlan& plan, const int32_t* sums, int64_t pixel, int64_t rows) const {
+    auto* const y = static_cast<std::byte*>(args.out[0]);
+    const int64_t bytes = BitsOf(plan.y) / 8 * plan.channels();
+    RoundSums(rounding, sums, rows, plan.channels(), y + pixel * bytes);
+  }
+};
+
+// A way to sum.
+class LinearSums {
+ public:
+  virtual ~LinearSums() = default;
+  // Sums and rounds. `run.rounding` adds the bias and what `corrected` says.
+  virtual Status Run(const LinearConvPlan& plan, const LinearRun& run) = 0;
+  // Whether p sum (w - q) is taken out of the sums by what is added to them.
+  virtual bool corrected() const = 0;
+};
+
+// ---- a filter for each channel ----
+
+class DepthwiseLinearSums final : public LinearSums {
+ public:
+  DepthwiseLinearSums(const LinearConvPlan& plan, const SignedFilter& filter, Scratch& scratch) {
+    const int64_t channels = plan.channels(), taps = plan.taps();
+    filter_.resize(static_cast<size_t>(channels * taps));
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t t = 0; t < taps; ++t) {
+        filter_[static_cast<size_t>(t * channels + c)] =
+            filter.weights[static_cast<size_t>(c * taps + t)] - filter.zero[static_cast<size_t>(c)];
+      }
+    }
+    const double work = static_cast<double>(plan.pixels() * channels * taps);
+    parts_ = WorthThreads(work, plan.shape.threads);
+    room_ = plan.shape.y.dims[3] * channels;
+    sums_ = scratch.Take<int32_t>(room_ * parts_);
+  }
+
+  bool corrected() const override { return false; }
+
+  Status Run(const LinearConvPlan& plan, const LinearRun& run) override {
+    const Convolution& shape = plan.shape;
+    const int64_t height = shape.y.dims[2], width = shape.y.dims[3];
+    const DepthwiseRow first = {.dtype = shape.x.dtype,
+                                .filter = filter_.data(),
+                                .zero = run.zero,
+                                .channels = plan.channels(),
+                                .height = shape.x.dims[2],
+                                .width = shape.x.dims[3],
+                                .columns = width,
+                                .kernel_height = shape.filter.dims[3],
+                                .kernel_width = shape.filter.dims[4],
+                                .left = -shape.before[1],
+                                .stride = shape.strides[1],
+                                .row_step = shape.dilations[0],
+                                .column_step = shape.dilations[1]};
+    RunRanges(parts_, shape.y.dims[0] * height, 1, [&](int part, int64_t begin, int64_t end) {
+      int32_t* const sums = sums_(run.args) + part * room_;
+      for (int64_t at = begin; at < end; ++at) {
+        DepthwiseRow row = first;
+        row.image = run.x + at / height * shape.x.strides[0];
+        row.top = at % height * shape.strides[0] - shape.before[0];
+        DepthwiseSums(row, sums);
+        run.Round(plan, sums, at * width, width);
+      }
+    });
+    return Status();
+  }
+
+ private:
+  std::vector<int32_t> filter_;  // [taps, channels], less its zeros
+  int parts_ = 1;
+  int64_t room_ = 0;
+  Workspace<int32_t> sums_;
+};
+
+// ---- oneDNN ----
+
+class OneDnnLinearSums final : public LinearSums {
+ public:
+  // Throws what oneDNN throws, as does Prepare.
+  OneDnnLinearSums(const LinearConvPlan& plan, const SignedFilter& filter)
+      : columns_(plan.channels() + (filter.centred() ? 0 : 1)) {
+    const Convolution& shape = plan.shape;
+    const ThreadCount threads(shape.threads);
+    constexpr auto kLast = memory::format_tag::nhwc;
+    const auto type =
+        shape.x.dtype == DataType::kInt8 ? memory::data_type::s8 : memory::data_type::u8;
+    memory::dims x = shape.x.dims, y = shape.y.dims;
+    // Whatever the zero of x, what stands around the image is a part of it.
+    copies_ = plan.padded();
+    for (size_t i = 0; copies_ && i < 2; ++i) x[i + 2] += shape.before[i] + shape.behind[i];
+    padded_ = x;
+    y[1] = columns_;
+    weights_ = {columns_, plan.inputs_of_group(), shape.filter.dims[3], shape.filter.dims[4]};
+    if (plan.groups() > 1) {
+      weights_[0] = plan.outputs_of_group();
+      weights_.insert(weights_.begin(), plan.groups());
+    }
+    memory::dims gaps = shape.dilations;
+    for (memory::dim& gap : gaps) --gap;
+    chosen_ = DescribePrimitive<dnnl::convolution_forward>(
+        engine_, OurAttributes(), /*allow_empty=*/true, dnnl::prop_kind::forward_inference,
+        dnnl::algorithm::convolution_direct, memory::desc(x, type, kLast),
+        memory::desc(weights_, memory::data_type::s8, memory::format_tag::any),
+        memory::desc(y, memory::data_type::s32, kLast), shape.strides, gaps, memory::dims{0, 0},
+        memory::dims{0, 0});
+  }
+
+  bool good() const { return chosen_ && !IsReference(chosen_); }
+  std::string name() const { return fmt::format("oneDNN {}", chosen_.impl_info_str()); }
+
+  // Whether sums never are float32 on their way: those of oneDNN's blocks of products, unless x is
+  // moved to uint8 for instructions that multiply no other bytes, and back by what is added to
+  // sums.
+  bool KeepsIntegers(const LinearConvPlan& plan) const {
+    const std::string_view name = chosen_.impl_info_str();
+    return name.starts_with("brgconv") &&
+           (plan.shape.x.dtype == DataType::kUint8 || name.find("amx") != std::string_view::npos);
+  }
+
+  // Packs the filter. The number of threads is that of the description: oneDNN's cache of
+  // primitives would give one that cuts its scratch memory for others.
+  void Prepare(const LinearConvPlan& plan, const SignedFilter& filter, Scratch& scratch) {
+    const ThreadCount threads(plan.shape.threads);
+    zeros_ = filter.centred() ? std::vector<int32_t>() : filter.zero;
+    std::vector<int8_t> weights = filter.weights;
+    if (!zeros_.empty()) weights.insert(weights.end(), static_cast<size_t>(plan.window()), 1);
+    const Tensor plain = Tensor::FromVector({DataType::kInt8, Shape(weights_)}, weights);
+    const auto tag = weights_.size() == 5 ? memory::format_tag::goihw : memory::format_tag::oihw;
+    packed_ = PackWeight(plain, {weights_, memory::data_type::s8, tag}, chosen_.weights_desc(),
+                         engine_, stream_, nullptr);
+    primitive_ = dnnl::convolution_forward(chosen_);
+    x_ = memory(chosen_.src_desc(), engine_, nullptr);
+    y_ = memory(chosen_.dst_desc(), engine_, nullptr);
+    scratchpad_ = memory(chosen_.scratchpad_desc(), engine_, nullptr);
+    sums_ = scratch.Take<int32_t>(plan.pixels() * columns_);
+    room_ = scratch.Take<std::byte>(static_cast<int64_t>(scratchpad_.get_desc().get_size()));
+    if (copies_) image_ = scratch.Take<std::byte>(Product(padded_));
+    parts_ = WorthThreadsForRows(plan.pixels(), plan.pixels() * columns_, plan.shape.threads);
+  }
+
+  bool corrected() const override { return true; }
+
+  Status Run(const LinearConvPlan& plan, const LinearRun& run) override {
+    const ThreadCount threads(plan.shape.threads);
+    const std::byte* x = run.x;
+    if (copies_) Pad(plan, run, image_(run.args));
+    if (copies_) x = image_(run.args);
+    x_.set_data_handle(const_cast<std::byte*>(x));  // NOLINT: oneDNN only reads it
+    y_.set_data_handle(sums_(run.args));
+    scratchpad_.set_data_handle(room_(run.args));
+    const std::array<dnnl_exec_arg_t, 4> list = {{{DNNL_ARG_SRC, x_.get()},
+                                                  {DNNL_ARG_WEIGHTS, packed_->get()},
+                                                  {DNNL_ARG_DST, y_.get()},
+                                                  {DNNL_ARG_SCRATCHPAD, scratchpad_.get()}}};
+    NPUMESH_RETURN_IF_ERROR(Guarded(plan.who, kLinearWhat, [&] {
+      ExecuteAndWait(primitive_, stream_, list);
+      return Status();
+    }));
+    RunRanges(parts_, plan.pixels(), 1, [&](int, int64_t begin, int64_t end) {
+      int32_t* const sums = sums_(run.args) + begin * columns_;
+      if (!zeros_.empty()) TakeOut(sums, end - begin);
+      run.Round(plan, sums, begin, end - begin);
+    });
+    return Status();
+  }
+
+ private:
+  static int64_t Product(const memory::dims& dims) {
+    return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+  }
+
+  // x between what stands around it.
+  void Pad(const LinearConvPlan& plan, const LinearRun& run, std::byte* to) const {
+    const std::vector<int64_t>& x = plan.shape.x.dims;
+    const int64_t line = padded_[3] * padded_[1], within = x[3] * x[1];
+    const int64_t left = plan.shape.before[1] * x[1], above = plan.shape.before[0];
+    RunRanges(parts_, x[0] * padded_[2], 1, [&](int, int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; ++at) {
+        const int64_t row = at % padded_[2] - above;
+        std::byte* const place = to + at * line;
+        if (row < 0 || row >= x[2]) {
+          std::memset(place, run.zero, static_cast<size_t>(line));
+          continue;
+        }
+        const std::byte* from = run.x + (at / padded_[2] * x[2] + row) * within;
+        std::memset(place, run.zero, static_cast<size_t>(left));
+        std::memcpy(place + left, from, static_cast<size_t>(within));
+        std::memset(place + left + within, run.zero, static_cast<size_t>(line - left - within));
+      }
+    });
+  }
+
+  // Sums without the last one, which is that of x, and without what the zeros of the filter add.
+  void TakeOut(int32_t* sums, int64_t rows) const {
+    const auto columns = static_cast<int64_t>(zeros_.size());
+    int32_t* to = sums;
+    for (int64_t row = 0; row < rows; ++row, sums += columns_, to += columns) {
+      const int32_t of_x = sums[columns];
+      for (int64_t c = 0; c < columns; ++c) {
+        to[c] = Less(sums[c], Times(zeros_[static_cast<size_t>(c)], of_x));
+      }
+    }
+  }
+
+  const int64_t columns_;  // channels of y, and one more where the filter has zeros
+  bool copies_ = false;
+  memory::dims padded_, weights_;
+  std::vector<int32_t> zeros_;  // of the filter, where they are not all 0
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  dnnl::convolution_forward::primitive_desc chosen_;
+  dnnl::convolution_forward primitive_;
+  std::shared_ptr<const memory> packed_;
+  memory x_, y_, scratchpad_;
+  Workspace<int32_t> sums_;
+  Workspace<std::byte> room_, image_;
+  int parts_ = 1;
+};
+
+// ---- windows as rows of a matrix ----
+
+// Those of a group are multiplied by its filters, a block of positions at a time.
+class WindowLinearSums final : public LinearSums {
+ public:
+  static Result<std::unique_ptr<WindowLinearSums>> Make(const LinearConvPlan& plan,
+                                                        const SignedFilter& filter,
+                                                        Scratch& scratch, KernelChoice& choice) {
+    auto made = std::make_unique<WindowLinearSums>();
+    const int64_t inputs = plan.inputs_of_group(), outputs = plan.outputs_of_group();
+    made->zeros_ = filter.zero;
+    made->rows_ = std::min(kMostWindows, plan.pixels());
+    uint64_t product_bytes = 0;
+    for (int64_t g = 0; g < plan.groups(); ++g) {
+      // The taps of a window lie one after the other, each with its channels.
+      std::vector<int8_t> weights;
+      for (int64_t o = g * outputs; o < (g + 1) * outputs; ++o) {
+        for (int64_t t = 0; t < plan.taps(); ++t) {
+          for (int64_t i = 0; i < inputs; ++i) {
+            weights.push_back(
+                filter.weights[static_cast<size_t>((o * inputs + i) * plan.taps() + t)]);
+          }
+        }
+      }
+      const Tensor weight =
+          Tensor::FromVector({DataType::kInt8, {outputs, plan.window()}}, weights);
+      const Int8Form form = {.who = plan.who,
+                             .m = made->rows_,
+                             .n = outputs,
+                             .k = plan.window(),
+                             .weight = &weight,
+                             .transposed = true,
+                             .x_unsigned = plan.shape.x.dtype == DataType::kUint8,
+                             .threads = plan.shape.threads};
+      NPUMESH_ASSIGN_OR_RETURN(Int8Product::Made product, Int8Product::Make(form));
+      product_bytes = std::max(product_bytes, product.product->scratch_bytes());
+      if (g == 0) choice.Join(product.choice);
+      made->products_.push_back(std::move(product.product));
+    }
+    made->room_ = scratch.Take<std::byte>(static_cast<int64_t>(product_bytes));
+    made->windows_ = scratch.Take<int8_t>(made->rows_ * plan.window());
+    made->sums_of_x_ = scratch.Take<int32_t>(made->rows_);
+    made->row_ = scratch.Take<int32_t>(outputs);
+    return made;
+  }
+
+  bool corrected() const override { return true; }
+
+  Status Run(const LinearConvPlan& plan, const LinearRun& run) override {
+    for (int64_t first = 0; first < plan.pixels(); first += rows_) {
+      const int64_t count = std::min(rows_, plan.pixels() - first);
+      for (int64_t g = 0; g < plan.groups(); ++g) {
+        NPUMESH_RETURN_IF_ERROR(RunBlock(plan, run, g, first, count));
+      }
+    }
+    return Status();
+  }
+
+ private:
+  Status RunBlock(const LinearConvPlan& plan, const LinearRun& run, int64_t g, int64_t first,
+                  int64_t count) {
+    int8_t* const windows = windows_(run.args);
+    int32_t* const sums_of_x = sums_of_x_(run.args);
+    const int64_t window = plan.window(), outputs = plan.outputs_of_group();
+    for (int64_t i = 0; i < count; ++i) {
+      int8_t* const to = windows + i * window;
+      LoadWindow(plan, run, g, first + i, to);
+      const auto* const bytes = reinterpret_cast<const uint8_t*>(to);
+      sums_of_x[i] = plan.shape.x.dtype == DataType::kUint8
+                         ? std::accumulate(bytes, bytes + window, int32_t{0})
+                         : std::accumulate(to, to + window, int32_t{0});
+    }
+    std::memset(windows + count * window, 0, static_cast<size_t>((rows_ - count) * window));
+    ByteRounding rounding = run.rounding;
+    rounding.added += g * outputs;
+    rounding.scale += g * outputs;
+    const int64_t bytes = BitsOf(plan.y) / 8;
+    auto* const y = static_cast<std::byte*>(run.args.out[0]);
+    int32_t* const row = row_(run.args);
+    return products_[static_cast<size_t>(g)]->Run(
+        windows, room_(run.args), [&](int64_t r, const int32_t* sums) {
+          if (r >= count) return;
+          for (int64_t c = 0; c < outputs; ++c) {
+            const int32_t zero = zeros_[static_cast<size_t>(g * outputs + c)];
+            row[c] = Less(sums[c], Times(zero, sums_of_x[r]));
+          }
+          const int64_t place = (first + r) * plan.channels() + g * outputs;
+          RoundSums(rounding, row, 1, outputs, y + place * bytes);
+        });
+  }
+
+  // The window of group `g` at a position of y.
+  static void LoadWindow(const LinearConvPlan& plan, const LinearRun& run, int64_t g,
+                         int64_t position, int8_t* to) {
+    const Convolution& shape = plan.shape;
+    const std::vector<int64_t>&x = shape.x.dims, &y = shape.y.dims;
+    const int64_t inputs = plan.inputs_of_group();
+    const int64_t image = position / (y[2] * y[3]);
+    const int64_t top = position / y[3] % y[2] * shape.strides[0] - shape.before[0];
+    const int64_t left = position % y[3] * shape.strides[1] - shape.before[1];
+    for (int64_t h = 0; h < shape.filter.dims[3]; ++h) {
+      const int64_t row = top + h * shape.dilations[0];
+      for (int64_t w = 0; w < shape.filter.dims[4]; ++w, to += inputs) {
+        const int64_t column = left + w * shape.dilations[1];
+        if (row < 0 || row >= x[2] || column < 0 || column >= x[3]) {
+          std::memset(to, run.zero, static_cast<size_t>(inputs));
+          continue;
+        }
+        const std::byte* const from =
+            run.x + ((image * x[2] + row) * x[3] + column) * x[1] + g * inputs;
+        std::memcpy(to, from, static_cast<size_t>(inputs));
+      }
+    }
+  }
+
+  std::vector<int32_t> zeros_;  // of the filter
+  int64_t rows_ = 1;
+  std::vector<std::unique_ptr<Int8Product>> products_;  // by group
+  Workspace<std::byte> room_;
+  Workspace<int8_t> windows_;
+  Workspace<int32_t> sums_of_x_, row_;
+};
+
+// ---- which one ----
+
+struct LinearFacts {
+  const LinearConvPlan& plan;
+  const SignedFilter& filter;
+  std::unique_ptr<OneDnnLinearSums> one_dnn;
+};
+
+std::string WhyNotDepthwise(LinearFacts& facts) {
+  const bool one = facts.plan.inputs_of_group() == 1 && facts.plan.outputs_of_group() == 1;
+  return one ? "" : "a filter takes several channels";
+}
+
+std::string WhyNotOneDnn(LinearFacts& facts) {
+  if (!HasExactByteProducts()) return "this processor has no exact 8-bit products";
+  if (facts.plan.groups() > 1 && !facts.filter.centred()) return "groups have zeros of filters";
+  facts.one_dnn = std::make_unique<OneDnnLinearSums>(facts.plan, facts.filter);
+  if (!facts.one_dnn->good()) return "oneDNN has at most its reference";
+  const bool exact = facts.filter.most() < kMostExact || facts.one_dnn->KeepsIntegers(facts.plan);
+  return exact ? "" : "it takes sums through float32, and they may need more than 24 bits";
+}
+
+constexpr std::string_view kDepthwiseSums = "depthwise", kOneDnnSums = "oneDNN";
+constexpr Candidate<LinearFacts> kLinearSums[] = {
+    {kDepthwiseSums, WhyNotDepthwise}, {kOneDnnSums, WhyNotOneDnn}, {"windows"}};
+
+class LinearConvKernel final : public Kernel {
+ public:
+  static Result<std::unique_ptr<Kernel>> Make(LinearConvPlan plan) {
+    auto kernel = std::make_unique<LinearConvKernel>(std::move(plan));
+    NPUMESH_RETURN_IF_ERROR(
+        Guarded(kernel->plan_.who, kLinearWhat, [&] { return kernel->Prepare(); }));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+  }
+
+  explicit LinearConvKernel(LinearConvPlan plan) : plan_(std::move(plan)) {}
+
+  uint64_t scratch_bytes() const override { return scratch_.bytes(); }
+
+  bool reads(int slot) const override {
+    return slot != *plan_.shape.filter.slot && slot != plan_.filter_zero;
+  }
+
+  Status Run(const KernelArgs& args) override {
+    LinearRun run = {.args = args,
+                     .x = static_cast<const std::byte*>(args.in[*plan_.shape.x.slot])};
+    if (plan_.x_zero >= 0) run.zero = ByteAt(plan_.shape.x.dtype, args.in[plan_.x_zero], 0);
+    const auto channels = static_cast<size_t>(plan_.channels());
+    int32_t* const added = added_(args);
+    float* const scale = scale_(args);
+    for (size_t c = 0; c < channels; ++c) {
+      added[c] = plan_.bias >= 0 ? static_cast<const int32_t*>(args.in[plan_.bias])[c] : 0;
+      if (sums_->corrected()) added[c] = Less(added[c], Times(run.zero, filter_sums_[c]));
+      if (plan_.scale < 0) continue;
+      scale[c] = static_cast<const float*>(args.in[plan_.scale])[plan_.one_scale ? 0 : c];
+    }
+    run.rounding = {.y = plan_.y, .added = added, .scale = scale};
+    if (plan_.y_zero >= 0) run.rounding.zero = ByteAt(plan_.y, args.in[plan_.y_zero], 0);
+    return sums_->Run(plan_, run);
+  }
+
+ private:
+  Status Prepare() {
+    SignedFilter filter(plan_);
+    LinearFacts facts{plan_, filter, nullptr};
+    KernelChoice choice = Choose(kLinearSums, facts);
+    added_ = scratch_.Take<int32_t>(plan_.channels());
+    scale_ = scratch_.Floats(plan_.channels());
+    if (choice.name == kDepthwiseSums) {
+      sums_ = std::make_unique<DepthwiseLinearSums>(plan_, filter, scratch_);
+    } else if (choice.name == kOneDnnSums) {
+      facts.one_dnn->Prepare(plan_, filter, scratch_);
+      choice.Decide(facts.one_dnn->name(), "");
+      sums_ = std::move(facts.one_dnn);
+    } else {
+      NPUMESH_ASSIGN_OR_RETURN(sums_, WindowLinearSums::Make(plan_, filter, scratch_, choice));
+    }
+    filter_sums_ = std::move(filter.sum);
+    set_choice(std::move(choice));
+    return Status();
+  }
+
+  const LinearConvPlan plan_;
+  std::vector<int32_t> filter_sums_;  // sum (w - q), by channel of y
+  std::unique_ptr<LinearSums> sums_;
+  Scratch scratch_;
+  Workspace<int32_t> added_;
+  Workspace<float> scale_;
+};
+
+Result<std::unique_ptr<Kernel>> MakeLinearConv(const OpContext& op) {
+  NPUMESH_ASSIGN_OR_RETURN(LinearConvPlan plan, define::PlanCall<PlanLinearConv>(op));
+  plan.who = op.Who();
+  if (plan.pixels() * plan.channels() == 0) {
+    return MakeKernel([](const KernelArgs&) { return Status(); });
+  }
+  Check check(op);
+  check.Supported(plan.shape.filter_value != nullptr, "the filter is no constant");
+  check.Supported(plan.filter_zero < 0 || plan.filter_zeros != nullptr,
+                  "the zero of the filter is no constant");
+  check.Supported(plan.window() > 0, "the filter {} has no elements", op.in("filter"));
+  if (!check.ok()) return check.status();
+  return LinearConvKernel::Make(std::move(plan));
+}
+
+}  // namespace
+
+void RegisterLinearConvolutionOps(OpRegistry& registry) {
+  Operator op;
+  op.schema = Signature(
+      "QLinearConv(x, filter, x_zero?, filter_zero?, bias?, scale?, y_zero?; dtype:int, "
+      "strides:ints, pads:ints, dilations=[1,1,1,1], groups=1, data_format==\"NHWC\") "
+      "-> y");
+  op.infer = define::Infer<PlanLinearConv>;
+  op.make_kernel = MakeLinearConv;
+  op.precision = PrecisionClass::kKept;
+  registry.Add(std::move(op));
+}
+
+}  // namespace npumesh
