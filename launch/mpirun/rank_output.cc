@@ -292,7 +292,6 @@ std::string RankOutput::CloseNotice() {
   // Twenty lines that guess at the reason.
   if (const int rank = VanishedIn(sentences); rank >= 0) {
     vanished_ = rank;
-    mpirun_spoke_ = true;
     return fmt::format("rank {} has ended before the job, without an error\n", rank);
   }
   if (TellsOfAHostWithoutDaemon(sentences)) {

@@ -87,7 +87,7 @@ class RankOutput {
   std::optional<std::string> TakeProgress() { return std::exchange(progress_, std::nullopt); }
 
   // Whether a line of a rank has been seen, or a notice of mpirun that is neither an echo nor tells
-  // of a signal that has ended a rank.
+  // how a rank has ended: by a signal, or without MPI_Finalize.
   bool rank_spoke() const { return rank_spoke_; }
   bool mpirun_spoke() const { return mpirun_spoke_; }
   // Whether a rank has said that a comparison differs (kVerdictMark).

@@ -271,7 +271,7 @@ TEST(RankOutput, TellsInALineThatARankHasVanished) {
                              kRule + "\n";
   EXPECT_EQ(output.Add(notice), "rank 1 has ended before the job, without an error\n");
   EXPECT_EQ(output.vanished(), 1);
-  EXPECT_TRUE(output.mpirun_spoke());
+  EXPECT_FALSE(output.mpirun_spoke()) << "the ranks had started";
   EXPECT_EQ(RankOutput().vanished(), -1);
 }
 
