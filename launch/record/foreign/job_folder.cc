@@ -7,12 +7,12 @@
 
 #include "launch/record/foreign/foreign_call.h"
 #include "launch/record/foreign/lines.h"
-#include "launch/record/foreign/plain_pickle.h"
 #include "launch/record/foreign/plog.h"
 #include "launch/record/foreign/ras_report.h"
 #include "launch/record/foreign/torch_record.h"
 #include "runtime/base/files/secure_file.h"
 #include "runtime/base/text/foreign_json.h"
+#include "runtime/base/text/plain_pickle.h"
 
 namespace npumesh {
 namespace {

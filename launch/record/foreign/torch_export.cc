@@ -5,8 +5,8 @@
 #include <map>
 
 #include "launch/record/foreign/foreign_call.h"
-#include "launch/record/foreign/plain_pickle.h"
 #include "runtime/base/files/secure_file.h"
+#include "runtime/base/text/plain_pickle.h"
 #include "runtime/base/text/rank_list.h"
 
 namespace npumesh {

@@ -30,5 +30,19 @@ TEST(ForeignJson, WhatIsNoJsonIsDiscarded) {
   }
 }
 
+TEST(ForeignJson, KeysComeInTheOrderOfTheText) {
+  std::string keys;
+  ParseForeignJson(R"({"b": {"z": 1, "a": [{"c": 2}]}, "a": 3})",
+                   [&](int level, const std::string& key) { keys += key + std::to_string(level); });
+  EXPECT_EQ(keys, "b1z2a2c4a1");
+}
+
+TEST(ForeignJson, NumbersOfPythonBecomeTexts) {
+  EXPECT_EQ(QuotePythonNumbers(R"({"NaN": [NaN, -Infinity, Infinity, -1], "a\"NaN": "NaN, \\"})"),
+            R"({"NaN": ["NaN", "-Infinity", "Infinity", -1], "a\"NaN": "NaN, \\"})");
+  EXPECT_EQ(QuotePythonNumbers("[-1, null]"), "[-1, null]");
+  EXPECT_EQ(QuotePythonNumbers("\"\\"), "\"\\") << "damaged";
+}
+
 }  // namespace
 }  // namespace npumesh

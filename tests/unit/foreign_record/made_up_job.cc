@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "launch/record/foreign/plain_pickle.h"
+#include "runtime/base/text/plain_pickle.h"
 
 namespace npumesh::testing {
 namespace {

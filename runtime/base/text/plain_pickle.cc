@@ -1,4 +1,4 @@
-#include "launch/record/foreign/plain_pickle.h"
+#include "runtime/base/text/plain_pickle.h"
 
 #include <array>
 #include <bit>
@@ -14,10 +14,23 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kMostValues = uint64_t{1} << 22;
+constexpr uint64_t kMostRepeatedBytes = uint64_t{1} << 28;  // of texts, by references to them
 constexpr int kMostLevels = 64;
 constexpr int kNewestProtocol = 5;
 
-enum class Kind : uint8_t { kNone, kFalse, kTrue, kInteger, kFloat, kText, kList, kDictionary };
+enum class Kind : uint8_t {
+  kNone,
+  kFalse,
+  kTrue,
+  kInteger,
+  kFloat,
+  kText,
+  kList,
+  kDictionary,
+  kName,     // parts: module, name
+  kCall,     // parts: what is called, its arguments, perhaps a state
+  kOutside,  // parts: the persistent id
+};
 
 // A value; others refer to it by its number, as pickle's memo does.
 struct Value {
@@ -25,7 +38,7 @@ struct Value {
   int64_t integer = 0;
   double number = 0;
   std::string_view text;        // in the file
-  std::vector<uint32_t> parts;  // of a list; of a dictionary key, value, key, value ...
+  std::vector<uint32_t> parts;  // of a list and others; of a dictionary key, value, key, value ...
 };
 
 // Opcodes that name or call something, or make what is not plain.
@@ -55,10 +68,12 @@ constexpr std::array<Refusal, 19> kRefused = {{
     {0x98, "READONLY_BUFFER"},
 }};
 
-// Runs the opcodes of plain data; short-lived.
+// Runs the opcodes of plain data, and writes down those of objects if it is asked for them;
+// short-lived.
 class Machine {
  public:
-  Machine(std::string_view bytes, const std::string& path) : bytes_(bytes), path_(path) {}
+  Machine(std::string_view bytes, const std::string& path, bool objects)
+      : bytes_(bytes), path_(path), objects_(objects) {}
 
   Result<json> Run() {
     while (true) {
@@ -80,8 +95,9 @@ class Machine {
  private:
   template <typename... Args>
   Status Wrong(fmt::format_string<Args...> format, Args&&... args) const {
-    return Error(Code::kCorrupt, "{} cannot be read as a pickle of plain data: at byte {} {}",
-                 path_, opcode_at_, fmt::format(format, std::forward<Args>(args)...));
+    return Error(Code::kCorrupt, "{} cannot be read as a pickle of {}: at byte {} {}", path_,
+                 objects_ ? "objects" : "plain data", opcode_at_,
+                 fmt::format(format, std::forward<Args>(args)...));
   }
 
   Status Need(uint64_t count, std::string_view what) const {
@@ -166,8 +182,9 @@ class Machine {
   // Adds to the value on top, which must be of `kind`.
   Status Add(Kind kind, const std::vector<uint32_t>& parts) {
     if (stack_.size() <= Floor() || values_[stack_.back()].kind != kind) {
-      return Wrong("something is put into what is no {}",
-                   kind == Kind::kList ? "list" : "dictionary");
+      return Wrong("something is put into what is no {}", kind == Kind::kList   ? "list"
+                                                          : kind == Kind::kCall ? "object"
+                                                                                : "dictionary");
     }
     if (kind == Kind::kDictionary && parts.size() % 2 != 0) return Wrong("a key without a value");
     std::vector<uint32_t>& all = values_[stack_.back()].parts;
@@ -315,6 +332,46 @@ class Machine {
         return Recall(place);
       }
       default:
+        return objects_ ? StepOfObjects(opcode) : Refuse(opcode);
+    }
+  }
+
+  // The last `count` values of the stack become one.
+  Status Gather(Kind kind, size_t count) {
+    NPUMESH_RETURN_IF_ERROR(Tuple(count));
+    values_[stack_.back()].kind = kind;
+    return Status();
+  }
+
+  Result<std::string_view> Line() {
+    const size_t end = bytes_.find('\n', at_);
+    if (end == bytes_.npos) return Wrong("a line without an end");
+    const std::string_view line = bytes_.substr(at_, end - at_);
+    at_ = end + 1;
+    return line;
+  }
+
+  Status StepOfObjects(uint8_t opcode) {
+    switch (opcode) {
+      case 'c':  // GLOBAL: two lines
+        for (int i = 0; i < 2; ++i) {
+          NPUMESH_ASSIGN_OR_RETURN(const std::string_view line, Line());
+          Push(Kind::kText).text = line;
+        }
+        return Gather(Kind::kName, 2);
+      case 0x93:  // STACK_GLOBAL
+        return Gather(Kind::kName, 2);
+      case 'R':   // REDUCE
+      case 0x81:  // NEWOBJ
+        return Gather(Kind::kCall, 2);
+      case 'Q':  // BINPERSID
+        return Gather(Kind::kOutside, 1);
+      case 'b': {  // BUILD
+        NPUMESH_RETURN_IF_ERROR(AddLast(Kind::kCall, 1));
+        const bool second = values_[stack_.back()].parts.size() > 3;
+        return second ? Wrong("an object is given a second state") : Status();
+      }
+      default:
         return Refuse(opcode);
     }
   }
@@ -338,6 +395,10 @@ class Machine {
         target = value.number;
         return Status();
       case Kind::kText:
+        copied_bytes_ += value.text.size();
+        if (copied_bytes_ > bytes_.size() + kMostRepeatedBytes) {
+          return Wrong("its texts are repeated to more than {} bytes", kMostRepeatedBytes);
+        }
         target = std::string(value.text);
         return Status();
       case Kind::kList:
@@ -346,6 +407,18 @@ class Machine {
           NPUMESH_RETURN_IF_ERROR(Copy(part, level + 1, target.emplace_back()));
         }
         return Status();
+      case Kind::kName: {
+        NPUMESH_ASSIGN_OR_RETURN(const std::string module, TextOf(value.parts[0]));
+        NPUMESH_ASSIGN_OR_RETURN(const std::string name, TextOf(value.parts[1]));
+        target["name"] = module + "." + name;
+        return Status();
+      }
+      case Kind::kCall:
+        NPUMESH_RETURN_IF_ERROR(Copy(value.parts[0], level + 1, target["call"]));
+        NPUMESH_RETURN_IF_ERROR(Copy(value.parts[1], level + 1, target["arguments"]));
+        return value.parts.size() < 3 ? Status() : Copy(value.parts[2], level + 1, target["state"]);
+      case Kind::kOutside:
+        return Copy(value.parts[0], level + 1, target["outside"]);
       case Kind::kDictionary:
         break;
     }
@@ -359,6 +432,12 @@ class Machine {
     return Status();
   }
 
+  Result<std::string> TextOf(uint32_t number) const {
+    const Value& value = values_[number];
+    if (value.kind == Kind::kText) return std::string(value.text);
+    return Wrong("a name that is no text");
+  }
+
   Result<std::string> KeyOf(const Value& key) const {
     if (key.kind == Kind::kText) return std::string(key.text);
     if (key.kind == Kind::kInteger) return fmt::format("{}", key.integer);
@@ -367,9 +446,11 @@ class Machine {
 
   const std::string_view bytes_;
   const std::string& path_;
+  const bool objects_;
   uint64_t at_ = 0;
   uint64_t opcode_at_ = 0;
   uint64_t copied_ = 0;
+  uint64_t copied_bytes_ = 0;
   std::vector<Value> values_;
   std::vector<uint32_t> stack_;
   std::vector<size_t> marks_;
@@ -451,7 +532,11 @@ bool LooksLikePickle(std::string_view bytes) {
 }
 
 Result<json> ReadPlainPickle(std::string_view bytes, const std::string& path) {
-  return Machine(bytes, path).Run();
+  return Machine(bytes, path, /*objects=*/false).Run();
+}
+
+Result<json> ReadPickleOfObjects(std::string_view bytes, const std::string& path) {
+  return Machine(bytes, path, /*objects=*/true).Run();
 }
 
 std::string WritePlainPickle(const json& data) {

@@ -1,4 +1,4 @@
-#include "launch/record/foreign/plain_pickle.h"
+#include "runtime/base/text/plain_pickle.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 
 #include "tests/fuzz/mutator.h"
 
-namespace npumesh::testing {
+namespace npumesh {
 namespace {
 
 using nlohmann::json;
@@ -103,6 +103,54 @@ TEST(PlainPickle, DamagedOnesAreErrors) {
   EXPECT_THAT(Refused(many + "t."), HasSubstr("more than 4194304 values"));
 }
 
+TEST(PlainPickle, TextsAreNotRepeatedWithoutEnd) {
+  std::string many = Bytes({0x80, 2, 'X', 0, 0, 1, 0}) + std::string(65536, 'a') + "q";
+  many += Bytes({0, '0'});  // POP is no opcode of plain data
+  EXPECT_THAT(Refused(many + "."), HasSubstr("0x30"));
+  many.resize(many.size() - 1);
+  many.insert(2, "(");
+  for (int i = 0; i < 5000; ++i) many += Bytes({'h', 0});
+  EXPECT_THAT(Refused(many + "t."), HasSubstr("repeated to more than"));
+}
+
+// What torch.save writes of a tensor, without the places of the memo.
+TEST(PlainPickle, ObjectsAreWrittenDownAndNotMade) {
+  const std::string tensor =
+      Bytes({0x80, 2}) + "ctorch._utils\n_rebuild_tensor_v2\n((U\x07storagectorch\nFloatStorage\n" +
+      "U\x01" + "0U\x03" + "cpuK\x08tQK" + Bytes({0}) + "K\x02\x85K\x01\x85\x89" +
+      "ccollections\nOrderedDict\n)RtR.";
+  const Result<json> read = ReadPickleOfObjects(tensor, "p");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(*read, json::parse(R"({
+    "call": {"name": "torch._utils._rebuild_tensor_v2"},
+    "arguments": [{"outside": ["storage", {"name": "torch.FloatStorage"}, "0", "cpu", 8]}, 0, [2],
+                  [1], false, {"call": {"name": "collections.OrderedDict"}, "arguments": []}]})"));
+  EXPECT_THAT(Refused(tensor), HasSubstr("GLOBAL of torch._utils._rebuild_tensor_v2"));
+}
+
+TEST(PlainPickle, ObjectsOfProtocolFour) {
+  const std::string object =
+      Bytes({0x80, 4, 0x8c, 1, 'm', 0x8c, 1, 'C', 0x93, ')', 0x81, '}', 'b', '.'});
+  const Result<json> read = ReadPickleOfObjects(object, "p");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(*read, json::parse(R"({"call": {"name": "m.C"}, "arguments": [], "state": {}})"));
+}
+
+TEST(PlainPickle, DamagedObjectsAreErrors) {
+  const auto refused = [](const std::string& bytes) {
+    const Result<json> read = ReadPickleOfObjects(bytes, "p");
+    return read.ok() ? read->dump() : std::string(read.status().message());
+  };
+  EXPECT_THAT(refused(Bytes({0x80, 2, 'c', 'm', '.'})), HasSubstr("a line without an end"));
+  EXPECT_THAT(refused(Bytes({0x80, 2, 'N', 'R', '.'})), HasSubstr("not there"));
+  EXPECT_THAT(refused(Bytes({0x80, 2, 'Q', '.'})), HasSubstr("not there"));
+  EXPECT_THAT(refused(Bytes({0x80, 4, 'N', 'N', 0x93, '.'})), HasSubstr("a name that is no text"));
+  EXPECT_THAT(refused(Bytes({0x80, 2, 'N', 'N', 'b', '.'})), HasSubstr("no object"));
+  EXPECT_THAT(refused(Bytes({0x80, 2, 'N', 'N', 'R', 'N', 'b', 'N', 'b', '.'})),
+              HasSubstr("a second state"));
+  EXPECT_THAT(refused(Bytes({0x80, 2, 'N', 'i', '.'})), HasSubstr("INST"));
+}
+
 TEST(PlainPickle, AnyBytesGiveDataOrAnError) {
   const std::string seed =
       WritePlainPickle(json::parse(R"({"entries": [{"a": [1, 2], "b": "x"}], "v": 1.5})"));
@@ -118,4 +166,4 @@ TEST(PlainPickle, AnyBytesGiveDataOrAnError) {
 }
 
 }  // namespace
-}  // namespace npumesh::testing
+}  // namespace npumesh
