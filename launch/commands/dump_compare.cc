@@ -41,6 +41,7 @@ struct DumpCompareOptions {
 struct Compared {
   std::vector<RankComparison> comparisons;
   int blamed = -1;  // of `comparisons`
+  bool msprobe = false;
 };
 
 Result<RankComparison> ComparePair(const StepPair& pair, const OperatorOrder* order,
@@ -128,6 +129,7 @@ Result<Written> WriteResults(const DumpCompareOptions& options, const Compared& 
 std::string NextOf(const DumpCompareOptions& options, const Compared& compared) {
   if (compared.blamed < 0) return "";
   const RankComparison& one = compared.comparisons[static_cast<size_t>(compared.blamed)];
+  if (compared.msprobe) return "";  // no graph of ours has its operators
   if (options.model.empty()) return "the same with --model PATH: what made the inputs that differ";
   if (one.cause) return "";
   return fmt::format("npumesh replay {} --model {} --op {}: whether it computes what it was given",
@@ -141,12 +143,14 @@ Result<std::unique_ptr<JobModels>> ModelsFor(const DumpCompareOptions& options,
   return LoadJobModels("dump", options.model, RanksOf(steps), options.allow_outside);
 }
 
-// What explains the first difference of a comparison, by the graph that ran if there is one.
+// What explains the first difference of a comparison, by the graph that ran if there is one, and
+// where the program made it.
 Status Explain(const StepPair& pair, const JobModels* models, RankComparison& one) {
   std::optional<Model> ran;
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> mine,
+                           OpenTensorFolder(pair.mine.path));
+  one.called_at = mine->CalledAt(one.comparison.First()->key);
   if (models != nullptr) {
-    NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> mine,
-                             OpenTensorFolder(pair.mine.path));
     ran = GraphThatRan(models->models[static_cast<size_t>(one.rank)], BuiltinOps(), *mine);
   }
   one.cause = FindInputCause(one.comparison, *one.comparison.First(), ran ? &ran->graph : nullptr,
@@ -183,6 +187,7 @@ Result<Answer> CompareDumps(const DumpCompareOptions& options) {
   compared.blamed = RankToBlame(compared.comparisons, known_order);
   if (compared.blamed >= 0) {
     const auto blamed = static_cast<size_t>(compared.blamed);
+    compared.msprobe = pairs[blamed].mine.msprobe;
     NPUMESH_RETURN_IF_ERROR(Explain(pairs[blamed], models.get(), compared.comparisons[blamed]));
   }
   const Graph* graph = nullptr;

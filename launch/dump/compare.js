@@ -98,6 +98,7 @@ if (typeof document !== "undefined") (() => {
         link(row.name, () => choose(start, true)), ":"));
       box.append(element("p", {}, data.verdict.text));
       if (data.verdict.cause) box.append(element("p", { class: "warning" }, data.verdict.cause));
+      if (data.verdict.called_at) box.append(element("p", {}, "called at ", data.verdict.called_at));
     } else {
       box.append(element("p", {}, "No operator differs."));
     }

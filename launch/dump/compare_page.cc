@@ -249,6 +249,7 @@ json VerdictJson(const std::vector<RankComparison>& comparisons, int blamed) {
   const RankComparison& one = comparisons[static_cast<size_t>(blamed)];
   json verdict = {{"text", DistanceText(*one.comparison.First())}, {"cause", json()}};
   if (one.cause) verdict["cause"] = ToText(*one.cause, one.ranks, one.golden_ranks);
+  verdict["called_at"] = one.called_at;
   return verdict;
 }
 

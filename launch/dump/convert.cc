@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <cstring>
+#include <filesystem>
 
 #include "graph/compare/measures/elements.h"
+#include "graph/compare/sources/msprobe_folder.h"
 #include "graph/dump/format/format_mapping.h"
 #include "graph/io/npy.h"
 #include "launch/dump/overflow_report.h"
@@ -41,6 +43,12 @@ Status WriteAs(const std::string& out, const std::string& name, const Tensor& te
   if (stored == name) return WriteNpy(out + "/" + name, tensor, FileKind::kDataDump);
   NPUMESH_RETURN_IF_ERROR(WriteNpy(out + "/" + stored + ".npy", tensor, FileKind::kDataDump));
   return AddMapping(out, stored + ".npy", name);
+}
+
+// A line for each file that failed; no file without one.
+Status WriteFailedList(const std::string& out, const std::string& list) {
+  if (list.empty()) return Status();
+  return WriteFile(fmt::format("{}/{}", out, kFailedList), list, FileKind::kDataDump);
 }
 
 class FileConverter {
@@ -158,8 +166,40 @@ Result<size_t> ConvertFile(const DumpFolderFile& file, const std::string& out,
   return FileConverter(file, data, out, options).Run();
 }
 
+namespace {
+
+// The tensors of msProbe keep their names.
+Result<Converted> ConvertMsprobe(const std::string& folder, const std::string& out) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> source, OpenTensorFolder(folder));
+  NPUMESH_RETURN_IF_ERROR(MakeFolders(out, FileKind::kDataDump));
+  Converted converted;
+  std::string list;
+  for (const SourceOperator& op : source->operators()) {
+    for (const Side side : {Side::kInput, Side::kOutput}) {
+      for (const int index : op.indexes(side)) {
+        const std::filesystem::path file = source->FileOf(op.key, side, index);
+        if (file.empty()) continue;
+        Result<Tensor> tensor = source->Load(op.key, side, index);
+        if (tensor.ok()) tensor = NumpyForm(*tensor);
+        if (!tensor.ok()) {
+          list += file.string() + "\n";
+          converted.failed.emplace_back(tensor.status().WithContext(file.string()).message());
+          continue;
+        }
+        NPUMESH_RETURN_IF_ERROR(WriteAs(out, file.stem().string() + ".npy", *tensor));
+        ++converted.files;
+      }
+    }
+  }
+  NPUMESH_RETURN_IF_ERROR(WriteFailedList(out, list));
+  return converted;
+}
+
+}  // namespace
+
 Result<Converted> ConvertFolder(const std::string& folder, const std::string& out,
                                 const ConvertOptions& options) {
+  if (IsMsprobeFolder(folder)) return ConvertMsprobe(folder, out);
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpFolderFile> files, ListDumpFiles(folder));
   NPUMESH_RETURN_IF_ERROR(MakeFolders(out, FileKind::kDataDump));
   Converted converted;
@@ -174,10 +214,7 @@ Result<Converted> ConvertFolder(const std::string& folder, const std::string& ou
     list += file.path + "\n";
     converted.failed.push_back(fmt::format("{}: {}", file.path, count.status().message()));
   }
-  if (!list.empty()) {
-    NPUMESH_RETURN_IF_ERROR(
-        WriteFile(fmt::format("{}/{}", out, kFailedList), list, FileKind::kDataDump));
-  }
+  NPUMESH_RETURN_IF_ERROR(WriteFailedList(out, list));
   return converted;
 }
 

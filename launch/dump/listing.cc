@@ -8,6 +8,7 @@
 #include <set>
 
 #include "graph/compare/measures/elements.h"
+#include "graph/compare/sources/msprobe_folder.h"
 #include "launch/report/json_parts.h"
 #include "launch/view/graph_facts.h"
 #include "runtime/base/files/secure_file.h"
@@ -87,9 +88,36 @@ Moments MomentsOf(const std::vector<double>& elements) {
   return m;
 }
 
+// "  the dump says min 1 max 2", what it says.
+std::string SaidText(const DumpedStatistics& said) {
+  std::string text = "  the dump says";
+  const auto add = [&text](std::string_view name, const std::optional<double>& value) {
+    if (value) text += fmt::format(" {} {:.6g}", name, *value);
+  };
+  add("min", said.min);
+  add("max", said.max);
+  add("mean", said.mean);
+  add("l2", said.norm);
+  if (!said.checksum.empty()) text += " checksum " + Printable(said.checksum);
+  return text;
+}
+
+json SaidJson(const std::optional<DumpedStatistics>& said) {
+  if (!said) return json();
+  const auto number = [](const std::optional<double>& value) {
+    return value ? json(*value) : json();
+  };
+  return {{"min", number(said->min)},
+          {"max", number(said->max)},
+          {"mean", number(said->mean)},
+          {"l2", number(said->norm)},
+          {"checksum", OrNull(said->checksum)}};
+}
+
 std::string LineOf(const ListedTensor& row) {
   const std::string head = fmt::format("{} ({}) {} {} {}", Printable(row.name), Printable(row.type),
                                        Name(row.side), row.index, row.tensor);
+  if (row.said) return head + SaidText(*row.said) + "\n";
   if (!row.moments) return head + "  no numbers\n";
   const Moments& m = *row.moments;
   if (m.finite == 0) return fmt::format("{}  NaN {} Inf {}\n", head, m.nans, m.infinities);
@@ -121,8 +149,15 @@ Result<std::vector<StatisticsFile>> StatisticsFiles(const std::string& folder,
 Status AddTensors(TensorSource& source, const SourceOperator& op, FolderStatistics& statistics) {
   for (const Side side : {Side::kInput, Side::kOutput}) {
     for (const int index : op.indexes(side)) {
+      if (!source.HasElements(op.key, side, index)) {
+        const std::optional<DumpedStatistics> said = source.StatisticsOf(op.key, side, index);
+        if (!said) continue;
+        statistics.tensors.push_back(
+            {op.name, op.type, side, index, said->type.ToString(), {}, said});
+        continue;
+      }
       NPUMESH_ASSIGN_OR_RETURN(const Tensor tensor, source.Load(op.key, side, index));
-      ListedTensor row{op.name, op.type, side, index, tensor.type().ToString(), {}};
+      ListedTensor row{op.name, op.type, side, index, tensor.type().ToString(), {}, {}};
       const Result<std::vector<double>> elements = ElementsOf(tensor);
       if (elements.ok()) row.moments = MomentsOf(*elements);
       statistics.tensors.push_back(std::move(row));
@@ -131,9 +166,37 @@ Status AddTensors(TensorSource& source, const SourceOperator& op, FolderStatisti
   return Status();
 }
 
+std::vector<std::string> TypesOf(const TensorSource& source, const SourceOperator& op, Side side) {
+  std::vector<std::string> types;
+  for (const int index : op.indexes(side)) {
+    const std::optional<DumpedStatistics> said = source.StatisticsOf(op.key, side, index);
+    if (said) types.push_back(said->type.ToString());
+  }
+  return types;
+}
+
+Result<ListedStep> ListMsprobe(const DumpStep& step, bool operators) {
+  NPUMESH_ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> source, OpenTensorFolder(step.path));
+  ListedStep listed{step, source->operators().size(), 0, BytesIn(step.path), {}};
+  const std::string tensors = fmt::format("{}/{}", step.path, kMsprobeTensors);
+  listed.bytes += BytesIn(tensors);
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(tensors, error), end; !error && entry != end;
+       entry.increment(error)) {
+    ++listed.files;
+  }
+  if (!operators) return listed;
+  for (const SourceOperator& op : source->operators()) {
+    listed.rows.push_back({op.type, op.name, 0, false, TypesOf(*source, op, Side::kInput),
+                           TypesOf(*source, op, Side::kOutput)});
+  }
+  return listed;
+}
+
 }  // namespace
 
 Result<ListedStep> ListStep(const DumpStep& step, bool operators) {
+  if (step.msprobe) return ListMsprobe(step, operators);
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpFolderFile> files, ListDumpFiles(step.path));
   std::set<std::string> names;
   for (const DumpFolderFile& file : files) names.insert(file.name.op_name);
@@ -189,9 +252,10 @@ std::string ToText(const FolderStatistics& statistics) {
 
 json ToJsonObject(const FolderStatistics& statistics) {
   const auto tensor = [](const ListedTensor& row) {
-    return json{{"name", row.name},       {"type", row.type},
-                {"side", Name(row.side)}, {"index", row.index},
-                {"tensor", row.tensor},   {"moments", MomentsJson(row.moments)}};
+    return json{{"name", row.name},          {"type", row.type},
+                {"side", Name(row.side)},    {"index", row.index},
+                {"tensor", row.tensor},      {"moments", MomentsJson(row.moments)},
+                {"said", SaidJson(row.said)}};
   };
   return {{"folder", statistics.folder},
           {"files", statistics.files},

@@ -54,8 +54,9 @@ struct ListedTensor {
   std::string type;
   Side side = Side::kInput;
   int index = 0;
-  std::string tensor;              // "float32[2,3]"
-  std::optional<Moments> moments;  // nullopt: its elements are no numbers
+  std::string tensor;                    // "float32[2,3]"
+  std::optional<Moments> moments;        // nullopt: its elements are no numbers
+  std::optional<DumpedStatistics> said;  // by the dump, which has no elements of it
 };
 
 // A statistics file of a dump, as it is.

@@ -16,15 +16,15 @@ std::string ShapeCell(const Shape& shape) {
   return fmt::format("\"[{}]\"", fmt::join(shape.dims(), ","));
 }
 
-bool IsNpy(const std::string& file) {
-  return file.find(".npy") != std::string::npos;
+bool KnowsNoAddress(const std::string& file) {
+  return file.find(".npy") != std::string::npos || file.ends_with(".pt");
 }
 
-// True when any file of a side is a .npy, which knows no address.
-bool HasNpy(const Comparison& comparison, std::string TensorRow::*file) {
+// True when any file of a side is one of another tool.
+bool LacksAddresses(const Comparison& comparison, std::string TensorRow::*file) {
   for (const OperatorRow& op : comparison.rows) {
     for (const TensorRow& tensor : op.tensors) {
-      if (IsNpy(tensor.*file)) return true;
+      if (KnowsNoAddress(tensor.*file)) return true;
     }
   }
   return false;
@@ -93,8 +93,8 @@ std::string_view Name(Standing standing) {
 }
 
 std::string ResultCsv(const Comparison& comparison, bool overflow) {
-  const bool my_address = !HasNpy(comparison, &TensorRow::my_file);
-  const bool golden_address = !HasNpy(comparison, &TensorRow::golden_file);
+  const bool my_address = !LacksAddresses(comparison, &TensorRow::my_file);
+  const bool golden_address = !LacksAddresses(comparison, &TensorRow::golden_file);
   std::string header = "Index,OpType,NPUDump,DataType,";
   if (my_address) header += "Address,";
   header += "GroundTruth,DataType,";

@@ -144,6 +144,7 @@ std::string VerdictText(const std::vector<RankComparison>& comparisons, int blam
     text +=
         fmt::format("  {}\n", PrintableMessage(ToText(*one.cause, one.ranks, one.golden_ranks)));
   }
+  if (!one.called_at.empty()) text += fmt::format("  called at {}\n", Printable(one.called_at));
   return text;
 }
 
@@ -223,8 +224,10 @@ CommandReport CompareReport(const std::vector<RankComparison>& comparisons, int 
   place["rank"] = one.rank;
   place["step"] = OrNull(one.step);
   place["cause"] = one.cause ? CauseJson(*one.cause) : json();
+  place["called_at"] = OrNull(one.called_at);
   std::string text = DistanceText(first);
   if (one.cause) text += "; " + ToText(*one.cause, one.ranks, one.golden_ranks);
+  if (!one.called_at.empty()) text += "; called at " + one.called_at;
   report.Add(Severity::kError, text, std::move(place));
   if (one.cause && one.cause->kind == InputCause::Kind::kSharded) report.verdict = "sharded";
   return report;

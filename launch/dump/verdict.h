@@ -28,6 +28,8 @@ struct RankComparison {
   int golden_ranks = 1;
   // What explains the first operator that differs; nullopt: it is to blame itself.
   std::optional<InputCause> cause;
+  // Where the program called that operator (TensorSource::CalledAt); empty: unknown.
+  std::string called_at;
 };
 
 // One line for each comparison, and a last one with the verdict: the first operator that differs,

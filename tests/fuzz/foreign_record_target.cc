@@ -1,12 +1,12 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/record/foreign/lines.h"
-#include "launch/record/foreign/plain_pickle.h"
 #include "launch/record/foreign/plog.h"
 #include "launch/record/foreign/ras_report.h"
 #include "launch/record/foreign/torch_export.h"
 #include "launch/record/foreign/torch_record.h"
 #include "launch/record/timeline.h"
+#include "runtime/base/text/plain_pickle.h"
 #include "tests/fuzz/targets.h"
 
 namespace npumesh::fuzz {

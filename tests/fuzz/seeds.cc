@@ -5,10 +5,11 @@
 #include "graph/export/deployment_config.h"
 #include "graph/io/npy_header.h"
 #include "graph/io/wire.h"
-#include "launch/record/foreign/plain_pickle.h"
+#include "runtime/base/text/plain_pickle.h"
 #include "tests/fuzz/targets.h"
 #include "tests/onnx/example_models.h"
 #include "tests/unit/io/models.h"
+#include "tests/unit/io/torch_files.h"
 #include "tests/unit/record/records.h"
 
 namespace npumesh::fuzz {
@@ -177,6 +178,32 @@ Seeds ForeignRecordSeeds() {
           "status[LOST] by informer rank [1.2.3.4/0]\n"};
 }
 
+Seeds TorchFileSeeds() {
+  testing::SavedTensor saved;
+  saved.bytes = std::string(48, 'a');
+  saved.offset = 1;
+  saved.shape = {3, 2};
+  saved.strides = {1, 4};
+  testing::SavedTensor small = saved;
+  small.storage = "torch.storage UntypedStorage";
+  small.dtype = "float8_e5m2";
+  small.parameter = true;
+  return {testing::TorchFile(saved), testing::TorchFile(small, /*in_64=*/true)};
+}
+
+Seeds MsprobeSeeds() {
+  return {R"({"task": "tensor", "level": "mix", "framework": "pytorch", "data": {
+  "Torch.relu.0.forward": {
+    "input_args": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 3], "Max": 4.5,
+      "Min": -1, "Mean": NaN, "Norm": Infinity, "data_name": "Torch.relu.0.forward.input.0.pt"},
+      null, [{"type": "int", "value": 3}, {"type": "bool", "value": true}]],
+    "input_kwargs": {"eps": {"type": "float", "value": -Infinity}},
+    "output": [{"type": "torch.Tensor", "dtype": "torch.bool", "shape": [], "Max": true,
+      "Min": false, "Mean": null, "md5": "1b70be2e"}]},
+  "Module.a.Linear.forward.0": {"parameters": {"weight": {"type": "torch.Tensor",
+    "dtype": "Float16", "shape": [4]}}, "is_recompute": false}}})"};
+}
+
 Seeds RecordSeeds() {
   RankRecord record = testing::RecordOf(1, 2);
   testing::AddGroup(record, testing::kTp, "tp", "0-1");
@@ -242,6 +269,7 @@ std::vector<Target> AllTargets() {
           {"dump_config", CheckDumpConfig, DumpConfigSeeds()},
           {"dump_data", CheckDumpData, DumpDataSeeds()},
           {"ge_proto", CheckModel, GeProtoSeeds()},
+          {"msprobe", CheckMsprobe, MsprobeSeeds()},
           {"npy", CheckNpy, NpySeeds()},
           {"onnx", CheckOnnx, OnnxSeeds()},
           {"options", CheckOptions, OptionsSeeds()},
@@ -250,7 +278,8 @@ std::vector<Target> AllTargets() {
           {"rank_table", CheckRankTable, RankTableSeeds()},
           {"record", CheckRecord, RecordSeeds()},
           {"foreign_record", CheckForeignRecord, ForeignRecordSeeds()},
-          {"topology", CheckTopology, TopologySeeds()}};
+          {"topology", CheckTopology, TopologySeeds()},
+          {"torch_file", CheckTorchFile, TorchFileSeeds()}};
 }
 
 }  // namespace npumesh::fuzz

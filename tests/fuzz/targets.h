@@ -51,9 +51,16 @@ std::string CheckRankTable(std::string_view text);
 // The flight record of one rank: an error, or a record that can be joined with others and shown.
 std::string CheckRecord(std::string_view bytes);
 
-// What another library leaves of a job, by its first bytes: an error, or records that can be joined,
-// shown and exported.
+// What another library leaves of a job, by its first bytes: an error, or records that can be
+// joined, shown and exported.
 std::string CheckForeignRecord(std::string_view bytes);
+
+// What torch.save wrote of a tensor: an error, or elements that all lie in the file.
+std::string CheckTorchFile(std::string_view bytes);
+
+// The dump.json of msProbe: an error, or calls of different names whose tensors load or are known
+// by their statistics.
+std::string CheckMsprobe(std::string_view text);
 
 // HCCL_ALGO; a text that is accepted is accepted again and chooses the same.
 std::string CheckAlgorithms(std::string_view text);

@@ -32,8 +32,45 @@ void MeasureRow(const std::string& key, const Tensor& mine, const Tensor& golden
   }
 }
 
+void AddRow(TensorRow tensor, OperatorRow& row) {
+  if (Differs(tensor)) {
+    row.standing = Standing::kOrigin;
+    if (tensor.side == Side::kInput) row.inputs_differ = true;
+  }
+  row.tensors.push_back(std::move(tensor));
+}
+
+// Those of a tensor that can only be compared by them.
+Result<DumpedStatistics> StatisticsOf(const TensorSource& source, const std::string& key, Side side,
+                                      int index) {
+  std::optional<DumpedStatistics> statistics = source.StatisticsOf(key, side, index);
+  if (statistics) return *std::move(statistics);
+  return Error(Code::kInvalidArgument,
+               "{} {} of {} cannot be compared: the other side has only statistics of it, and {} "
+               "has none",
+               Name(side), index, key, source.title());
+}
+
+Status AddStatistics(const TensorSource& my_source, const TensorSource& golden_source, Side side,
+                     int index, const CompareOptions& options, OperatorRow& row) {
+  NPUMESH_ASSIGN_OR_RETURN(const DumpedStatistics mine,
+                           StatisticsOf(my_source, row.key, side, index));
+  NPUMESH_ASSIGN_OR_RETURN(const DumpedStatistics golden,
+                           StatisticsOf(golden_source, row.key, side, index));
+  TensorRow tensor{side, index, mine.type, golden.type};
+  tensor.my_file = my_source.FileOf(row.key, side, index);
+  tensor.golden_file = golden_source.FileOf(row.key, side, index);
+  tensor.distance = DistanceOf(mine, golden, options.For(golden));
+  AddRow(std::move(tensor), row);
+  return Status();
+}
+
 Status AddTensor(const TensorSource& my_source, const TensorSource& golden_source, Side side,
                  int index, const CompareOptions& options, OperatorRow& row) {
+  if (!my_source.HasElements(row.key, side, index) ||
+      !golden_source.HasElements(row.key, side, index)) {
+    return AddStatistics(my_source, golden_source, side, index, options, row);
+  }
   NPUMESH_ASSIGN_OR_RETURN(const Tensor mine, my_source.Load(row.key, side, index));
   NPUMESH_ASSIGN_OR_RETURN(const Tensor golden, golden_source.Load(row.key, side, index));
   TensorRow tensor{side, index, mine.type(), golden.type()};
@@ -42,16 +79,12 @@ Status AddTensor(const TensorSource& my_source, const TensorSource& golden_sourc
   tensor.my_address = my_source.AddressOf(row.key, side, index);
   tensor.golden_address = golden_source.AddressOf(row.key, side, index);
   MeasureRow(row.key, mine, golden, options, tensor);
-  if (Differs(tensor)) {
-    if (options.detailed > 0) {
-      const Allowance allowance = options.For(row.key, golden);
-      tensor.difference = DifferenceOf(mine, golden, allowance);
-      tensor.pattern = ToText(PatternOf(mine, golden, allowance), mine.shape());
-    }
-    row.standing = Standing::kOrigin;
-    if (side == Side::kInput) row.inputs_differ = true;
+  if (Differs(tensor) && options.detailed > 0) {
+    const Allowance allowance = options.For(row.key, golden);
+    tensor.difference = DifferenceOf(mine, golden, allowance);
+    tensor.pattern = ToText(PatternOf(mine, golden, allowance), mine.shape());
   }
-  row.tensors.push_back(std::move(tensor));
+  AddRow(std::move(tensor), row);
   return Status();
 }
 
@@ -137,6 +170,10 @@ Allowance CompareOptions::For(const std::string& key, const Tensor& golden) cons
   return reorder ? ReorderAllowance(golden.dtype()) : allowance;
 }
 
+Allowance CompareOptions::For(const DumpedStatistics& golden) const {
+  return reorder ? ReorderAllowance(golden.type.dtype) : allowance;
+}
+
 const TensorRow* OperatorRow::Worst() const {
   const TensorRow* worst = nullptr;
   for (const TensorRow& tensor : tensors) {
@@ -181,7 +218,7 @@ int RankToBlame(const std::vector<Comparison>& ranks, const OperatorOrder* order
     const OperatorRow* const first = ranks[rank].First();
     if (first == nullptr) continue;
     const bool collective =
-        order != nullptr ? order->IsCollective(first->key) : first->type.starts_with("Hcom");
+        order != nullptr ? order->IsCollective(first->key) : IsCollectiveType(first->type);
     const int place = order != nullptr ? order->PlaceOf(first->key) : ranks[rank].first;
     const std::pair<bool, int> mark(collective, place);
     if (blamed >= 0 && !(mark < best)) continue;

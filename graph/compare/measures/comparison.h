@@ -32,6 +32,8 @@ struct CompareOptions {
 
   // For an output of operator `key` (of mine) that should be `golden`.
   Allowance For(const std::string& key, const Tensor& golden) const;
+  // Where only statistics are compared.
+  Allowance For(const DumpedStatistics& golden) const;
 };
 
 // One tensor that both sources have.
@@ -86,8 +88,10 @@ struct Comparison {
   }
 };
 
-// Compares what both sources have. `order` says what runs before what; null: as in `mine`.
-// Errors: those of Load, and kInvalidArgument when the sources have no operator in common.
+// Compares what both sources have: elements, and statistics where one of them has no others.
+// `order` says what runs before what; null: as in `mine`.
+// Errors: those of Load, and kInvalidArgument when the sources have no operator in common, or one
+// has only statistics of a tensor and the other one none.
 Result<Comparison> CompareSources(const TensorSource& mine, const TensorSource& golden,
                                   const OperatorOrder* order, const CompareOptions& options);
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "graph/compare/measures/elements.h"
 #include "runtime/base/float16.h"
@@ -178,6 +179,37 @@ TensorDistance DistanceOf(const Tensor& x, const Tensor& y, const Allowance& all
   }
   const std::function<void(const DifferingElement&)> none;
   return Meter(x, y, allowance, none).Run();
+}
+
+TensorDistance DistanceOf(const DumpedStatistics& x, const DumpedStatistics& y,
+                          const Allowance& allowance) {
+  TensorDistance distance;
+  if (!Comparable(x.type.dtype, y.type.dtype) || x.type.shape != y.type.shape) {
+    distance.reason = fmt::format("{} against {}", x.type, y.type);
+    return distance;
+  }
+  const double peak = PeakOf({y.max.value_or(0), y.min.value_or(0)});
+  std::vector<std::string> differing;
+  const auto compare = [&](std::string_view name, std::optional<double> mine,
+                           std::optional<double> golden, double peak_of_it) {
+    if (!mine || !golden || *mine == *golden || (std::isnan(*mine) && std::isnan(*golden))) return;
+    const double slack = allowance.absolute + allowance.relative * std::abs(*golden) +
+                         allowance.of_peak * peak_of_it;
+    const double error = std::abs(*mine - *golden);
+    if (std::isfinite(error) && error <= slack) return;
+    differing.push_back(fmt::format("{} {:.6g} against {:.6g}", name, *mine, *golden));
+  };
+  compare("Max", x.max, y.max, peak);
+  compare("Min", x.min, y.min, peak);
+  compare("Mean", x.mean, y.mean, peak);
+  compare("Norm", x.norm, y.norm, std::abs(y.norm.value_or(0)));
+  const bool exact = allowance.absolute == 0 && allowance.relative == 0 && allowance.of_peak == 0;
+  const bool checksums = !x.checksum.empty() && !y.checksum.empty() && x.checksum != y.checksum;
+  if (differing.empty() && exact && checksums) {
+    differing.push_back(fmt::format("checksum {} against {}", x.checksum, y.checksum));
+  }
+  distance.reason = fmt::format("{}", fmt::join(differing, ", "));
+  return distance;
 }
 
 void VisitDiffering(const Tensor& x, const Tensor& y, const Allowance& allowance,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "graph/compare/sources/tensor_source.h"
 #include "graph/ir/tensor.h"
 
 namespace npumesh {
@@ -23,7 +24,8 @@ struct Allowance {
 Allowance ReorderAllowance(DataType dtype);
 
 struct TensorDistance {
-  // Set when the tensors cannot be compared at all: dtype or shape.
+  // Set when elements were not compared: dtype or shape differ, or only statistics are there, and
+  // those differ.
   std::string reason;
   int64_t differing = 0;  // elements outside the allowance
   int64_t first = -1;     // the first of them, in C order
@@ -41,6 +43,12 @@ struct TensorDistance {
 // float32 and the type a tensor is converted to for NumPy (float32 of bfloat16 and of 8-bit floats,
 // uint8 of bool) are compared by value.
 TensorDistance DistanceOf(const Tensor& x, const Tensor& y, const Allowance& allowance = {});
+
+// What statistics say: `reason` names each number outside the allowance, "Max 4.41 against 4.91",
+// and the checksum if only it differs, which no allowance forgives but one that is not zero.
+// Numbers that one side lacks say nothing.
+TensorDistance DistanceOf(const DumpedStatistics& x, const DumpedStatistics& y,
+                          const Allowance& allowance = {});
 
 // An element outside the allowance. 64-bit integers are rounded to 53 bits.
 struct DifferingElement {

@@ -127,10 +127,8 @@ std::string ToText(const InputCause& cause, int my_ranks, int golden_ranks) {
     case Cause::kUnknown:
       break;
   }
-  return fmt::format(
-      "its input {} {}, although no dumped operator before it does; --model says "
-      "where it comes from",
-      tensor.index, Amount(tensor));
+  return fmt::format("its input {} {}, although no dumped operator before it does", tensor.index,
+                     Amount(tensor));
 }
 
 }  // namespace npumesh

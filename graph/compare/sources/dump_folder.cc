@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "graph/compare/sources/msprobe_folder.h"
 #include "graph/compare/sources/npy_folder.h"
 #include "graph/dump/format/format_mapping.h"
 
@@ -134,9 +135,23 @@ DumpStep Describe(const std::filesystem::path& path) {
   return step;
 }
 
+DumpStep DescribeMsprobe(const std::string& path) {
+  const MsprobePlace place = MsprobePlaceOf(path);
+  DumpStep step;
+  step.path = path;
+  step.rank = place.rank;
+  step.index = place.step;
+  step.msprobe = true;
+  return step;
+}
+
 Status Walk(const std::filesystem::path& folder, int depth, std::vector<DumpStep>& steps) {
   constexpr int kMostLevels = 30;
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder.string()));
+  if (IsMsprobeFolder(folder.string())) {  // what is below belongs to it
+    steps.push_back(DescribeMsprobe(folder.string()));
+    return Status();
+  }
   if (HoldsTensors(names)) steps.push_back(Describe(folder));
   if (depth == kMostLevels) return Status();
   std::error_code error;
@@ -146,6 +161,26 @@ Status Walk(const std::filesystem::path& folder, int depth, std::vector<DumpStep
     NPUMESH_RETURN_IF_ERROR(Walk(entry->path(), depth + 1, steps));
   }
   if (error) return Error(Code::kIo, "{}: {}", folder.string(), error.message());
+  return Status();
+}
+
+// How many ranks msProbe saw is not in its files: as many as left a folder. Error: two folders of
+// one rank and step, such as those of processes without a rank.
+Status CompleteMsprobe(std::vector<DumpStep>& steps) {
+  int ranks = 1;
+  for (const DumpStep& step : steps) ranks = std::max(ranks, step.rank + 1);
+  std::map<std::pair<int, std::optional<uint64_t>>, std::string> seen;
+  for (DumpStep& step : steps) {
+    if (!step.msprobe) continue;
+    step.world_size = ranks;
+    const auto [other, added] = seen.emplace(std::pair(step.rank, step.index), step.path);
+    if (added) continue;
+    return Error(
+        Code::kInvalidArgument,
+        "{} and {} are both of rank {} and of one step; name one of them, or a folder with "
+        "one run",
+        other->second, step.path, step.rank);
+  }
   return Status();
 }
 
@@ -200,8 +235,11 @@ Result<std::vector<DumpStep>> FindDumpSteps(const std::string& root) {
   std::vector<DumpStep> steps;
   NPUMESH_RETURN_IF_ERROR(Walk(root, 0, steps));
   if (steps.empty()) {
-    return Error(Code::kNotFound, "{}: neither dump files nor .npy files in it or below", root);
+    return Error(Code::kNotFound,
+                 "{}: neither dump files nor .npy files nor a dump of msProbe in it or below",
+                 root);
   }
+  NPUMESH_RETURN_IF_ERROR(CompleteMsprobe(steps));
   std::stable_sort(steps.begin(), steps.end(), [](const DumpStep& a, const DumpStep& b) {
     return std::tie(a.rank, a.time, a.model, a.model_id, a.index, a.path) <
            std::tie(b.rank, b.time, b.model, b.model_id, b.index, b.path);
@@ -210,6 +248,7 @@ Result<std::vector<DumpStep>> FindDumpSteps(const std::string& root) {
 }
 
 Result<std::unique_ptr<TensorSource>> OpenTensorFolder(const std::string& folder) {
+  if (IsMsprobeFolder(folder)) return OpenMsprobeFolder(folder);
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<DumpFolderFile> files, ListDumpFiles(folder));
   return files.empty() ? OpenNpyFolder(folder) : OpenDumpFolder(folder);
 }

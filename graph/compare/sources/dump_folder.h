@@ -34,7 +34,8 @@ Tensor TensorOf(const DumpFile& file, const DumpTensor& tensor);
 // over. Errors: those of ListDumpFiles and DumpFile::Open; kNotFound when nothing is left.
 Result<std::unique_ptr<TensorSource>> OpenDumpFolder(const std::string& folder);
 
-// A folder that directly holds dump files or .npy files, and what its path says about it.
+// A folder that directly holds dump files, .npy files or a dump.json of msProbe, and what its path
+// says about it.
 struct DumpStep {
   std::string path;
   int rank = 0;
@@ -43,14 +44,17 @@ struct DumpStep {
   std::string model;  // model folder; empty: single operators
   std::string model_id;
   std::optional<uint64_t> index;  // data_index: the step
+  bool msprobe = false;
 };
 
 // All such folders at and below `root` (at most 30 levels), by rank, then time, then step. The rank
-// is that of a worldsize{N}_global_rank{R} on the way, or in `root` itself. Errors: kNotFound when
-// `root` cannot be read or holds none.
+// is that of a worldsize{N}_global_rank{R} on the way, or in `root` itself; of msProbe as
+// MsprobePlaceOf says. Errors: kNotFound when `root` cannot be read or holds none; kInvalidArgument
+// when it holds several of msProbe for one rank and step.
 Result<std::vector<DumpStep>> FindDumpSteps(const std::string& root);
 
-// Dump files when there are any, else .npy files. Errors: as OpenDumpFolder and OpenNpyFolder.
+// A dump of msProbe, dump files, or .npy files, what there is first. Errors: as OpenMsprobeFolder,
+// OpenDumpFolder and OpenNpyFolder.
 Result<std::unique_ptr<TensorSource>> OpenTensorFolder(const std::string& folder);
 
 }  // namespace npumesh

@@ -4,6 +4,10 @@
 
 namespace npumesh {
 
+bool IsCollectiveType(std::string_view type) {
+  return type.starts_with("Hcom") || type.starts_with("Distributed.");
+}
+
 Result<OperatorOrder> OperatorOrder::FromGraph(const Graph& graph, const OpRegistry& registry) {
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<NodeId> nodes, graph.StableOrder());
   OperatorOrder order;
@@ -29,7 +33,7 @@ OperatorOrder OperatorOrder::FromSource(const TensorSource& source) {
   OperatorOrder order;
   for (const SourceOperator& op : source.operators()) {
     order.places_.emplace(op.key, static_cast<int>(order.entries_.size()));
-    order.entries_.push_back({op.key, {}, op.type.starts_with("Hcom")});
+    order.entries_.push_back({op.key, {}, IsCollectiveType(op.type)});
   }
   return order;
 }

@@ -15,6 +15,9 @@
 
 namespace npumesh {
 
+// By its name alone: those of HCCL, and calls of torch.distributed in dumps of msProbe.
+bool IsCollectiveType(std::string_view type);
+
 class OperatorOrder {
  public:
   // Topological order of the main graph, otherwise the file's (Graph::StableOrder). Error: kCorrupt

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -38,6 +39,17 @@ struct SourceOperator {
   }
 };
 
+// What is known of a tensor whose elements may not be there.
+struct DumpedStatistics {
+  TensorType type;
+  // Of all elements, as the dump says them: NaN and infinities count. nullopt: it does not say.
+  std::optional<double> max;
+  std::optional<double> min;
+  std::optional<double> mean;
+  std::optional<double> norm;  // the root of the sum of squares
+  std::string checksum;        // of the bytes, as text; empty: unknown
+};
+
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
@@ -48,6 +60,20 @@ class TensorSource {
   // Error: kNotFound when the operator has no such tensor; else as the files' reader, naming the
   // file.
   virtual Result<Tensor> Load(const std::string& key, Side side, int index) const = 0;
+  // False: only statistics of the tensor are there, and Load is an error.
+  virtual bool HasElements(const std::string& /*key*/, Side /*side*/, int /*index*/) const {
+    return true;
+  }
+  // nullopt: the source knows no statistics of the tensor; its elements tell.
+  virtual std::optional<DumpedStatistics> StatisticsOf(const std::string& /*key*/, Side /*side*/,
+                                                       int /*index*/) const {
+    return std::nullopt;
+  }
+
+  // Where the program called the operator, for a person: "train.py, line 10, in forward: h = ..";
+  // empty: the source does not know. May read a file.
+  virtual std::string CalledAt(const std::string& /*key*/) const { return {}; }
+
   // The file of a tensor; empty without one.
   virtual std::string FileOf(const std::string& /*key*/, Side /*side*/, int /*index*/) const {
     return {};

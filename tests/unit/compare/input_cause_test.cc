@@ -100,7 +100,7 @@ TEST_F(Causes, WithoutAGraphItIsUnknown) {
   MemorySource mine = Source();
   mine.Add("product", "MatMul", Side::kInput, 1, Values({1, 0, 5, 1}));
   ASSERT_EQ(CauseOf(mine, false)->kind, Cause::kUnknown);
-  EXPECT_THAT(text_, HasSubstr("--model says where it comes from"));
+  EXPECT_THAT(text_, HasSubstr("although no dumped operator before it does"));
 }
 
 TEST_F(Causes, AnOperatorWithTheSameInputsIsToBlameItself) {
