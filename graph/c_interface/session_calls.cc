@@ -17,6 +17,7 @@
 #include "graph/onnx/onnx_file.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/session/group_table.h"
+#include "runtime/base/files/secure_file.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {
@@ -236,13 +237,24 @@ npumesh_session_stats StatsOf(const npumesh_session& session) {
   return told;
 }
 
+Status CheckNoLink(const char* path) {
+  std::error_code none;
+  if (!std::filesystem::is_symlink(path, none)) return Status();
+  return Error(Code::kInvalidArgument, "{}: it is a symbolic link; name a file", path);
+}
+
+Status SaveText(const char* model_path, const char* path) {
+  NPUMESH_RETURN_IF_ERROR(CheckPointer(model_path, "model"));
+  NPUMESH_RETURN_IF_ERROR(CheckPointer(path, "path"));
+  NPUMESH_RETURN_IF_ERROR(CheckNoLink(path));
+  NPUMESH_ASSIGN_OR_RETURN(const Model model, ReadModel({model_path}));
+  return WriteFile(path, ToGeProtoText(model), FileKind::kData);
+}
+
 Status Save(const void* bytes, size_t size, const char* path) {
   NPUMESH_RETURN_IF_ERROR(CheckPointer(bytes, "bytes"));
   NPUMESH_RETURN_IF_ERROR(CheckPointer(path, "path"));
-  std::error_code none;
-  if (std::filesystem::is_symlink(path, none)) {
-    return Error(Code::kInvalidArgument, "{}: it is a symbolic link; name a file", path);
-  }
+  NPUMESH_RETURN_IF_ERROR(CheckNoLink(path));
   NPUMESH_ASSIGN_OR_RETURN(const Model model,
                            ParseModel(std::string(static_cast<const char*>(bytes), size), kNoPath));
   return SaveAir(model, path);
@@ -357,4 +369,8 @@ extern "C" npumesh_code npumesh_get_stats(npumesh_session* session, npumesh_sess
 
 extern "C" npumesh_code npumesh_save_air(const void* bytes, size_t size, const char* path) {
   return npumesh::Call(__func__, [&] { return npumesh::Save(bytes, size, path); });
+}
+
+extern "C" npumesh_code npumesh_save_text(const char* model, const char* path) {
+  return npumesh::Call(__func__, [&] { return npumesh::SaveText(model, path); });
 }

@@ -123,6 +123,7 @@ _CHECKED = {
     "read_ref": [c_void_p, c_size_t, c_void_p, c_uint64],
     "get_stats": [c_void_p, POINTER(CSessionStats), c_size_t],
     "save_air": [c_void_p, c_size_t, c_char_p],
+    "save_text": [c_char_p, c_char_p],
     "get_card_number": [c_char_p, POINTER(c_int64)],
     "get_op": [c_char_p, POINTER(COp)],
     "get_op_field": [c_char_p, c_int, c_size_t, POINTER(COpField)],

@@ -6,18 +6,24 @@
     graph.output(graph.op("SoftmaxV2", y))
     graph.save("scores.air")
     model = world.load(graph.text())
+
+Graphs of files are edited in the same way:
+
+    graph = npumesh.Graph.load("scores.air")
+    graph.replace(graph.value("MatMul"), graph.op("Relu", graph.value("MatMul")))
 """
 
 from __future__ import annotations
 
 import ctypes
 import dataclasses
+import difflib
 import math
 import os
 import sys
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from . import tensors
+from . import graph_text, questions, tensors
 from .dtypes import DTypeLike, dtype
 from .errors import InvalidArgumentError, NotFoundError, UnsupportedError
 from .questions import Field, Operator, operator, save_air
@@ -40,11 +46,12 @@ def node_text(name: str, kind: str, inputs: Sequence[str], body: Sequence[str]) 
     return "  op { " + " ".join([f"name: {_quoted(name)} type: {_quoted(kind)}", *sources, *body]) + " }"
 
 
-def model_text(name: str, nodes: Sequence[str]) -> bytes:
-    """A model of one graph."""
+def model_text(name: str, nodes: Sequence[str], others: Sequence[str] = ()) -> bytes:
+    """A model of one graph, and `others` that its nodes call, as text."""
     body = "\n".join(nodes)
     head = f"name: {_quoted(name)}"
-    return f"{head}\nversion: 1\ngraph {{\n  {head}\n{body}\n}}\n".encode()
+    graphs = "\n".join([f"graph {{\n  {head}\n{body}\n}}", *others])
+    return f"{head}\nversion: 1\n{graphs}\n".encode("utf-8", "surrogateescape")
 
 
 def descriptor(field: str, of: Optional[Type], port: str = "") -> str:
@@ -121,7 +128,7 @@ def _kind_of(value: Any) -> str:
 
 
 class Value(NamedTuple):
-    """An output of a node."""
+    """An output of a node. Of port -1 is no value: who has it as an input runs after the node."""
 
     node: str
     port: int
@@ -136,17 +143,35 @@ Source = Union[Value, Any]
 
 @dataclasses.dataclass
 class _Node:
-    """A node whose inputs are values; `body` descriptors, `attrs` its attributes as text."""
+    """A node whose inputs are values, None where one is left out; `body` descriptors, `attrs` attributes as text."""
 
     name: str
     type: str
-    inputs: List[Value]
+    inputs: List[Optional[Value]]
     body: List[str]
     attrs: Dict[str, str]
 
-    def text(self) -> str:
-        return node_text(self.name, self.type, [str(value) for value in self.inputs],
-                         [*self.body, *self.attrs.values()])
+    def text(self, edited: bool = False) -> str:
+        """`edited`: what stands behind a change, so that its types are inferred anew."""
+        body = [graph_text.open_descriptor(each) for each in self.body] if edited else self.body
+        return node_text(self.name, self.type, ["" if value is None else str(value) for value in self.inputs],
+                         [*body, *self.attrs.values()])
+
+    def is_inferred(self) -> bool:
+        """True when the engine tells the outputs' types from the inputs' alone."""
+        made = self.type in ("Data", "RefData", "Const", "Constant", "FileConstant")
+        calls = any(each.startswith("subgraph_name") for each in self.body)
+        return not made and not calls and _interface(self.type) is not None
+
+
+def _value_of(text: str) -> Optional[Value]:
+    """ "node:1" as GE's text has it."""
+    if not text:
+        return None
+    node, _, port = text.rpartition(":")
+    return Value(node, int(port))
+
+
 
 
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -166,7 +191,7 @@ def _line_of_program() -> str:
 
 
 class Graph:
-    """A graph under construction. Types and shapes between nodes are inferred when it is loaded,
+    """A graph under construction, or one of a file. Types and shapes between nodes are inferred when it is loaded,
     which is when errors of operators are found; they name the line of the program that has added the
     node. Not thread-safe."""
 
@@ -176,6 +201,31 @@ class Graph:
         self._names: Dict[str, int] = {}  # how often a name was asked for
         self._inputs = 0
         self._outputs: List[Value] = []
+        # Of a file: its path, the graphs that its nodes call, and what it says of the graph's outputs.
+        self._file: Optional[str] = None
+        self._others: List[str] = []
+        self._sink: Optional[graph_text.NodeText] = None
+        self._edited: "set[str]" = set()
+
+    @classmethod
+    def load(cls, path: Union[str, "os.PathLike[str]"]) -> "Graph":
+        """The graph of a file, to be looked at and edited: AIR, text of GE, or ONNX, whose operators become those of
+        GE. Weights in other files stay there; those in the file stand in `text()` four times as long. Bodies of If
+        and While are kept as they are. Errors: those of World.load."""
+        file = os.fspath(path)
+        name, nodes, others = graph_text.nodes_and_rest(questions.model_text(file))
+        graph = cls(name)
+        graph._file, graph._others = file, others
+        for node in nodes:
+            graph._names[node.name] = 1
+            inputs = [_value_of(each) for each in node.inputs]
+            if node.type == "NetOutput":
+                graph._sink = node
+                graph._outputs = [value for value in inputs if value is not None and value.port >= 0]
+                continue
+            graph._inputs += node.type in ("Data", "RefData")
+            graph._nodes[node.name] = _Node(node.name, node.type, inputs, node.body, node.attrs)
+        return graph
 
     def input(self, name: str, shape: Sequence[int], of: DTypeLike = "float32") -> Value:
         """An input of the graph, after those before. An open dimension is -1."""
@@ -212,7 +262,7 @@ class Graph:
         ports, attrs = (_unknown(inputs, named) if known is None
                         else _sorted(known, inputs, named))
         own = self._named(name or type)
-        sources = [self._value(source, f"{own}_{port}") for port, source in ports]
+        sources: List[Optional[Value]] = [self._value(source, f"{own}_{port}") for port, source in ports]
         results = _results(known, outputs)
         body = [descriptor("input_desc", None, port) for port, _ in ports]
         body += [descriptor("output_desc", None, port) for port in results]
@@ -236,20 +286,27 @@ class Graph:
                 changed.attrs.pop(name, None)
             else:
                 changed.attrs[name] = attribute(name, kinds.get(name, ""), value)
+        self._edited.add(changed.name)
 
-    def replace(self, old: Value, new: Source) -> int:
+    def replace(self, old: Value, new: Source, reader: Union[str, Value, None] = None) -> int:
         """Lets every reader of `old`, also the graph's output, read `new` instead, an array as a constant; what
-        `new` itself is made of goes on reading `old`. Gives the number of readers."""
+        `new` itself is made of goes on reading `old`. `reader`: only this node does. Gives the number of inputs that
+        read `new` now. Errors: NotFoundError; InvalidArgumentError when `reader` does not read `old`."""
+        only = None if reader is None else self._node(reader)
+        if only is not None and old not in only.inputs:
+            raise InvalidArgumentError(f"graph {self.name!r}: {only.name!r} does not read {old}")
         value = self._value(new, f"{old.node}_replaced")
         behind = self._behind(value)
         readers = 0
-        for node in self._nodes.values():
-            if node.name in behind:
+        for node in self._nodes.values() if only is None else [only]:
+            if node.name in behind or old not in node.inputs:
                 continue
             readers += node.inputs.count(old)
             node.inputs = [value if each == old else each for each in node.inputs]
-        readers += self._outputs.count(old)
-        self._outputs = [value if each == old else each for each in self._outputs]
+            self._edited.add(node.name)
+        if only is None:
+            readers += self._outputs.count(old)
+            self._outputs = [value if each == old else each for each in self._outputs]
         return readers
 
     def remove(self, node: Union[str, Value]) -> None:
@@ -259,7 +316,7 @@ class Graph:
         if removed.type in ("Data", "RefData"):
             raise InvalidArgumentError(f"graph {self.name!r}: {removed.name!r} is an input of the graph")
         for other in self._nodes.values():
-            if any(value.node == removed.name for value in other.inputs):
+            if any(value is not None and value.node == removed.name for value in other.inputs):
                 raise InvalidArgumentError(
                     f"graph {self.name!r}: {other.name!r} reads {removed.name!r}; replace it first")
         if any(value.node == removed.name for value in self._outputs):
@@ -269,8 +326,32 @@ class Graph:
 
     @property
     def nodes(self) -> Tuple[Tuple[str, str], ...]:
-        """Name and type of every node, in the order in which they were added."""
+        """Name and type of every node, in the order in which they were added, or in that of the file."""
         return tuple((node.name, node.type) for node in self._nodes.values())
+
+    @property
+    def outputs(self) -> Tuple[Value, ...]:
+        """What the graph gives."""
+        return tuple(self._outputs)
+
+    def value(self, node: str, port: int = 0) -> Value:
+        """An output of a node. Error: NotFoundError has the nearest names."""
+        return Value(self._node(node).name, port)
+
+    def inputs(self, node: Union[str, Value]) -> Tuple[Optional[Value], ...]:
+        """What a node reads, None where an input is left out; behind it values of port -1, of nodes that it runs
+        after. Error: NotFoundError."""
+        return tuple(self._node(node).inputs)
+
+    def readers(self, value: Value) -> Tuple[str, ...]:
+        """The nodes that read a value."""
+        return tuple(node.name for node in self._nodes.values() if value in node.inputs)
+
+    def attributes(self, node: Union[str, Value]) -> Dict[str, Any]:
+        """The attributes that a node has, as numbers, booleans, texts and lists of them; one of another kind, such as
+        the tensor of a constant, is GE's text of it. What the operator's default says is not there. Error:
+        NotFoundError."""
+        return {name: graph_text.attribute_value(text) for name, text in self._node(node).attrs.items()}
 
     def output(self, *values: Value) -> "Graph":
         """Outputs of the graph, after those before."""
@@ -285,13 +366,44 @@ class Graph:
         """The model, as World.load takes it. Error: InvalidArgumentError without an output."""
         if not self._outputs:
             raise InvalidArgumentError(f"graph {self.name!r}: has no output; call output(value)")
-        sink = node_text("NetOutput", "NetOutput", [str(value) for value in self._outputs],
-                         [descriptor("input_desc", None)] * len(self._outputs))
-        return model_text(self.name, [*(node.text() for node in self._nodes.values()), sink])
+        edited = self._behind_edits()
+        nodes = [node.text(node.name in edited) for node in self._nodes.values()]
+        return model_text(self.name, [*nodes, self._sink_text(bool(edited))], self._others)
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes the model as an AIR file, whole or not at all. Errors: those of save_air."""
-        save_air(self.text(), os.fspath(path))
+        """Writes the model as an AIR file, whole or not at all. Errors: those of save_air; InvalidArgumentError for
+        a folder without the weights that lie beside the file of `load`."""
+        target = os.fspath(path)
+        if self._file is not None and any(node.type == "FileConstant" for node in self._nodes.values()):
+            home = os.path.realpath(os.path.dirname(self._file))
+            if os.path.realpath(os.path.dirname(target)) != home:
+                raise InvalidArgumentError(
+                    f"graph {self.name!r}: its weights lie beside {self._file}; save it in {home}")
+        save_air(self.text(), target)
+
+    def _sink_text(self, edited: bool) -> str:
+        values = [str(value) for value in self._outputs]
+        told = self._sink
+        if told is None or len(told.inputs) != len(values):
+            return node_text("NetOutput", "NetOutput", values, [descriptor("input_desc", None)] * len(values))
+        body = [graph_text.open_descriptor(each) for each in told.body] if edited else told.body
+        return node_text(told.name, told.type, values, [*body, *told.attrs.values()])
+
+    def _behind_edits(self) -> "set[str]":
+        """The nodes that were edited, and those whose types may be others by it."""
+        readers: Dict[str, List[_Node]] = {}
+        for node in self._nodes.values():
+            for value in node.inputs:
+                if value is not None and value.port >= 0:
+                    readers.setdefault(value.node, []).append(node)
+        behind: "set[str]" = set()
+        open_nodes = [self._nodes[name] for name in self._edited if name in self._nodes]
+        while open_nodes:
+            node = open_nodes.pop()
+            if node.name not in behind and node.is_inferred():
+                behind.add(node.name)
+                open_nodes += readers.get(node.name, [])
+        return behind
 
     def _data(self, kind: str, name: str, shape: Sequence[int], of: DTypeLike) -> Value:
         told = descriptor("output_desc", (dtype(of).name, tuple(int(size) for size in shape)))
@@ -299,7 +411,7 @@ class Graph:
         self._inputs += 1
         return added
 
-    def _add(self, name: str, kind: str, inputs: List[Value], body: List[str],
+    def _add(self, name: str, kind: str, inputs: List[Optional[Value]], body: List[str],
              attrs: Dict[str, str]) -> Value:
         own = self._named(name)
         self._nodes[own] = _Node(own, kind, inputs, body, attrs)
@@ -311,7 +423,9 @@ class Graph:
     def _node(self, node: Union[str, Value]) -> _Node:
         name = node.node if isinstance(node, Value) else node
         if name not in self._nodes:
-            raise NotFoundError(f"graph {self.name!r}: there is no node {name!r}")
+            near = difflib.get_close_matches(name, self._nodes, 3)
+            hint = f"; near: {', '.join(near)}" if near else ""
+            raise NotFoundError(f"graph {self.name!r}: there is no node {name!r}{hint}")
         return self._nodes[name]
 
     def _behind(self, value: Value) -> "set[str]":
@@ -321,7 +435,7 @@ class Graph:
             name = open_names.pop()
             if name not in names:
                 names.add(name)
-                open_names += [each.node for each in self._node(name).inputs]
+                open_names += [each.node for each in self._node(name).inputs if each is not None]
         return names
 
     def _named(self, name: str) -> str:

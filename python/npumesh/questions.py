@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import tempfile
 from typing import Iterator, NamedTuple, Optional, Tuple
 
 from ._library import COp, COpField, check, encode, library
@@ -72,6 +74,15 @@ def save_air(model: bytes, path: str) -> None:
     """Writes AIR bytes to a file as GE's own serialisation has them (docs/export.md), whole or not
     at all. A `path` that is a symbolic link is refused."""
     check(library().npumesh_save_air(bytes(model), len(model), encode(path, "path")))
+
+
+def model_text(path: str) -> str:
+    """The model of a file as GE's text: AIR, text of GE, or ONNX. Errors: those of World.load."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = os.path.join(folder, "model.txt")
+        check(library().npumesh_save_text(encode(path, "path"), encode(text, "text")))
+        with open(text, encoding="utf-8") as file:
+            return file.read()
 
 
 def version() -> str:

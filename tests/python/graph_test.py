@@ -10,6 +10,7 @@ from case import numpy as np
 
 if np is not None:
     import npumesh
+    from session_test import onnx_neg
 
 DRAWN = int(os.environ.get("NPUMESH_TEST_DRAWN", "60"))
 PAIRS = {"Add": "add", "Sub": "subtract", "Mul": "multiply", "Maximum": "maximum", "Minimum": "minimum"}
@@ -176,6 +177,108 @@ class Graphs(unittest.TestCase):
                 (lambda: graph.change(summed, alpha=1), "Add: there is no attribute 'alpha'; attributes are none")):
             with self.assertRaisesRegex(npumesh.NpumeshError, words):
                 call()
+
+    def saved(self, graph):
+        """A graph of a file, and the file."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "graph.air")
+        graph.save(path)
+        return npumesh.Graph.load(path), path
+
+    def test_a_graph_of_a_file_is_the_graph(self):
+        for seed in range(DRAWN):
+            drawn = Drawn(seed)
+            loaded, path = self.saved(drawn.graph)
+            self.assertEqual(loaded.nodes, drawn.graph.nodes)
+            self.assertEqual(loaded.outputs, tuple(drawn.graph._outputs))
+            for got, expected in zip(self.run_one(loaded, *drawn.feeds), drawn.expected):
+                np.testing.assert_array_equal(got, expected, f"seed {seed}\n{loaded.text().decode()}")
+            loaded.save(path + ".again")
+            with open(path, "rb") as first, open(path + ".again", "rb") as again:
+                self.assertEqual(again.read(), first.read(), f"seed {seed}")
+
+    def test_a_drawn_edit_of_a_file_is_that_of_the_graph(self):
+        for seed in range(DRAWN):
+            drawn, dice = Drawn(seed), random.Random(seed)
+            loaded, _ = self.saved(drawn.graph)
+            value, _ = dice.choice(drawn.values)
+            for graph in (drawn.graph, loaded):
+                between = graph.op("Neg", value, name="between")
+                graph.replace(value, graph.op("Cast", graph.op("Cast", between, dst_type=9), dst_type=3))
+            for got, expected in zip(self.run_one(loaded, *drawn.feeds), self.run_one(drawn.graph, *drawn.feeds)):
+                np.testing.assert_array_equal(got, expected, f"seed {seed}\n{loaded.text().decode()}")
+
+    def test_what_a_file_holds_is_seen_and_changed(self):
+        graph = npumesh.Graph("g")
+        x = graph.input("x", (2, 3))
+        total = graph.op("ReduceSumD", x, axes=[1], keep_dims=False, name="total")
+        scaled = graph.op("Muls", total, value=0.5, name='ha"lf')
+        graph.output(graph.op("Add", scaled, total, name="sum"), scaled)
+        loaded, path = self.saved(graph)
+        told = loaded.attributes("total")
+        self.assertEqual((told["axes"], told["keep_dims"]), ([1], False))
+        self.assertEqual(loaded.attributes('ha"lf')["value"], 0.5)
+        self.assertIn("graph_test.py", loaded.attributes("sum")["_stack_trace"])
+        self.assertEqual(loaded.inputs("sum"), (loaded.value('ha"lf'), loaded.value("total")))
+        self.assertEqual(loaded.readers(loaded.value("total")), ('ha"lf', "sum"))
+        array = np.arange(6, dtype=np.float32).reshape(2, 3)
+        # Types behind a change are others than the file says.
+        loaded.change("total", axes=[0])
+        self.assertEqual([each.tolist() for each in self.run_one(loaded, array)], [[4.5, 7.5, 10.5], [1.5, 2.5, 3.5]])
+        turned = loaded.op("Neg", loaded.value("total"), name="turned")
+        self.assertEqual(loaded.replace(loaded.value("total"), turned, reader="sum"), 1)
+        self.assertEqual(loaded.inputs("sum"), (loaded.value('ha"lf'), turned))
+        self.assertEqual(loaded.inputs('ha"lf'), (loaded.value("total"),))
+        self.assertEqual([each.tolist() for each in self.run_one(loaded, array)], [[-1.5, -2.5, -3.5], [1.5, 2.5, 3.5]])
+        loaded.save(path)
+        with self.world.load(path) as model:
+            self.assertEqual(model.run(array)[1].tolist(), [1.5, 2.5, 3.5])
+        for call, words in (
+                (lambda: loaded.value("totals"), "there is no node 'totals'; near: total"),
+                (lambda: loaded.attributes("nothing like it"), "there is no node 'nothing like it'$"),
+                (lambda: loaded.replace(scaled, turned, reader="total"), "'total' does not read ha\"lf:0"),
+                (lambda: loaded.change("total", axis=[0]), "ReduceSumD: there is no attribute 'axis'"),
+                (lambda: npumesh.Graph.load(path + ".gone"), "graph.air.gone")):
+            with self.assertRaisesRegex(npumesh.NpumeshError, words):
+                call()
+
+    def test_weights_in_files_stay_beside_the_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "other"))
+            np.float32([1, 2]).tofile(os.path.join(folder, "w"))
+            path = os.path.join(folder, "graph.txt")
+            with open(path, "w") as file:
+                file.write("""graph { name: "g"
+                    op { name: "w" type: "FileConstant" attr { key: "file_path" value { s: "w" } }
+                         attr { key: "dtype" value { dt: 0 } }
+                         attr { key: "shape" value { list { i: 2 val_type: VT_LIST_INT } } }
+                         output_desc { name: "y" dtype: DT_FLOAT layout: "ND" shape { dim: 2 } } }
+                    op { name: "NetOutput" type: "NetOutput" input: "w:0"
+                         input_desc { dtype: DT_FLOAT layout: "ND" } } }""")
+            graph = npumesh.Graph.load(path)
+            self.assertEqual(graph.attributes("w")["file_path"], "w")
+            graph.replace(graph.value("w"), graph.op("Neg", graph.value("w")))
+            with self.assertRaisesRegex(npumesh.InvalidArgumentError, "its weights lie beside"):
+                graph.save(os.path.join(folder, "other", "graph.air"))
+            graph.save(os.path.join(folder, "edited.air"))
+            with self.world.load(os.path.join(folder, "edited.air")) as model:
+                self.assertEqual(model.run()[0].tolist(), [-1, -2])
+
+    def test_an_onnx_file_becomes_operators_of_ge(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "neg.onnx")
+            with open(path, "wb") as file:
+                file.write(onnx_neg())
+            graph = npumesh.Graph.load(path)
+            self.assertEqual([kind for _, kind in graph.nodes], ["Data", "Neg"])
+            (out,) = graph.outputs
+            graph.replace(out, graph.op("Neg", out))
+            self.assertEqual(self.run_one(graph, np.float32([1, -2]))[0].tolist(), [1, -2])
+            with open(path, "wb") as file:
+                file.write(b"nothing")
+            with self.assertRaisesRegex(npumesh.NpumeshError, "neg.onnx"):
+                npumesh.Graph.load(path)
 
     def test_an_operator_of_a_library_of_ones_own(self):
         graph = npumesh.Graph()

@@ -347,6 +347,11 @@ npumesh_code npumesh_get_stats(npumesh_session* session, npumesh_session_stats* 
  * all. A `path` that is a symbolic link is refused. Local. */
 npumesh_code npumesh_save_air(const void* bytes, size_t size, const char* path);
 
+/* Writes the model of file `model`, of any form that npumesh_load_file takes, as GE's text, whole
+ * or not at all; what an operator of ONNX becomes is an operator of GE there. Weights in other
+ * files stay there. A `path` that is a symbolic link is refused. Local. */
+npumesh_code npumesh_save_text(const char* model, const char* path);
+
 /* ---- questions about operators ------------------------------------------------------------ */
 
 /* The type of operator `position` in alphabetic order, NULL after the last. A constant. */
