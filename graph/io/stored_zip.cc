@@ -9,7 +9,7 @@
 namespace npumesh {
 namespace {
 
-// Records of the format (PKWARE's APPNOTE 6.3, sections 4.3.7 to 4.3.16 and 4.5.3), by signature.
+// Records of the format (PKWARE's public APPNOTE 6.3), by signature.
 constexpr uint32_t kMember = 0x04034b50;
 constexpr uint32_t kEntry = 0x02014b50;
 constexpr uint32_t kEnd = 0x06054b50;

@@ -25,7 +25,7 @@ struct TorchType {
   DataType dtype;
 };
 
-// The classes of typed storages in torch/storage.py.
+// torch's classes of typed storages.
 constexpr std::array<TorchType, 12> kStorages = {{
     {"torch.FloatStorage", DataType::kFloat},
     {"torch.HalfStorage", DataType::kFloat16},
@@ -71,7 +71,7 @@ Status DamagedTensor(std::string_view what) {
   return Error(Code::kCorrupt, "no tensor as torch saves it: {}", what);
 }
 
-// The text of {"name": ..}; empty: it is none.
+// The text of {"name": ..}; empty: another value.
 std::string NameIn(const json& value) {
   if (!value.is_object() || !value.contains("name") || !value["name"].is_string()) return "";
   return value["name"].get<std::string>();

@@ -209,7 +209,7 @@ class Graph:
 
     @classmethod
     def load(cls, path: Union[str, "os.PathLike[str]"]) -> "Graph":
-        """The graph of a file, to be looked at and edited: AIR, text of GE, or ONNX, whose operators become those of
+        """The graph of a file, to be read and edited: AIR, text of GE, or ONNX, whose operators become those of
         GE. Weights in other files stay there; those in the file stand in `text()` four times as long. Bodies of If
         and While are kept as they are. Errors: those of World.load."""
         file = os.fspath(path)

@@ -1,6 +1,6 @@
 """GE's text of a model, as the library prints it, taken apart into nodes and put together again.
 
-The library prints one field a line and escapes texts, so that lines tell the structure; what is not looked at stays the
+The library prints one field a line and escapes texts, so that lines tell the structure; what is not read stays the
 text that it is.
 """
 

@@ -232,7 +232,7 @@ const json* FramesOf(const json& stacks, const std::string& name) {
   return nullptr;
 }
 
-// The innermost frame outside of the framework; empty: there is none.
+// The innermost frame outside of the framework; empty: all are within.
 std::string UserFrame(const json& frames) {
   if (!frames.is_array()) return "";
   for (const json& one : frames) {
@@ -243,7 +243,7 @@ std::string UserFrame(const json& frames) {
     const bool inside = std::any_of(kFrameworks.begin(), kFrameworks.end(),
                                     [&](auto part) { return frame.find(part) != frame.npos; });
     if (inside) continue;
-    // "File train.py, line 10, in forward, \n h = f(x)"
+    // "File graph_test.py, line 10, in forward, \n h = f(x)"
     constexpr std::string_view kFile = "File ";
     constexpr std::string_view kLine = ", \n ";
     if (frame.starts_with(kFile)) frame.erase(0, kFile.size());

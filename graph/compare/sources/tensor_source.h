@@ -70,7 +70,7 @@ class TensorSource {
     return std::nullopt;
   }
 
-  // Where the program called the operator, for a person: "train.py, line 10, in forward: h = ..";
+  // Where the program called the operator, for a person: "graph_test.py, line 10, in forward: h = ..";
   // empty: the source does not know. May read a file.
   virtual std::string CalledAt(const std::string& /*key*/) const { return {}; }
 

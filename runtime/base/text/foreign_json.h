@@ -22,7 +22,7 @@ using OnJsonKey = std::function<void(int level, const std::string& key)>;
 nlohmann::json ParseForeignJson(std::string_view text, const OnJsonKey& on_key);
 
 // The text with what Python's json.dump writes beside JSON as texts: "NaN", "Infinity" and
-// "-Infinity". Of the same length where there is none.
+// "-Infinity". Of the same length where there are no such numbers.
 std::string QuotePythonNumbers(std::string text);
 
 }  // namespace npumesh

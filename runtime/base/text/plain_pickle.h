@@ -23,7 +23,7 @@ Result<nlohmann::json> ReadPlainPickle(std::string_view bytes, const std::string
 
 // The same of a pickle of objects, such as torch's, with what makes them written down and not done:
 //   a name                  {"name": "torch.FloatStorage"}
-//   a call                  {"call": <what is called>, "arguments": [..]}; with the state that an
+//   a call                  {"call": CALLED, "arguments": [..]}; with the state that an
 //                           object is given {.., "state": ..}
 //   what lies outside       {"outside": ["storage", ..]}, a persistent id
 // A dictionary of the file may have such keys, too: who reads this trusts nothing of it.
