@@ -1,5 +1,5 @@
-// What the contract costs: the fingerprint of a request, a collective of one rank, and a meeting of
-// two ranks as threads beside std::barrier.
+// What the contract costs: the fingerprint of a request, a collective of one rank, a meeting of two
+// ranks as threads beside std::barrier, and the line of a step on the board.
 #include <benchmark/benchmark.h>
 
 #include <barrier>
@@ -9,6 +9,7 @@
 
 #include "collectives/communicator.h"
 #include "collectives/contract/request.h"
+#include "runtime/world/step_line.h"
 #include "tests/bench/timing.h"
 
 namespace npumesh {
@@ -33,6 +34,22 @@ void FingerprintOfRequest(benchmark::State& state) {
   }
 }
 BENCHMARK(FingerprintOfRequest);
+
+// What a step of a graph pays for `npumesh ps`, in one world of one rank.
+void LineOfAStep(benchmark::State& state) {
+  const auto run = [&](World& world) -> Status {
+    uint64_t number = 0;
+    for (auto _ : state) {
+      const RunningStepLine line(world, ++number, "decoder");
+      benchmark::ClobberMemory();
+    }
+    return Status();
+  };
+  for (const Status& status : RunRanks(1, SmallEnv(), run)) {
+    if (!status.ok()) state.SkipWithError(status.ToString().c_str());
+  }
+}
+BENCHMARK(LineOfAStep);
 
 // `body` runs kMeetings times on each of `ranks` threads; the time is rank 0's.
 void TimeRanks(benchmark::State& state, int ranks,

@@ -29,7 +29,7 @@ RECORD_OPENS_WITHIN_S = 1.0
 ANSWERS_WITHIN_S = 30
 
 # Elements whose text is wider than they are, and the page when it scrolls sideways. Frames that scroll
-# themselves, and what is not shown, are fine.
+# themselves, and what is not shown, are fine; a drawing's texts have no width to be cut at.
 CUT_TEXTS = """(() => {
   const cut = [];
   const room = document.documentElement.clientWidth;
@@ -38,10 +38,10 @@ CUT_TEXTS = """(() => {
     if (one.closest("script") || one.offsetParent === null) continue;
     const style = getComputedStyle(one);
     const scrolls = style.overflowX === "auto" || style.overflowX === "scroll";
-    if (!scrolls && one.scrollWidth > one.clientWidth + 1 && style.display !== "inline" && one.tagName !== "CANVAS")
+    if (!scrolls && !one.ownerSVGElement && one.scrollWidth > one.clientWidth + 1 && style.display !== "inline" && one.tagName !== "CANVAS")
       cut.push(`${one.tagName} ${one.id}: ${one.textContent.slice(0, 40)}`);
     const box = one.getBoundingClientRect();
-    if (!one.closest(".frame") && (box.right > room + 1 || box.left < -1)) cut.push(`${one.tagName} ${one.id} leaves the page`);
+    if (!one.closest(".frame, #frame") && (box.right > room + 1 || box.left < -1)) cut.push(`${one.tagName} ${one.id} leaves the page`);
   }
   return cut;
 })()"""
