@@ -14,8 +14,8 @@
 #include "graph/ops/image/byte_depthwise.h"
 #include "graph/ops/image/convolution.h"
 #include "graph/ops/image/family.h"
-#include "graph/ops/toolbox/product/byte_rounding.h"
 #include "graph/ops/toolbox/product/int8_product.h"
+#include "graph/ops/toolbox/product/linear_bytes.h"
 #include "graph/ops/toolbox/product/onednn_call.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
@@ -30,14 +30,12 @@ constexpr int64_t kMostExact = int64_t{1} << 24;
 constexpr std::string_view kLinearWhat = "the convolution of bytes";
 // Windows that are multiplied at once.
 constexpr int64_t kMostWindows = 256;
-constexpr TypeSet kByteTypes = {DataType::kInt8, DataType::kUint8};
 
 struct LinearConvPlan : Planned {
   Convolution shape;  // where x, the filter and y lie
-  DataType y = DataType::kUndefined;
-  int x_zero = -1, filter_zero = -1, bias = -1, scale = -1, y_zero = -1;  // slots; -1: absent
-  const Tensor* filter_zeros = nullptr;                                   // where they are constant
-  bool one_scale = false;
+  LinearEnd end;
+  int x_zero = -1, filter_zero = -1;     // slots; -1: absent
+  const Tensor* filter_zeros = nullptr;  // where they are constant
 
   int64_t groups() const { return shape.filter.dims[0]; }
   int64_t outputs_of_group() const { return shape.filter.dims[1]; }
@@ -53,49 +51,18 @@ struct LinearConvPlan : Planned {
   }
 };
 
-// The slot of an optional port of one of the types, with one of the numbers of elements.
-int SlotOf(const OpContext& op, Check& check, std::string_view port, TypeSet types,
-           std::initializer_list<int64_t> counts) {
-  if (!op.has(port)) return -1;
-  check.Type(port, types);
-  check.Elements(port, counts);
-  return op.slot(port);
-}
-
 LinearConvPlan PlanLinearConv(const OpContext& op, Check& check) {
   LinearConvPlan plan;
-  plan.y = check.TypeOf("dtype", kByteTypes | DataType::kInt32 | DataType::kFloat,
-                        Code::kInvalidArgument);
   plan.shape = check.Take(PlanLinearConvolution(op));
   if (!check.ok()) return plan;
   const int64_t channels = plan.channels();
-  plan.x_zero = SlotOf(op, check, "x_zero", op.in("x").dtype, {1});
-  plan.filter_zero = SlotOf(op, check, "filter_zero", op.in("filter").dtype, {1, channels});
-  plan.bias = SlotOf(op, check, "bias", DataType::kInt32, {channels});
-  plan.scale = SlotOf(op, check, "scale", DataType::kFloat, {1, channels});
-  plan.y_zero = SlotOf(op, check, "y_zero", plan.y, {1});
-  check.That((plan.y == DataType::kInt32) == (plan.scale < 0),
-             "\"scale\" is {}fed for an output of {}", plan.scale < 0 ? "not " : "", Name(plan.y));
-  check.That(plan.y_zero < 0 || kByteTypes.Contains(plan.y),
-             "\"y_zero\" is fed for an output of {}", Name(plan.y));
+  plan.x_zero = OptionalSlot(op, check, "x_zero", op.in("x").dtype, {1});
+  plan.filter_zero = OptionalSlot(op, check, "filter_zero", op.in("filter").dtype, {1, channels});
+  plan.end = LinearEnd::Of(op, check, channels);
   if (!check.ok()) return plan;
   if (plan.filter_zero >= 0) plan.filter_zeros = op.value(plan.filter_zero);
-  plan.one_scale = plan.scale >= 0 && op.in(plan.scale).shape.elements() == 1;
-  plan.outputs = {{plan.y, plan.shape.outputs[0].shape}};
+  plan.outputs = {{plan.end.y, plan.shape.outputs[0].shape}};
   return plan;
-}
-
-int32_t ByteAt(DataType dtype, const void* data, int64_t at) {
-  return dtype == DataType::kInt8 ? static_cast<const int8_t*>(data)[at]
-                                  : static_cast<const uint8_t*>(data)[at];
-}
-
-// A product modulo 2^32.
-int32_t Times(int32_t a, int32_t b) {
-  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
-}
-int32_t Less(int32_t a, int32_t b) {
-  return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b));
 }
 
 // The filter as int8, [outputs, inputs, image] in order; uint8 less 128. `zero` is by output.
@@ -156,7 +123,7 @@ struct LinearRun {
   // `columns` sums of each of `rows` pixels from `pixel` on become y.
   void Round(const LinearConvPlan& plan, const int32_t* sums, int64_t pixel, int64_t rows) const {
     auto* const y = static_cast<std::byte*>(args.out[0]);
-    const int64_t bytes = BitsOf(plan.y) / 8 * plan.channels();
+    const int64_t bytes = BitsOf(plan.end.y) / 8 * plan.channels();
     RoundSums(rounding, sums, rows, plan.channels(), y + pixel * bytes);
   }
 };
@@ -353,7 +320,7 @@ class OneDnnLinearSums final : public LinearSums {
     for (int64_t row = 0; row < rows; ++row, sums += columns_, to += columns) {
       const int32_t of_x = sums[columns];
       for (int64_t c = 0; c < columns; ++c) {
-        to[c] = Less(sums[c], Times(zeros_[static_cast<size_t>(c)], of_x));
+        to[c] = LessTimes(sums[c], zeros_[static_cast<size_t>(c)], of_x);
       }
     }
   }
@@ -449,7 +416,7 @@ class WindowLinearSums final : public LinearSums {
     ByteRounding rounding = run.rounding;
     rounding.added += g * outputs;
     rounding.scale += g * outputs;
-    const int64_t bytes = BitsOf(plan.y) / 8;
+    const int64_t bytes = BitsOf(plan.end.y) / 8;
     auto* const y = static_cast<std::byte*>(run.args.out[0]);
     int32_t* const row = row_(run.args);
     return products_[static_cast<size_t>(g)]->Run(
@@ -457,7 +424,7 @@ class WindowLinearSums final : public LinearSums {
           if (r >= count) return;
           for (int64_t c = 0; c < outputs; ++c) {
             const int32_t zero = zeros_[static_cast<size_t>(g * outputs + c)];
-            row[c] = Less(sums[c], Times(zero, sums_of_x[r]));
+            row[c] = LessTimes(sums[c], zero, sums_of_x[r]);
           }
           const int64_t place = (first + r) * plan.channels() + g * outputs;
           RoundSums(rounding, row, 1, outputs, y + place * bytes);
@@ -543,17 +510,13 @@ class LinearConvKernel final : public Kernel {
     LinearRun run = {.args = args,
                      .x = static_cast<const std::byte*>(args.in[*plan_.shape.x.slot])};
     if (plan_.x_zero >= 0) run.zero = ByteAt(plan_.shape.x.dtype, args.in[plan_.x_zero], 0);
-    const auto channels = static_cast<size_t>(plan_.channels());
     int32_t* const added = added_(args);
-    float* const scale = scale_(args);
-    for (size_t c = 0; c < channels; ++c) {
-      added[c] = plan_.bias >= 0 ? static_cast<const int32_t*>(args.in[plan_.bias])[c] : 0;
-      if (sums_->corrected()) added[c] = Less(added[c], Times(run.zero, filter_sums_[c]));
-      if (plan_.scale < 0) continue;
-      scale[c] = static_cast<const float*>(args.in[plan_.scale])[plan_.one_scale ? 0 : c];
+    run.rounding = plan_.end.Load(args, added, scale_(args));
+    if (sums_->corrected()) {
+      for (size_t c = 0; c < filter_sums_.size(); ++c) {
+        added[c] = LessTimes(added[c], run.zero, filter_sums_[c]);
+      }
     }
-    run.rounding = {.y = plan_.y, .added = added, .scale = scale};
-    if (plan_.y_zero >= 0) run.rounding.zero = ByteAt(plan_.y, args.in[plan_.y_zero], 0);
     return sums_->Run(plan_, run);
   }
 

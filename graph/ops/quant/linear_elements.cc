@@ -2,13 +2,12 @@
 // hangs on one byte.
 #include "graph/ops/quant/byte_elements.h"
 #include "graph/ops/quant/family.h"
+#include "graph/ops/toolbox/product/linear_bytes.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
-
-constexpr TypeSet kByteElements = {DataType::kInt8, DataType::kUint8};
 
 struct LinearPlan : Planned {
   DataType dtype = DataType::kUndefined;
@@ -18,7 +17,7 @@ struct LinearPlan : Planned {
 
 LinearPlan PlanLinear(const OpContext& op, Check& check) {
   LinearPlan plan;
-  check.Type("x1", kByteElements);
+  check.Type("x1", kLinearBytes);
   check.SameTensor("x2", "x1");
   for (const std::string_view port : {"x1_zero", "x2_zero", "y_zero"}) {
     check.SameType(port, "x1");
@@ -38,10 +37,7 @@ LinearPlan PlanLinear(const OpContext& op, Check& check) {
 
 // Scale and zero are fed to `slot` and the one after it.
 ByteScale ScaleAt(DataType dtype, const KernelArgs& args, int slot) {
-  const void* const zero = args.in[slot + 1];
-  const int32_t byte = dtype == DataType::kInt8 ? *static_cast<const int8_t*>(zero)
-                                                : *static_cast<const uint8_t*>(zero);
-  return {dtype, *static_cast<const float*>(args.in[slot]), byte};
+  return {dtype, *static_cast<const float*>(args.in[slot]), ByteAt(dtype, args.in[slot + 1], 0)};
 }
 
 template <bool kProduct>
@@ -59,8 +55,8 @@ Status RunLinear(const LinearPlan& plan, const KernelArgs& args) {
 
 LinearPlan PlanByteTable(const OpContext& op, Check& check) {
   LinearPlan plan;
-  check.Type("x", kByteElements);
-  check.TypeAndShape("table", kByteElements, {256});
+  check.Type("x", kLinearBytes);
+  check.TypeAndShape("table", kLinearBytes, {256});
   if (!check.ok()) return plan;
   plan.count = op.in("x").shape.elements();
   plan.parts = WorthThreads(static_cast<double>(plan.count), op.threads());

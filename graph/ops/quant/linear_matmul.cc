@@ -14,23 +14,22 @@
 
 #include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
-#include "graph/ops/toolbox/product/byte_rounding.h"
 #include "graph/ops/toolbox/product/int8_product.h"
+#include "graph/ops/toolbox/product/linear_bytes.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
 namespace {
 
-constexpr TypeSet kByteMatrices = {DataType::kInt8, DataType::kUint8};
-
 struct LinearMatmulPlan : Planned {
-  DataType left = DataType::kUndefined, right = DataType::kUndefined, y = DataType::kUndefined;
+  DataType left = DataType::kUndefined, right = DataType::kUndefined;
+  LinearEnd end;
   int64_t batch = 1, m = 0, n = 0, k = 0;  // x1 [batch, m, k], x2 [batch, k, n] or [k, n]
   bool transposed = false;                 // x2 is stored [n, k]
   bool many_right = false;                 // x2 has a batch
-  int x1_zero = -1, x2_zero = -1, bias = -1, scale = -1, y_zero = -1;  // slots; -1: absent
-  bool one_x2_zero = true, one_scale = true;
+  int x1_zero = -1, x2_zero = -1;          // slots; -1: absent
+  bool one_x2_zero = true;
   const Tensor* right_value = nullptr;
   PackedWeights* packed = nullptr;
   int threads = 1;
@@ -53,20 +52,10 @@ struct LinearMatmulPlan : Planned {
   int64_t rows() const { return many_right ? m : batch * m; }  // of a matrix
 };
 
-int LinearSlot(const OpContext& op, Check& check, std::string_view port, TypeSet types,
-               std::initializer_list<int64_t> counts) {
-  if (!op.has(port)) return -1;
-  check.Type(port, types);
-  check.Elements(port, counts);
-  return op.slot(port);
-}
-
 LinearMatmulPlan PlanLinearMatmul(const OpContext& op, Check& check) {
   LinearMatmulPlan plan;
-  plan.y = check.TypeOf("dtype", kByteMatrices | DataType::kInt32 | DataType::kFloat,
-                        Code::kInvalidArgument);
-  check.RankAtLeast("x1", kByteMatrices, 2);
-  check.RankAtLeast("x2", kByteMatrices, 2);
+  check.RankAtLeast("x1", kLinearBytes, 2);
+  check.RankAtLeast("x2", kLinearBytes, 2);
   if (!check.ok()) return plan;
   const TensorType &left = op.in("x1"), &right = op.in("x2");
   plan.left = left.dtype;
@@ -86,33 +75,16 @@ LinearMatmulPlan PlanLinearMatmul(const OpContext& op, Check& check) {
   check.That(!plan.many_right || batch(left.shape) == batch(right.shape),
              "x1 {} and x2 {} have other batches", left, right);
   for (const int64_t dim : batch(left.shape)) plan.batch *= dim;
-  plan.x1_zero = LinearSlot(op, check, "x1_zero", plan.left, {1});
-  plan.x2_zero = LinearSlot(op, check, "x2_zero", plan.right, {1, plan.n});
-  plan.bias = LinearSlot(op, check, "bias", DataType::kInt32, {plan.n});
-  plan.scale = LinearSlot(op, check, "scale", DataType::kFloat, {1, plan.n});
-  plan.y_zero = LinearSlot(op, check, "y_zero", plan.y, {1});
-  check.That((plan.y == DataType::kInt32) == (plan.scale < 0),
-             "\"scale\" is {}fed for an output of {}", plan.scale < 0 ? "not " : "", Name(plan.y));
-  check.That(plan.y_zero < 0 || kByteMatrices.Contains(plan.y),
-             "\"y_zero\" is fed for an output of {}", Name(plan.y));
+  plan.x1_zero = OptionalSlot(op, check, "x1_zero", plan.left, {1});
+  plan.x2_zero = OptionalSlot(op, check, "x2_zero", plan.right, {1, plan.n});
+  plan.end = LinearEnd::Of(op, check, plan.n);
   if (!check.ok()) return plan;
   if (plan.x2_zero >= 0) plan.one_x2_zero = op.in(plan.x2_zero).shape.elements() == 1;
-  if (plan.scale >= 0) plan.one_scale = op.in(plan.scale).shape.elements() == 1;
   plan.right_value = op.value(op.slot("x2"));
   plan.packed = op.packed();
   plan.threads = op.threads();
-  plan.outputs = {{plan.y, WithLast(left.shape, plan.n)}};
+  plan.outputs = {{plan.end.y, WithLast(left.shape, plan.n)}};
   return plan;
-}
-
-int32_t ByteOf(DataType dtype, const void* data, int64_t at) {
-  return dtype == DataType::kInt8 ? static_cast<const int8_t*>(data)[at]
-                                  : static_cast<const uint8_t*>(data)[at];
-}
-
-int32_t LessTimes(int32_t from, int32_t a, int32_t b) {
-  return static_cast<int32_t>(static_cast<uint32_t>(from) -
-                              static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
 }
 
 // Bytes with a sign: as they are, or less 128.
@@ -200,7 +172,7 @@ void StoreLinear(const LinearMatmulPlan& plan, const KernelArgs& args, const Byt
   part.added += first;
   part.scale += first;
   auto* const y = static_cast<std::byte*>(args.out[0]);
-  RoundSums(part, sums, 1, count, y + (row * plan.n + first) * BitsOf(plan.y) / 8);
+  RoundSums(part, sums, 1, count, y + (row * plan.n + first) * BitsOf(plan.end.y) / 8);
 }
 
 Status RunLinearMatrix(const LinearMatmulPlan& plan, const KernelArgs& args, int64_t matrix) {
@@ -222,17 +194,15 @@ Status RunLinearMatrix(const LinearMatmulPlan& plan, const KernelArgs& args, int
     column_sums = plan.column_sums(args);
   }
   const int32_t left_zero =
-      (plan.x1_zero < 0 ? 0 : ByteOf(plan.left, args.in[plan.x1_zero], 0)) - plan.left_moved();
+      (plan.x1_zero < 0 ? 0 : ByteAt(plan.left, args.in[plan.x1_zero], 0)) - plan.left_moved();
+  const ByteRounding rounding = plan.end.Load(args, plan.added(args), plan.scales(args));
   for (int64_t c = 0; c < n; ++c) {
     const int64_t place = plan.one_x2_zero ? 0 : c;
-    const int32_t zero = (plan.x2_zero < 0 ? 0 : ByteOf(plan.right, args.in[plan.x2_zero], place)) -
+    const int32_t zero = (plan.x2_zero < 0 ? 0 : ByteAt(plan.right, args.in[plan.x2_zero], place)) -
                          plan.right_moved();
     plan.zeros(args)[c] = zero;
-    const int32_t bias = plan.bias < 0 ? 0 : static_cast<const int32_t*>(args.in[plan.bias])[c];
     const int32_t sum = LessTimes(column_sums[c], zero, static_cast<int32_t>(k));
-    plan.added(args)[c] = LessTimes(bias, left_zero, sum);
-    if (plan.scale < 0) continue;
-    plan.scales(args)[c] = static_cast<const float*>(args.in[plan.scale])[plan.one_scale ? 0 : c];
+    plan.added(args)[c] = LessTimes(plan.added(args)[c], left_zero, sum);
   }
   if (plan.has_zeros()) {
     const auto sum = [k](const auto* row) { return std::accumulate(row, row + k, int32_t{0}); };
@@ -242,8 +212,6 @@ Status RunLinearMatrix(const LinearMatmulPlan& plan, const KernelArgs& args, int
           bare ? sum(reinterpret_cast<const uint8_t*>(x) + r * k) : sum(x + r * k);
     }
   }
-  ByteRounding rounding = {.y = plan.y, .added = plan.added(args), .scale = plan.scales(args)};
-  if (plan.y_zero >= 0) rounding.zero = ByteOf(plan.y, args.in[plan.y_zero], 0);
   if (plan.product != nullptr) {
     return plan.product->Run(x, plan.room(args), [&](int64_t row, const int32_t* sums) {
       StoreLinear(plan, args, rounding, row, row, 0, n, sums);
@@ -261,17 +229,10 @@ Status RunLinearMatrix(const LinearMatmulPlan& plan, const KernelArgs& args, int
 void StoreBias(const LinearMatmulPlan& plan, const KernelArgs& args) {
   std::vector<int32_t> added(static_cast<size_t>(plan.n), 0), none(added);
   std::vector<float> scales(static_cast<size_t>(plan.n), 0);
-  for (int64_t c = 0; c < plan.n; ++c) {
-    const auto at = static_cast<size_t>(c);
-    if (plan.bias >= 0) added[at] = static_cast<const int32_t*>(args.in[plan.bias])[c];
-    if (plan.scale < 0) continue;
-    scales[at] = static_cast<const float*>(args.in[plan.scale])[plan.one_scale ? 0 : c];
-  }
-  ByteRounding rounding = {.y = plan.y, .added = added.data(), .scale = scales.data()};
-  if (plan.y_zero >= 0) rounding.zero = ByteOf(plan.y, args.in[plan.y_zero], 0);
+  const ByteRounding rounding = plan.end.Load(args, added.data(), scales.data());
   auto* const y = static_cast<std::byte*>(args.out[0]);
   for (int64_t row = 0; row < plan.batch * plan.m; ++row) {
-    RoundSums(rounding, none.data(), 1, plan.n, y + row * plan.n * BitsOf(plan.y) / 8);
+    RoundSums(rounding, none.data(), 1, plan.n, y + row * plan.n * BitsOf(plan.end.y) / 8);
   }
 }
 
