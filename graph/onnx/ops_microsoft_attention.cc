@@ -50,6 +50,31 @@ Value Filler(Lowering& at, Value seen, double filler) {
   return at.Select(seen, at.Scalar(0, DataType::kFloat), at.Scalar(filler, DataType::kFloat));
 }
 
+// Which keys of each row of the batch count: those before its number, and where there are two for
+// each row those from its second one on. Sizes may be open. nullopt after an objection.
+std::optional<Value> SeenBetween(Lowering& at, Value mask, Value q, Value k) {
+  const int64_t batch = at.KnownSize(q, 0), count = at.KnownSize(mask, 0);
+  if (batch >= 0 && count >= 0 && count != batch && count != 2 * batch) {
+    at.Refuse("a mask of {} numbers for a batch of {}; expected one or two for each row", count,
+              batch);
+    return std::nullopt;
+  }
+  const Value keys = PositionsOf(at, q, k).keys;
+  const Value numbers = at.Cast(mask, DataType::kInt64);
+  const Value rows = at.DimOf(q, 0);
+  const auto part = [&](Value of, Value begin, Value end) {
+    return at.Reshape(AsNode(at, "Slice", 13, {of, begin, end})[0], {-1, 1, 1, 1});
+  };
+  const Value zero = at.Reshape(at.Scalar(0, DataType::kInt64), {1});
+  const Value seen = at.Binary("Less", keys, part(numbers, zero, rows));
+  if (batch >= 0 && count == batch) return seen;
+  // Zeros behind the numbers: where there is one for each row, it begins with the first key.
+  const Value every = CountTo(at, at.Reshape(rows, {}), DataType::kInt64);
+  const Value longer = at.Concat({numbers, at.Mul(every, at.Scalar(0, DataType::kInt64))}, 0);
+  const Value begins = part(longer, rows, at.Add(rows, rows));
+  return at.Binary("LogicalAnd", seen, at.Binary("GreaterEqual", keys, begins));
+}
+
 // The mask of operand `input` as a summand of scores; nullopt: it is left out.
 //   [B]: how many keys count      [2 B]: .. and, after these, where they begin
 //   [B, keys]: 1 for each that counts    [B, queries, keys], [B, 1, M, M]: for each query as well
@@ -59,21 +84,8 @@ std::optional<Value> MaskOf(Lowering& at, int input, Value q, Value k) {
   const double filler = at.Float("mask_filter_value", -10000);
   const int rank = at.Rank(mask);
   if (rank == 1) {
-    const Value keys = PositionsOf(at, q, k).keys;
-    const Value numbers = at.Cast(mask, DataType::kInt64);
-    const int64_t batch = at.KnownSize(q, 0), count = at.KnownSize(mask, 0);
-    if (batch < 0 || count < 0 || (count != batch && count != 2 * batch)) {
-      at.Refuse("a mask of {} numbers for a batch of {}; expected one or two for each row", count,
-                batch);
-      return std::nullopt;
-    }
-    const Value ends = at.Reshape(at.Slice(numbers, 0, 0, batch), {-1, 1, 1, 1});
-    Value seen = at.Binary("Less", keys, ends);
-    if (count == 2 * batch && count > 0 && batch != count) {
-      const Value begins = at.Reshape(at.Slice(numbers, 0, batch, count), {-1, 1, 1, 1});
-      seen = at.Binary("LogicalAnd", seen, at.Binary("GreaterEqual", keys, begins));
-    }
-    return Filler(at, seen, filler);
+    const std::optional<Value> seen = SeenBetween(at, mask, q, k);
+    return seen ? std::optional(Filler(at, *seen, filler)) : std::nullopt;
   }
   const Value seen = at.Binary("Greater", mask, at.Like(0, mask));
   if (rank == 2) return Filler(at, at.Unsqueeze(seen, {1, 2}), filler);

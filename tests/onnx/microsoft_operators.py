@@ -148,9 +148,12 @@ def Attention(d):
     inner, width = d.size(6), heads * size
     past = d.maybe(d.size(3), 0.3)
     keys = s + (past or 0)
-    masks = [None, (numpy.arange(keys)[None] < d.ints(1, keys, b, 1)).astype(numpy.int32), d.ints(0, 1, b, s, keys)]
+    each = d.ints(0, 1, b, s, keys)
+    each[:, :, 0] = 1  # of a row whose keys are all hidden, what is left of -10000 in float32 decides
+    masks = [None, (numpy.arange(keys)[None] < d.ints(1, keys, b, 1)).astype(numpy.int32), each]
     if past is None:
-        masks.append(d.ints(1, keys, b))
+        ends = d.ints(1, keys, b)
+        masks += [ends, numpy.concatenate([ends, numpy.minimum(d.ints(0, 1, b), ends - 1)])]
     flags = {"unidirectional": 1} if d.maybe(True, 0.4) else {}
     if d.maybe(True, 0.3):
         flags["scale"] = 0.3
@@ -417,9 +420,9 @@ def model_of(call, rng):
         if number in call.fixed and rng.random() < 0.8:
             initialisers.append(numpy_helper.from_array(array, names[-1]))
             continue
-        # Batch and length may be open; the rest says how the operator is meant.
-        counts = any(a is not None and a.dtype == numpy.int32 and a.ndim == 1 for a in call.operands)
-        shape = [None if not counts and axis < 2 and number == 0 and array.ndim == 3 and call.op in OPEN and rng.random() < 0.3 else size
+        # Batch and length may be open, and how many numbers a mask has; the rest says how the operator is meant.
+        open_axes = 2 if number == 0 and array.ndim == 3 else 1 if array.dtype == numpy.int32 and array.ndim == 1 else 0
+        shape = [None if axis < open_axes and call.op in OPEN and rng.random() < 0.3 else size
                  for axis, size in enumerate(array.shape)]
         infos.append(helper.make_tensor_value_info(names[-1], helper.np_dtype_to_tensor_dtype(array.dtype), shape))
         given[names[-1]] = array
