@@ -311,7 +311,7 @@ class Joiner {
     return NodeOf(node, "QLinearConcat", kMicrosoftDomain, std::move(inputs), output);
   }
 
-  // Bytes are handed on as they are; where the scales differ, they are quantised anew afterwards.
+  // Bytes are handed on as they are, where both sides have one scale and one zero.
   std::optional<OnnxNode> Moved(const OnnxNode& node, const ScaledName& y,
                                 const std::string& output) {
     const auto x = DequantisedByOne(node.inputs[0]);
@@ -320,9 +320,8 @@ class Joiner {
     inputs[0] = x->bytes;
     const bool same =
         SameNumber(x->scale, y.scale) && SameNumber(ZeroOf(*x, TypeOf(*x)), ZeroOf(y, TypeOf(y)));
-    // QLinearConcat of one part is what changes scale and zero.
-    if (same) return NodeOf(node, node.op, "", std::move(inputs), output);
-    return std::nullopt;
+    if (!same) return std::nullopt;
+    return NodeOf(node, node.op, "", std::move(inputs), output);
   }
 
   bool SameNumber(const std::string& a, const std::string& b) const {

