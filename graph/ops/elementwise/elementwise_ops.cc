@@ -26,6 +26,7 @@ void RegisterElementwiseOps(OpRegistry& registry) {
       {"Sign(x) -> y", LoopOp::kSign},
       {"Floor(x) -> y", LoopOp::kFloor},
       {"Ceil(x) -> y", LoopOp::kCeil},
+      {"Rint(x) -> y", LoopOp::kRint},
       {"Erf(x) -> y", LoopOp::kErf},
       {"Sin(x) -> y", LoopOp::kSin},
       {"Cos(x) -> y", LoopOp::kCos},

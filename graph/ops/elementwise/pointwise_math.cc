@@ -127,7 +127,6 @@ const PointwiseSpec kMath[] = {
     {"Atanh(x) -> y", [](Real auto x) { return AtanhOf(x); }, {.widens = true}},
     {"Inv(x) -> y", [](Real auto x) { return 1 / x; }},
     {"Erfc(x) -> y", [](Real auto x) { return ErfcOf(x); }},
-    {"Rint(x) -> y", [](Real auto x) { return RintOf(x); }},
     {"Erfinv(input_x) -> output_y", [](Real auto x) { return Erfinv(x); }},
     {"Trunc(input_x) -> output_y",
      [](Real auto x) { return Where(x < 0, Above(x), Below(x)); },

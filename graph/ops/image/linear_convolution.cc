@@ -142,46 +142,29 @@ class LinearSums {
 
 class DepthwiseLinearSums final : public LinearSums {
  public:
-  DepthwiseLinearSums(const LinearConvPlan& plan, const SignedFilter& filter, Scratch& scratch) {
-    const int64_t channels = plan.channels(), taps = plan.taps();
-    filter_.resize(static_cast<size_t>(channels * taps));
-    for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t t = 0; t < taps; ++t) {
-        filter_[static_cast<size_t>(t * channels + c)] =
-            filter.weights[static_cast<size_t>(c * taps + t)] - filter.zero[static_cast<size_t>(c)];
-      }
-    }
-    const double work = static_cast<double>(plan.pixels() * channels * taps);
-    parts_ = WorthThreads(work, plan.shape.threads);
-    room_ = plan.shape.y.dims[3] * channels;
-    sums_ = scratch.Take<int32_t>(room_ * parts_);
+  DepthwiseLinearSums(const LinearConvPlan& plan, const SignedFilter& filter, Scratch& scratch)
+      : kernel_(ShapeOf(plan), TapsOf(plan, filter)) {
+    const Convolution& shape = plan.shape;
+    const double work = static_cast<double>(plan.pixels() * plan.channels() * plan.taps());
+    parts_ = WorthThreads(work, shape.threads);
+    const int64_t height = shape.filter.dims[3];
+    ring_ = std::min((height - 1) * shape.dilations[0] + 1, std::max<int64_t>(shape.x.dims[2], 1));
+    sums_ = scratch.Take<int32_t>(shape.y.dims[3] * plan.channels() * parts_);
+    words_ = scratch.Take<int32_t>(ring_ * kernel_.row_words() * parts_);
+    held_ = scratch.Take<int64_t>(ring_ * parts_);
+    rows_ = scratch.Take<const int32_t*>(height * parts_);
   }
 
   bool corrected() const override { return false; }
 
   Status Run(const LinearConvPlan& plan, const LinearRun& run) override {
-    const Convolution& shape = plan.shape;
-    const int64_t height = shape.y.dims[2], width = shape.y.dims[3];
-    const DepthwiseRow first = {.dtype = shape.x.dtype,
-                                .filter = filter_.data(),
-                                .zero = run.zero,
-                                .channels = plan.channels(),
-                                .height = shape.x.dims[2],
-                                .width = shape.x.dims[3],
-                                .columns = width,
-                                .kernel_height = shape.filter.dims[3],
-                                .kernel_width = shape.filter.dims[4],
-                                .left = -shape.before[1],
-                                .stride = shape.strides[1],
-                                .row_step = shape.dilations[0],
-                                .column_step = shape.dilations[1]};
-    RunRanges(parts_, shape.y.dims[0] * height, 1, [&](int part, int64_t begin, int64_t end) {
-      int32_t* const sums = sums_(run.args) + part * room_;
+    const int64_t height = plan.shape.y.dims[2], width = plan.shape.y.dims[3];
+    const int64_t count = plan.shape.y.dims[0] * height;
+    RunRanges(parts_, count, 1, [&](int part, int64_t begin, int64_t end) {
+      int32_t* const sums = sums_(run.args) + part * width * plan.channels();
+      std::fill_n(held_(run.args) + part * ring_, ring_, -1);
       for (int64_t at = begin; at < end; ++at) {
-        DepthwiseRow row = first;
-        row.image = run.x + at / height * shape.x.strides[0];
-        row.top = at % height * shape.strides[0] - shape.before[0];
-        DepthwiseSums(row, sums);
+        SumRow(plan, run, part, at / height, at % height, sums);
         run.Round(plan, sums, at * width, width);
       }
     });
@@ -189,13 +172,87 @@ class DepthwiseLinearSums final : public LinearSums {
   }
 
  private:
-  std::vector<int32_t> filter_;  // [taps, channels], less its zeros
+  static DepthwiseShape ShapeOf(const LinearConvPlan& plan) {
+    const Convolution& shape = plan.shape;
+    return {.dtype = shape.x.dtype,
+            .channels = plan.channels(),
+            .width = shape.x.dims[3],
+            .columns = shape.y.dims[3],
+            .kernel_height = shape.filter.dims[3],
+            .kernel_width = shape.filter.dims[4],
+            .left = -shape.before[1],
+            .stride = shape.strides[1],
+            .column_step = shape.dilations[1]};
+  }
+
+  // [taps, channels], less its zeros.
+  static std::vector<int32_t> TapsOf(const LinearConvPlan& plan, const SignedFilter& filter) {
+    const auto channels = static_cast<size_t>(plan.channels());
+    const auto taps = static_cast<size_t>(plan.taps());
+    std::vector<int32_t> of(channels * taps);
+    for (size_t c = 0; c < channels; ++c) {
+      for (size_t t = 0; t < taps; ++t) {
+        of[t * channels + c] = filter.weights[c * taps + t] - filter.zero[c];
+      }
+    }
+    return of;
+  }
+
+  // A row of y. Rows of the image stay in a ring, as long as a window is high.
+  void SumRow(const LinearConvPlan& plan, const LinearRun& run, int part, int64_t image,
+              int64_t row, int32_t* sums) const {
+    const Convolution& shape = plan.shape;
+    const int64_t height = shape.x.dims[2], step = shape.dilations[0];
+    const int64_t top = row * shape.strides[0] - shape.before[0];
+    const int64_t begin = std::min(top < 0 ? CeilDiv(-top, step) : 0, shape.filter.dims[3]);
+    const int64_t end =
+        std::min(top < height ? CeilDiv(height - top, step) : 0, shape.filter.dims[3]);
+    int32_t* const words = words_(run.args) + part * ring_ * kernel_.row_words();
+    int64_t* const held = held_(run.args) + part * ring_;
+    const int32_t** const rows = rows_(run.args) + part * shape.filter.dims[3];
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t at = top + r * step, place = at % ring_, wanted = image * height + at;
+      int32_t* const to = words + place * kernel_.row_words();
+      if (held[place] != wanted) {
+        const int64_t offset = image * shape.x.strides[0] + at * shape.x.dims[3] * plan.channels();
+        kernel_.LoadRow(run.x + offset, run.zero, to);
+        held[place] = wanted;
+      }
+      rows[r] = to;
+    }
+    kernel_.Sum({rows, begin, end}, sums);
+  }
+
+  const ByteDepthwise kernel_;
   int parts_ = 1;
-  int64_t room_ = 0;
-  Workspace<int32_t> sums_;
+  int64_t ring_ = 1;  // rows of the image that a part holds
+  Workspace<int32_t> sums_, words_;
+  Workspace<int64_t> held_;  // which row of which image is in a place of the ring
+  Workspace<const int32_t*> rows_;
 };
 
 // ---- oneDNN ----
+
+// Sums that wait in a cache until they are rounded.
+constexpr int64_t kStripBytes = int64_t{1} << 18;
+
+// What oneDNN sums up at once: some images, or some rows of one.
+struct Strip {
+  int64_t images = 0, rows = 0;  // of y
+  dnnl::convolution_forward::primitive_desc chosen;
+  dnnl::convolution_forward primitive;
+  memory x, y, scratchpad;
+
+  bool good() const { return chosen && !IsReference(chosen); }
+  std::string_view name() const { return chosen.impl_info_str(); }
+
+  void Prepare(const dnnl::engine& engine) {
+    primitive = dnnl::convolution_forward(chosen);
+    x = memory(chosen.src_desc(), engine, nullptr);
+    y = memory(chosen.dst_desc(), engine, nullptr);
+    scratchpad = memory(chosen.scratchpad_desc(), engine, nullptr);
+  }
+};
 
 class OneDnnLinearSums final : public LinearSums {
  public:
@@ -204,40 +261,35 @@ class OneDnnLinearSums final : public LinearSums {
       : columns_(plan.channels() + (filter.centred() ? 0 : 1)) {
     const Convolution& shape = plan.shape;
     const ThreadCount threads(shape.threads);
-    constexpr auto kLast = memory::format_tag::nhwc;
-    const auto type =
-        shape.x.dtype == DataType::kInt8 ? memory::data_type::s8 : memory::data_type::u8;
-    memory::dims x = shape.x.dims, y = shape.y.dims;
     // Whatever the zero of x, what stands around the image is a part of it.
     copies_ = plan.padded();
-    for (size_t i = 0; copies_ && i < 2; ++i) x[i + 2] += shape.before[i] + shape.behind[i];
-    padded_ = x;
-    y[1] = columns_;
+    padded_ = shape.x.dims;
+    for (size_t i = 0; copies_ && i < 2; ++i) padded_[i + 2] += shape.before[i] + shape.behind[i];
     weights_ = {columns_, plan.inputs_of_group(), shape.filter.dims[3], shape.filter.dims[4]};
     if (plan.groups() > 1) {
       weights_[0] = plan.outputs_of_group();
       weights_.insert(weights_.begin(), plan.groups());
     }
-    memory::dims gaps = shape.dilations;
-    for (memory::dim& gap : gaps) --gap;
-    chosen_ = DescribePrimitive<dnnl::convolution_forward>(
-        engine_, OurAttributes(), /*allow_empty=*/true, dnnl::prop_kind::forward_inference,
-        dnnl::algorithm::convolution_direct, memory::desc(x, type, kLast),
-        memory::desc(weights_, memory::data_type::s8, memory::format_tag::any),
-        memory::desc(y, memory::data_type::s32, kLast), shape.strides, gaps, memory::dims{0, 0},
-        memory::dims{0, 0});
+    ChooseStrips(plan);
   }
 
-  bool good() const { return chosen_ && !IsReference(chosen_); }
-  std::string name() const { return fmt::format("oneDNN {}", chosen_.impl_info_str()); }
+  bool good() const { return whole_.good(); }
+  std::string name() const {
+    const int64_t strips = images_ / whole_.images * (rows_ / whole_.rows);
+    return fmt::format("oneDNN {}{}", whole_.name(),
+                       strips > 1 ? fmt::format(" by {} rows", whole_.images * whole_.rows) : "");
+  }
 
   // Whether sums never are float32 on their way: those of oneDNN's blocks of products, unless x is
   // moved to uint8 for instructions that multiply no other bytes, and back by what is added to
   // sums.
   bool KeepsIntegers(const LinearConvPlan& plan) const {
-    const std::string_view name = chosen_.impl_info_str();
-    return name.starts_with("brgconv") &&
-           (plan.shape.x.dtype == DataType::kUint8 || name.find("amx") != std::string_view::npos);
+    const auto keeps = [&](const Strip& strip) {
+      return strip.name().starts_with("brgconv") &&
+             (plan.shape.x.dtype == DataType::kUint8 ||
+              strip.name().find("amx") != std::string_view::npos);
+    };
+    return keeps(whole_) && (tail_.rows == 0 || keeps(tail_));
   }
 
   // Packs the filter. The number of threads is that of the description: oneDNN's cache of
@@ -249,14 +301,16 @@ class OneDnnLinearSums final : public LinearSums {
     if (!zeros_.empty()) weights.insert(weights.end(), static_cast<size_t>(plan.window()), 1);
     const Tensor plain = Tensor::FromVector({DataType::kInt8, Shape(weights_)}, weights);
     const auto tag = weights_.size() == 5 ? memory::format_tag::goihw : memory::format_tag::oihw;
-    packed_ = PackWeight(plain, {weights_, memory::data_type::s8, tag}, chosen_.weights_desc(),
-                         engine_, stream_, nullptr);
-    primitive_ = dnnl::convolution_forward(chosen_);
-    x_ = memory(chosen_.src_desc(), engine_, nullptr);
-    y_ = memory(chosen_.dst_desc(), engine_, nullptr);
-    scratchpad_ = memory(chosen_.scratchpad_desc(), engine_, nullptr);
-    sums_ = scratch.Take<int32_t>(plan.pixels() * columns_);
-    room_ = scratch.Take<std::byte>(static_cast<int64_t>(scratchpad_.get_desc().get_size()));
+    packed_ = PackWeight(plain, {weights_, memory::data_type::s8, tag},
+                         whole_.chosen.weights_desc(), engine_, stream_, nullptr);
+    size_t room = 0;
+    for (Strip* const strip : {&whole_, &tail_}) {
+      if (strip->rows == 0) continue;
+      strip->Prepare(engine_);
+      room = std::max(room, strip->scratchpad.get_desc().get_size());
+    }
+    sums_ = scratch.Take<int32_t>(PixelsOf(plan, whole_) * columns_);
+    room_ = scratch.Take<std::byte>(static_cast<int64_t>(room));
     if (copies_) image_ = scratch.Take<std::byte>(Product(padded_));
     parts_ = WorthThreadsForRows(plan.pixels(), plan.pixels() * columns_, plan.shape.threads);
   }
@@ -266,30 +320,89 @@ class OneDnnLinearSums final : public LinearSums {
   Status Run(const LinearConvPlan& plan, const LinearRun& run) override {
     const ThreadCount threads(plan.shape.threads);
     const std::byte* x = run.x;
-    if (copies_) Pad(plan, run, image_(run.args));
-    if (copies_) x = image_(run.args);
-    x_.set_data_handle(const_cast<std::byte*>(x));  // NOLINT: oneDNN only reads it
-    y_.set_data_handle(sums_(run.args));
-    scratchpad_.set_data_handle(room_(run.args));
-    const std::array<dnnl_exec_arg_t, 4> list = {{{DNNL_ARG_SRC, x_.get()},
-                                                  {DNNL_ARG_WEIGHTS, packed_->get()},
-                                                  {DNNL_ARG_DST, y_.get()},
-                                                  {DNNL_ARG_SCRATCHPAD, scratchpad_.get()}}};
-    NPUMESH_RETURN_IF_ERROR(Guarded(plan.who, kLinearWhat, [&] {
-      ExecuteAndWait(primitive_, stream_, list);
+    if (copies_) {
+      Pad(plan, run, image_(run.args));
+      x = image_(run.args);
+    }
+    return Guarded(plan.who, kLinearWhat, [&] {
+      for (int64_t image = 0; image < images_; image += whole_.images) {
+        for (int64_t row = 0; row < rows_; row += whole_.rows) {
+          const bool whole = image + whole_.images <= images_ && row + whole_.rows <= rows_;
+          RunStrip(plan, run, x, image, row, whole ? whole_ : tail_);
+        }
+      }
       return Status();
-    }));
-    RunRanges(parts_, plan.pixels(), 1, [&](int, int64_t begin, int64_t end) {
-      int32_t* const sums = sums_(run.args) + begin * columns_;
-      if (!zeros_.empty()) TakeOut(sums, end - begin);
-      run.Round(plan, sums, begin, end - begin);
     });
-    return Status();
   }
 
  private:
   static int64_t Product(const memory::dims& dims) {
     return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+  }
+  static int64_t PixelsOf(const LinearConvPlan& plan, const Strip& strip) {
+    return strip.images * strip.rows * plan.shape.y.dims[3];
+  }
+
+  // As many rows as fit into the cache, or images where all of their rows do.
+  void ChooseStrips(const LinearConvPlan& plan) {
+    images_ = plan.shape.y.dims[0];
+    rows_ = plan.shape.y.dims[2];
+    const int64_t row_bytes = plan.shape.y.dims[3] * columns_ * 4;
+    const int64_t fit = std::max<int64_t>(kStripBytes * plan.shape.threads / row_bytes, 1);
+    const int64_t images = std::clamp<int64_t>(fit / rows_, 1, images_);
+    const int64_t rows = CeilDiv(rows_, CeilDiv(rows_, fit));
+    const memory::desc any(weights_, memory::data_type::s8, memory::format_tag::any);
+    if (rows == rows_ && images == images_) return Describe(plan, images_, rows_, any, whole_);
+    Describe(plan, images, rows, any, whole_);
+    const int64_t more_images = rows == rows_ ? images_ % images : 0, more_rows = rows_ % rows;
+    if (whole_.good() && more_images + more_rows > 0) {
+      Describe(plan, more_rows > 0 ? 1 : more_images, more_rows > 0 ? more_rows : rows,
+               whole_.chosen.weights_desc(), tail_);
+    }
+    if (whole_.good() && (tail_.rows == 0 || tail_.good())) return;
+    tail_ = Strip();
+    Describe(plan, images_, rows_, any, whole_);
+  }
+
+  void Describe(const LinearConvPlan& plan, int64_t images, int64_t rows,
+                const memory::desc& weights, Strip& strip) const {
+    const Convolution& shape = plan.shape;
+    constexpr auto kLast = memory::format_tag::nhwc;
+    const auto type =
+        shape.x.dtype == DataType::kInt8 ? memory::data_type::s8 : memory::data_type::u8;
+    const int64_t height =
+        (rows - 1) * shape.strides[0] + (shape.filter.dims[3] - 1) * shape.dilations[0] + 1;
+    const memory::dims x = {images, padded_[1], rows == rows_ ? padded_[2] : height, padded_[3]};
+    const memory::dims y = {images, columns_, rows, shape.y.dims[3]};
+    memory::dims gaps = shape.dilations;
+    for (memory::dim& gap : gaps) --gap;
+    strip.images = images;
+    strip.rows = rows;
+    strip.chosen = DescribePrimitive<dnnl::convolution_forward>(
+        engine_, OurAttributes(), /*allow_empty=*/true, dnnl::prop_kind::forward_inference,
+        dnnl::algorithm::convolution_direct, memory::desc(x, type, kLast), weights,
+        memory::desc(y, memory::data_type::s32, kLast), shape.strides, gaps, memory::dims{0, 0},
+        memory::dims{0, 0});
+  }
+
+  void RunStrip(const LinearConvPlan& plan, const LinearRun& run, const std::byte* x, int64_t image,
+                int64_t row, Strip& strip) const {
+    const int64_t line = padded_[3] * padded_[1];
+    x += (image * padded_[2] + row * plan.shape.strides[0]) * line;
+    strip.x.set_data_handle(const_cast<std::byte*>(x));  // NOLINT: oneDNN only reads it
+    strip.y.set_data_handle(sums_(run.args));
+    strip.scratchpad.set_data_handle(room_(run.args));
+    const std::array<dnnl_exec_arg_t, 4> list = {{{DNNL_ARG_SRC, strip.x.get()},
+                                                  {DNNL_ARG_WEIGHTS, packed_->get()},
+                                                  {DNNL_ARG_DST, strip.y.get()},
+                                                  {DNNL_ARG_SCRATCHPAD, strip.scratchpad.get()}}};
+    ExecuteAndWait(strip.primitive, stream_, list);
+    const int64_t first = (image * rows_ + row) * plan.shape.y.dims[3];
+    RunRanges(parts_, PixelsOf(plan, strip), 1, [&](int, int64_t begin, int64_t end) {
+      int32_t* const sums = sums_(run.args) + begin * columns_;
+      if (!zeros_.empty()) TakeOut(sums, end - begin);
+      run.Round(plan, sums, first + begin, end - begin);
+    });
   }
 
   // x between what stands around it.
@@ -331,10 +444,9 @@ class OneDnnLinearSums final : public LinearSums {
   std::vector<int32_t> zeros_;  // of the filter, where they are not all 0
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
-  dnnl::convolution_forward::primitive_desc chosen_;
-  dnnl::convolution_forward primitive_;
+  int64_t images_ = 0, rows_ = 0;  // of y
+  Strip whole_, tail_;             // tail_: what is left over; of no rows: there is nothing
   std::shared_ptr<const memory> packed_;
-  memory x_, y_, scratchpad_;
   Workspace<int32_t> sums_;
   Workspace<std::byte> room_, image_;
   int parts_ = 1;

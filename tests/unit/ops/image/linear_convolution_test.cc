@@ -127,6 +127,40 @@ TEST(QLinearConv, GivesTheExactSums) {
   }
 }
 
+// Of images whose sums do not fit into a cache together: by rows, with some left over, and by
+// images.
+TEST(QLinearConv, GivesTheExactSumsByRowsAndByImages) {
+  std::mt19937 random(23);
+  const std::tuple<int, int, int, int> cases[] = {// images, size, inputs, outputs
+                                                  {2, 41, 3, 70},
+                                                  {1, 90, 16, 16},
+                                                  {7, 16, 8, 64},
+                                                  {3, 33, 5, 120}};
+  for (const auto& [images, size, inputs, outputs] : cases) {
+    for (const int64_t kernel : {1, 3}) {
+      DrawnConvolution drawn(random);
+      drawn.groups = 1;
+      drawn.filter = {outputs, inputs, kernel, kernel};
+      drawn.x = {images, inputs, size, size};
+      drawn.strides = {1 + size % 2, 1};
+      drawn.dilations = {1, 1};
+      drawn.pads = {0, kernel / 2, kernel / 2, 0};
+      DrawnQuantisation quantised(random, outputs);
+      quantised.x = quantised.filter = kUint8;
+      quantised.x_zero = 3;
+      quantised.filter_zero = {kernel == 1 ? 128 : 120};
+      quantised.y = kInt32;
+      quantised.scale.clear();
+      const Tensor x = Bytes(random, drawn.x, kUint8);
+      const Tensor filter = Bytes(random, drawn.filter, kUint8);
+      const Tensor want = Expected<uint8_t, uint8_t>(drawn, quantised, x, filter);
+      EXPECT_TRUE(
+          SameBytes(Results(LinearConvCall(drawn, quantised, x, filter))[0], ChannelsBehind(want)))
+          << images << " images of " << size << ", kernel " << kernel;
+    }
+  }
+}
+
 // Bytes of [96, 127].
 Tensor LargeBytes(std::mt19937& random, const Shape& shape, DataType dtype) {
   Tensor made = Bytes(random, shape, dtype);
