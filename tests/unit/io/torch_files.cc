@@ -4,7 +4,9 @@ namespace npumesh::testing {
 namespace {
 
 void Little(std::string& bytes, uint64_t number, size_t count) {
-  for (size_t i = 0; i < count; ++i) bytes += static_cast<char>(number >> (8 * i) & 255);
+  for (size_t i = 0; i < count; ++i) {
+    bytes += static_cast<char>(i < sizeof(number) ? number >> (8 * i) & 255 : 0);
+  }
 }
 
 std::string Text(const std::string& text) {
