@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "graph/ops/core/signature.h"
@@ -85,6 +86,7 @@ std::optional<bool> Ordered(std::string_view sign, const CardValue& a, const Car
   return sign == ">" ? *x > *y : *x >= *y;
 }
 
+// Quotients are rounded down, and what is left has the sign of the divisor, as in Python.
 CardValue WholeNumbers(char sign, int64_t a, int64_t b) {
   int64_t result = 0;
   bool over = false;
@@ -99,8 +101,11 @@ CardValue WholeNumbers(char sign, int64_t a, int64_t b) {
       over = __builtin_mul_overflow(a, b, &result);
       break;
     default:
-      over = b == 0 || b == -1;
-      if (!over) result = sign == '%' ? a % b : a / b;
+      over = b == 0 || (b == -1 && a == std::numeric_limits<int64_t>::min());
+      if (!over) {
+        const bool down = a % b != 0 && (a < 0) != (b < 0);
+        result = sign == '%' ? a % b + (down ? b : 0) : a / b - (down ? 1 : 0);
+      }
   }
   return over ? CardValue() : CardValue{result};
 }
@@ -117,7 +122,7 @@ CardValue Calculated(std::string_view sign, const CardValue& a, const CardValue&
   if (sign == "*") return {*x * *y};
   if (*y == 0) return {};
   if (sign == "//") return {std::floor(*x / *y)};
-  return sign == "%" ? CardValue{std::fmod(*x, *y)} : CardValue{*x / *y};
+  return sign == "%" ? CardValue{*x - std::floor(*x / *y) * *y} : CardValue{*x / *y};
 }
 
 CardValue Binary(const Expr& expr, const CardCall& call) {

@@ -102,6 +102,15 @@ TEST_F(Condition, WhatIsNotKnownIsNeitherTrueNorFalse) {
 
 TEST_F(Condition, SignsCalculate) {
   EXPECT_EQ(Of("7 // 2"), "3");
+  // Rounded down, for whole numbers and others alike.
+  EXPECT_EQ(Of("(0 - 7) // 2"), "-4");
+  EXPECT_EQ(Of("(0 - 7) % 2"), "1");
+  EXPECT_EQ(Of("7 // (0 - 2)"), "-4");
+  EXPECT_EQ(Of("7 % (0 - 2)"), "-1");
+  EXPECT_EQ(Of("(0 - 6) // 2"), "-3");
+  EXPECT_EQ(Of("7 // (0 - 1)"), "-7");
+  EXPECT_EQ(Of("(0 - 7.5) // 2 == 0 - 4"), "true");
+  EXPECT_EQ(Of("(0 - 7.5) % 2 == 0.5"), "true");
   EXPECT_EQ(Of("7 / 2"), "3.5");
   EXPECT_EQ(Of("7 % 4 * 2 - 1"), "5");
   EXPECT_EQ(Of("n // 0"), "?");
