@@ -138,7 +138,8 @@ def try_wheel(python, wheel, folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        builder = make_venv(sys.executable, os.path.join(folder, "builder"))
+        # An MPI of PyPI stays where it is, as BUILD_FOLDER knows it.
+        builder = make_venv(sys.executable, BUILD + ".venv" if MPI else os.path.join(folder, "builder"))
         wanted = ["scikit-build-core", *filter(None, [MPI])]
         probe = subprocess.run([builder, "-m", "pip", *OF_PIP, "download", "--no-deps", "-d", folder, *wanted],
                                capture_output=True, text=True, check=False)
