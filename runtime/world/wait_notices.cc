@@ -1,15 +1,9 @@
 #include "runtime/world/wait_notices.h"
 
-#include <array>
 #include <memory>
 #include <utility>
 
 namespace npumesh {
-
-std::string_view Name(WaitReason reason) {
-  constexpr std::array<std::string_view, 5> kNames = {"", "late", "ended", "stopped", "circle"};
-  return kNames[static_cast<size_t>(reason)];
-}
 
 WaitNotices& WaitNotices::Of(World& world) {
   return static_cast<WaitNotices&>(

@@ -573,7 +573,9 @@ drop = aclNotThere(data:ptr) -> none
 def prototypes():
     """The parameters of each function in the headers of the C interface, as text."""
     found = {}
-    for path in glob.glob(os.path.join(SOURCE, "**", "include", "acl", "*.h"), recursive=True):
+    # Not below build/, where other trees may be linked to.
+    rooms = [os.path.join(SOURCE, room, "**", "include", "acl", "*.h") for room in ("runtime", "graph")]
+    for path in [path for room in rooms for path in glob.glob(room, recursive=True)]:
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/|//[^\n]*|#[^\n]*", "", file.read(), flags=re.S)
         for name, parameters in re.findall(r"\b(acl\w+)\s*\(([^;{}()]*)\)\s*;", text):
