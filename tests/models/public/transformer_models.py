@@ -98,7 +98,8 @@ OPTIMISERS = {"bert": "bert", "distilbert": "bert", "gpt2": "gpt2", "llama": "gp
 
 
 def mask_by_broadcasting():
-    """transformers maps its functions of masks over positions with vmap, which torch's exporter does not follow."""
+    """transformers maps its functions of masks over positions with vmap, which torch's exporter does not follow, and
+    looks for several texts in a row with aten::diff, which it does not know; here each row is one text."""
     from transformers import masking_utils
 
     def over_positions(function, bh_indices=True):
@@ -109,6 +110,7 @@ def mask_by_broadcasting():
         return mask
     masking_utils._vmap_for_bhqkv = over_positions
     masking_utils.TransformGetItemToIndex = contextlib.nullcontext
+    masking_utils.find_packed_sequence_indices = lambda position_ids: None
 
 
 def export(name, path):
