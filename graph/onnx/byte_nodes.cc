@@ -4,16 +4,14 @@
 #include <map>
 #include <set>
 
+#include "graph/onnx/rewrites.h"
+
 namespace npumesh {
 namespace {
 
 // Nodes from bytes to bytes; more are no table of a sane model.
 constexpr size_t kMostNodes = 64;
 constexpr int64_t kAllBytes = 256;
-
-bool IsByte(DataType dtype) {
-  return dtype == DataType::kInt8 || dtype == DataType::kUint8;
-}
 
 // The nodes between the bytes `y` and the bytes `root`, in the order in which they were written.
 class Chain {

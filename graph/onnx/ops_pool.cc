@@ -140,7 +140,7 @@ bool IsPlain(Lowering& at, Value x, const SlidingWindow& window, bool bytes = fa
   const bool dilated = std::any_of(window.dilations.begin(), window.dilations.end(),
                                    [](int64_t step) { return step != 1; });
   const bool real = (IsFloating(at.dtype(x)) && at.dtype(x) != DataType::kDouble) ||
-                    (bytes && IsInteger(at.dtype(x)) && BitsOf(at.dtype(x)) == 8);
+                    (bytes && IsByte(at.dtype(x)));
   // A window that lies in the padding alone is no window of ours.
   bool touches = true;
   for (size_t d = 0; d < window.size(); ++d) {

@@ -11,6 +11,7 @@
 
 #include "graph/onnx/node_order.h"
 #include "graph/onnx/op_table.h"
+#include "graph/onnx/rewrites.h"
 
 namespace npumesh {
 namespace {
@@ -56,10 +57,6 @@ class Joiner {
   const Tensor* Initialiser(const std::string& name) const {
     const auto found = graph_.initialisers.find(name);
     return found == graph_.initialisers.end() ? nullptr : &found->second;
-  }
-
-  bool IsByte(DataType dtype) const {
-    return dtype == DataType::kInt8 || dtype == DataType::kUint8;
   }
 
   // Scale (float32) and zero (a byte, or `also`) are known, and there are no blocks.

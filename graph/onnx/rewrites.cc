@@ -135,7 +135,7 @@ std::vector<OnnxAttribute> AttributesOf(const Lowering& at,
 
 bool AreBytes(Lowering& at, Value a, Value b) {
   for (const Value x : {a, b}) {
-    if (IsInteger(at.dtype(x)) && BitsOf(at.dtype(x)) == 8) continue;
+    if (IsByte(at.dtype(x))) continue;
     at.Fail(Code::kCorrupt, "multiplies {} and {}; expected int8 or uint8", Name(at.dtype(a)),
             Name(at.dtype(b)));
   }

@@ -28,7 +28,8 @@ Value ByteProduct(Lowering& at, Value a, std::optional<Value> a_zero, Value b,
                   std::optional<Value> b_zero);
 
 // What is multiplied, and what becomes of the sums: as int32 they stay what they are; else they are
-// multiplied by the scale and, as bytes, rounded and added to y_zero. The bias is added to the sums.
+// multiplied by the scale and, as bytes, rounded and added to y_zero. The bias is added to the
+// sums.
 struct ByteMatrices {
   Value a, b;
   std::optional<Value> a_zero, b_zero, bias, scale;
@@ -62,6 +63,9 @@ OnnxAttribute IntsAttribute(std::string name, std::vector<int64_t> values);
 std::vector<OnnxAttribute> AttributesOf(const Lowering& at,
                                         const std::vector<std::string_view>& names);
 
+inline bool IsByte(DataType dtype) {
+  return dtype == DataType::kInt8 || dtype == DataType::kUint8;
+}
 // Whether a and b are bytes. Error: they are not.
 bool AreBytes(Lowering& at, Value a, Value b);
 

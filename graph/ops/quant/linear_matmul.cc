@@ -9,7 +9,6 @@
 //   sum (x - p) (w - q) = sum x w - q sum x - p sum (w - q)
 //
 // Where x2, or x1 beside an x2 that is no constant, has no sign, it is multiplied less 128.
-#include <cstring>
 #include <numeric>
 
 #include "graph/ops/quant/family.h"
@@ -36,7 +35,6 @@ struct LinearMatmulPlan : Planned {
   // Set when the kernel is made.
   std::shared_ptr<Int8Product> product;  // null: in blocks
   BlockedProduct blocks;
-  bool right_kept = false;  // the sums of its columns, too
   Workspace<std::byte> room;
   Workspace<int8_t> left_bytes, right_bytes;
   Workspace<int32_t> added, row_sums, column_sums, zeros, row;
@@ -87,26 +85,6 @@ LinearMatmulPlan PlanLinearMatmul(const OpContext& op, Check& check) {
   return plan;
 }
 
-// Bytes with a sign: as they are, or less 128.
-void Signed(DataType dtype, const void* from, int64_t count, int8_t* to) {
-  const auto* bytes = static_cast<const uint8_t*>(from);
-  const uint8_t flip = dtype == DataType::kUint8 ? 0x80 : 0;
-  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<int8_t>(bytes[i] ^ flip);
-}
-
-// The sums of the columns of w[k, n].
-void SumColumns(const int8_t* w, int64_t k, int64_t n, bool transposed, int32_t* sums) {
-  std::fill(sums, sums + n, 0);
-  for (int64_t i = 0; i < (transposed ? n : k); ++i) {
-    const int8_t* line = w + i * (transposed ? k : n);
-    if (transposed) {
-      sums[i] = std::accumulate(line, line + k, int32_t{0});
-    } else {
-      for (int64_t c = 0; c < n; ++c) sums[c] += line[c];
-    }
-  }
-}
-
 Status PrepareLinearMatmul(const OpContext& op, LinearMatmulPlan* plan) {
   const int64_t products = plan->rows() * plan->n * plan->k;
   if (products == 0) return Status();
@@ -116,7 +94,7 @@ Status PrepareLinearMatmul(const OpContext& op, LinearMatmulPlan* plan) {
     Tensor weight = *plan->right_value;
     if (plan->right == DataType::kUint8) {
       std::vector<int8_t> moved(static_cast<size_t>(weight.elements()));
-      Signed(plan->right, weight.data(), weight.elements(), moved.data());
+      FlipSigns(weight.data(), weight.elements(), moved.data());
       weight = Tensor::FromVector({DataType::kInt8, weight.shape()}, moved);
     }
     plan->kept_sums.resize(static_cast<size_t>(plan->n));
@@ -179,7 +157,7 @@ Status RunLinearMatrix(const LinearMatmulPlan& plan, const KernelArgs& args, int
   const int64_t rows = plan.rows(), k = plan.k, n = plan.n;
   const auto* x = static_cast<const int8_t*>(args.in[0]) + matrix * rows * k;
   if (plan.left_moved() != 0) {
-    Signed(plan.left, x, rows * k, plan.left_bytes(args));
+    FlipSigns(x, rows * k, plan.left_bytes(args));
     x = plan.left_bytes(args);
   }
   const int8_t* w = nullptr;
@@ -187,7 +165,7 @@ Status RunLinearMatrix(const LinearMatmulPlan& plan, const KernelArgs& args, int
   if (plan.product == nullptr) {
     w = static_cast<const int8_t*>(args.in[1]) + (plan.many_right ? matrix : 0) * k * n;
     if (plan.right == DataType::kUint8) {
-      Signed(plan.right, w, k * n, plan.right_bytes(args));
+      FlipSigns(w, k * n, plan.right_bytes(args));
       w = plan.right_bytes(args);
     }
     SumColumns(w, k, n, plan.transposed, plan.column_sums(args));

@@ -188,8 +188,9 @@ def try_one(name):
         return row
 
 
-def run_one(name, seconds, packages):
-    words = [sys.executable, os.path.abspath(__file__), "--one", name, "--packages", packages]
+def run_apart(script, case, packages, seconds, more=()):
+    """What `script` says of one case in a separate process."""
+    words = [sys.executable, os.path.abspath(script), "--one", case, "--packages", packages, *more]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -198,6 +199,21 @@ def run_one(name, seconds, packages):
     if not lines:
         return {"said": "ends", "why": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
     return json.loads(lines[-1])
+
+
+def report(what, cases, run_one, path):
+    """Prints what is said of each case, and how many of each; into the JSON file `path`, if any. The exit code."""
+    rows = {}
+    for case in cases:
+        rows[case] = row = run_one(case)
+        print(f"{case}: " + ", ".join(f"{key} {value:.3g}" if isinstance(value, float) else str(value)
+                                      for key, value in row.items()), flush=True)
+        if path:
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(rows, file, indent=1)
+    counts = collections.Counter(row["said"] for row in rows.values())
+    print(f"{len(rows)} {what}: " + ", ".join(f"{count} {said}" for said, count in counts.most_common()))
+    return 1 if counts["differs"] or counts["fails"] or counts["ends"] else 0
 
 
 def main():
@@ -224,17 +240,8 @@ def main():
         return 0
     names = [name for name in names_of_torchvision() + names_of_timm() if given.only in name]
     random.Random(given.seed).shuffle(names)
-    rows = {}
-    for name in names[:given.count or None]:
-        rows[name] = row = run_one(name, given.seconds, given.packages)
-        print(f"{name}: " + ", ".join(f"{key} {value:.3g}" if isinstance(value, float) else str(value)
-                                      for key, value in row.items()), flush=True)
-        if given.json:
-            with open(given.json, "w", encoding="utf-8") as file:
-                json.dump(rows, file, indent=1)
-    counts = collections.Counter(row["said"] for row in rows.values())
-    print(f"{len(rows)} architectures: " + ", ".join(f"{count} {said}" for said, count in counts.most_common()))
-    return 1 if counts["differs"] or counts["fails"] or counts["ends"] else 0
+    return report("architectures", names[:given.count or None],
+                  lambda name: run_apart(__file__, name, given.packages, given.seconds), given.json)
 
 
 if __name__ == "__main__":

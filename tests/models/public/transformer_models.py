@@ -14,19 +14,17 @@ Exit code 1 where one differs, fails or ends; 77 (skipped) without torch, transf
 """
 
 import argparse
-import collections
 import contextlib
 import json
 import logging
 import os
-import subprocess
 import sys
 import tempfile
 import warnings
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from architectures import best_of, furthest
+from architectures import best_of, furthest, report, run_apart
 from in_venv import run_in_venv
 
 FORMS = ["exported", "optimised", "quantised"]
@@ -200,19 +198,6 @@ def try_one(case, keep):
         return row
 
 
-def run_one(case, given):
-    words = [sys.executable, os.path.abspath(__file__), "--one", case, "--packages", given.packages]
-    words += ["--keep", given.keep] if given.keep else []
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=given.seconds)
-    except subprocess.TimeoutExpired:
-        return {"said": "ends", "why": f"not done after {given.seconds} s"}
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if not lines:
-        return {"said": "ends", "why": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
-    return json.loads(lines[-1])
-
-
 def main():
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--only", default="", help="cases whose name has this part, as in bert/quantised")
@@ -234,17 +219,9 @@ def main():
     if given.one:
         print(json.dumps(try_one(given.one, given.keep)))
         return 0
-    rows = {}
-    for case in [f"{name}/{form}" for name in MAKERS for form in FORMS if given.only in f"{name}/{form}"]:
-        rows[case] = row = run_one(case, given)
-        print(f"{case}: " + ", ".join(f"{key} {value:.3g}" if isinstance(value, float) else str(value)
-                                      for key, value in row.items()), flush=True)
-        if given.json:
-            with open(given.json, "w", encoding="utf-8") as file:
-                json.dump(rows, file, indent=1)
-    counts = collections.Counter(row["said"] for row in rows.values())
-    print(f"{len(rows)} cases: " + ", ".join(f"{count} {said}" for said, count in counts.most_common()))
-    return 1 if counts["differs"] or counts["fails"] or counts["ends"] else 0
+    cases = [f"{name}/{form}" for name in MAKERS for form in FORMS if given.only in f"{name}/{form}"]
+    keep = ["--keep", given.keep] if given.keep else []
+    return report("cases", cases, lambda case: run_apart(__file__, case, given.packages, given.seconds, keep), given.json)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,11 @@ class OneDnnInt8Product final : public Int8Product {
     moved_at_ = scratch.bytes();
     if (moves_) scratch.Take<uint8_t>(whole_.count * form_.k);
     scratch_bytes_ = scratch.bytes();
-    if (moves_) SumColumns();
+    if (moves_) {
+      added_.resize(static_cast<size_t>(form_.n));
+      SumColumns(reinterpret_cast<const int8_t*>(form_.weight->data()), form_.k, form_.n,
+                 form_.transposed, added_.data());
+    }
   }
 
   Status Run(const void* x, void* scratch, const TakeRow& take) override {
@@ -89,33 +93,18 @@ class OneDnnInt8Product final : public Int8Product {
            Choose((form_.m - 1) % rows + 1, x_type, whole_.chosen.weights_desc(), tail_);
   }
 
-  // 128 times the sums of the columns of the weight.
-  void SumColumns() {
-    added_.assign(static_cast<size_t>(form_.n), 0);
-    const auto* const weight = reinterpret_cast<const int8_t*>(form_.weight->data());
-    const int64_t lines = form_.transposed ? form_.n : form_.k;
-    const int64_t width = form_.transposed ? form_.k : form_.n;
-    for (int64_t line = 0; line < lines; ++line) {
-      for (int64_t i = 0; i < width; ++i) {
-        const int64_t column = form_.transposed ? line : i;
-        added_[static_cast<size_t>(column)] +=
-            128U * static_cast<uint32_t>(int32_t{weight[line * width + i]});
-      }
-    }
-  }
-
   // Rows of x plus 128.
   const uint8_t* Moved(const int8_t* x, int64_t rows, void* scratch) const {
     auto* const to = static_cast<uint8_t*>(scratch) + moved_at_;
-    const int64_t count = rows * form_.k;
-    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint8_t>(x[i] ^ INT8_MIN);
+    FlipSigns(x, rows * form_.k, to);
     return to;
   }
 
   void TakeOut(int32_t* sums, int64_t rows) const {
     for (int64_t row = 0; row < rows; ++row) {
-      for (const uint32_t added : added_) {
-        *sums = static_cast<int32_t>(static_cast<uint32_t>(*sums) - added);
+      for (const int32_t added : added_) {
+        *sums = static_cast<int32_t>(static_cast<uint32_t>(*sums) -
+                                     128U * static_cast<uint32_t>(added));
         ++sums;
       }
     }
@@ -129,9 +118,9 @@ class OneDnnInt8Product final : public Int8Product {
   }
 
   const Int8Form form_;
-  bool moves_ = false;           // x to uint8
-  std::vector<uint32_t> added_;  // to the sums of each column, where x is moved
-  uint64_t moved_at_ = 0;        // in the scratch memory
+  bool moves_ = false;          // x to uint8
+  std::vector<int32_t> added_;  // 128 of them to the sums of each column, where x is moved
+  uint64_t moved_at_ = 0;       // in the scratch memory
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
   std::shared_ptr<const memory> weights_;
@@ -148,6 +137,22 @@ constexpr Candidate<OneDnnInt8Product> kInt8Products[] = {
     {"in blocks"}};
 
 }  // namespace
+
+void SumColumns(const int8_t* w, int64_t k, int64_t n, bool transposed, int32_t* sums) {
+  std::fill_n(sums, n, 0);
+  for (int64_t line = 0; line < (transposed ? n : k); ++line) {
+    for (int64_t i = 0; i < (transposed ? k : n); ++i, ++w) {
+      int32_t& sum = sums[transposed ? line : i];
+      sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(int32_t{*w}));
+    }
+  }
+}
+
+void FlipSigns(const void* from, int64_t count, void* to) {
+  const auto* const bytes = static_cast<const uint8_t*>(from);
+  auto* const flipped = static_cast<uint8_t*>(to);
+  for (int64_t i = 0; i < count; ++i) flipped[i] = bytes[i] ^ 0x80;
+}
 
 Result<Int8Product::Made> Int8Product::Make(const Int8Form& form) {
   Made made;

@@ -25,6 +25,11 @@ struct Int8Form {
   KernelTuning* tuning = nullptr;   // may be null
 };
 
+// The sums of the columns of w[k, n], stored [n, k] where it is transposed, modulo 2^32.
+void SumColumns(const int8_t* w, int64_t k, int64_t n, bool transposed, int32_t* sums);
+// Bytes with the other sign: uint8 less 128 as int8, or int8 plus 128 as uint8.
+void FlipSigns(const void* from, int64_t count, void* to);
+
 // Thread-safety: one thread at a time.
 class Int8Product {
  public:
