@@ -14,6 +14,10 @@ enum class MpiLauncher : uint8_t {
   kMpich,     // MPICH: Hydra
 };
 
+// The tag that Hydra, the mpiexec of MPICH, is told to write (-prepend-pattern). Its first
+// character keeps it apart from what ranks print: "[2] text" is a common line.
+inline constexpr std::string_view kHydraPattern = "\x1f[%r] ";
+
 // Of the MPI that npumesh is built with: "Open MPI" and "5.0.7", or "MPICH". What is not known is
 // taken for Open MPI 4.
 MpiLauncher LauncherOf(std::string_view mpi, std::string_view version);

@@ -67,9 +67,9 @@ Words TagWords(const LaunchPlace& place) {
 }
 
 // Words of Hydra that come before the program. It binds nothing unless it is told to, and minds
-// neither root nor more ranks than cores. Its tag is the short one.
+// neither root nor more ranks than cores.
 Words HydraWords(const Spread& spread, const std::string& bind) {
-  Words words = {"-prepend-pattern", "[%r] ", "-genv", "LOCAL_WORLD_SIZE",
+  Words words = {"-prepend-pattern", std::string(kHydraPattern), "-genv", "LOCAL_WORLD_SIZE",
                  fmt::format("{}", spread.per_host)};
   const auto add = [&](const Words& more) { words.insert(words.end(), more.begin(), more.end()); };
   if (bind != "none") add({"-bind-to", bind});

@@ -29,17 +29,20 @@ struct Tag {
   size_t size = 0;
 };
 
-// "[12] text": the tag that MPICH is told to write.
-std::optional<Tag> ShortTagOf(std::string_view line) {
+// kHydraPattern with a rank.
+std::optional<Tag> HydraTagOf(std::string_view line) {
+  constexpr size_t kNumber = kHydraPattern.find('%');
   const size_t close = line.find("] ");
-  if (!line.starts_with('[') || close == std::string_view::npos) return std::nullopt;
-  const std::optional<int> rank = RankIn(line.substr(1, close - 1));
+  if (!line.starts_with(kHydraPattern.substr(0, kNumber)) || close == line.npos) {
+    return std::nullopt;
+  }
+  const std::optional<int> rank = RankIn(line.substr(kNumber, close - kNumber));
   if (!rank) return std::nullopt;
   return Tag{*rank, close + 2};
 }
 
 // "[1,12]<stdout>:text": the tag of Open MPI, whose first number is that of the job.
-std::optional<Tag> LongTagOf(std::string_view line, MpiLauncher launcher) {
+std::optional<Tag> OpenMpiTagOf(std::string_view line, MpiLauncher launcher) {
   constexpr std::string_view kDigits = "0123456789";
   if (!line.starts_with('[')) return std::nullopt;
   const size_t comma = std::min(line.find_first_not_of(kDigits, 1), line.size());
@@ -57,6 +60,10 @@ std::optional<Tag> LongTagOf(std::string_view line, MpiLauncher launcher) {
     return Tag{*rank, close + 1 + stream.size() + (blank ? 1 : 0)};
   }
   return std::nullopt;
+}
+
+std::optional<Tag> TagOf(std::string_view line, MpiLauncher launcher) {
+  return launcher == MpiLauncher::kMpich ? HydraTagOf(line) : OpenMpiTagOf(line, launcher);
 }
 
 // MPICH's words around the one that says how a rank has ended.
@@ -162,20 +169,16 @@ std::optional<std::string> LineCutter::Finish() {
 }
 
 std::vector<RankPiece> CutTags(std::string_view line, MpiLauncher launcher) {
-  if (launcher == MpiLauncher::kMpich) {
-    const std::optional<Tag> tag = ShortTagOf(line);
-    if (!tag) return {};
-    return {RankPiece{tag->rank, std::string(line.substr(tag->size))}};
-  }
+  const char begin = launcher == MpiLauncher::kMpich ? kHydraPattern.front() : '[';
   std::vector<RankPiece> pieces;
   for (size_t at = 0; at < line.size();) {
-    if (const std::optional<Tag> tag = LongTagOf(line.substr(at), launcher)) {
+    if (const std::optional<Tag> tag = TagOf(line.substr(at), launcher)) {
       pieces.push_back({tag->rank, {}});
       at += tag->size;
       continue;
     }
     if (pieces.empty()) return {};
-    const size_t next = std::min(line.find('[', at + 1), line.size());
+    const size_t next = std::min(line.find(begin, at + 1), line.size());
     pieces.back().text += line.substr(at, next - at);
     at = next;
   }

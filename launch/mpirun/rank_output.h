@@ -35,12 +35,11 @@ struct RankPiece {
   std::string text;
 };
 
-// The pieces of a line that mpirun writes. Open MPI puts a tag before each piece that it reads, and
-// ends the line where one of them does, so pieces of several ranks may share a line:
+// The pieces of a line that mpirun writes. It puts a tag before each piece that it reads, and ends
+// the line where one of them does, so pieces of several ranks may share a line:
 // "[1,0]<stdout>:a [1,1]<stdout>:b" is "a " of rank 0, which goes on in a later line, and "b" of
 // rank 1, which ends here. Empty for a line that does not begin with a tag. Open MPI 5 has a blank
-// after the colon; MPICH is told to write "[2] text", and leaves that tag where the later pieces of
-// a line begin, so a line is one piece there.
+// after the colon; MPICH writes kHydraPattern.
 std::vector<RankPiece> CutTags(std::string_view line,
                                MpiLauncher launcher = MpiLauncher::kOpenMpi4);
 

@@ -163,12 +163,12 @@ TEST(MpirunWords, HydraTagsAndExportsInItsOwnWords) {
   options.ranks = 4;
   options.command = {"run", "mp/"};
   EXPECT_EQ(WordsIn(MpichPlace(true), options, {{}, 4, true}),
-            "mpiexec -n 4 -prepend-pattern [%r]  -genv LOCAL_WORLD_SIZE 4 -iface lo -genv "
+            "mpiexec -n 4 -prepend-pattern \x1f[%r]  -genv LOCAL_WORLD_SIZE 4 -iface lo -genv "
             "UCX_NET_DEVICES lo -disable-auto-cleanup /opt/npumesh run mp/");
   options.command = {"./run"};
   options.bind = "core";
   EXPECT_EQ(WordsIn(MpichPlace(), options, {{{"a", 2}, {"b", 2}}, 2, false}),
-            "mpiexec -n 4 -prepend-pattern [%r]  -genv LOCAL_WORLD_SIZE 2 -bind-to core -hosts "
+            "mpiexec -n 4 -prepend-pattern \x1f[%r]  -genv LOCAL_WORLD_SIZE 2 -bind-to core -hosts "
             "a:2,b:2 -ppn 2 ./run");
 }
 

@@ -52,13 +52,16 @@ TEST(CutTags, InOpenMpi5TheBlankBelongsToTheTag) {
   EXPECT_EQ(Cut("[1,2]<stdout>: text"), "2  text") << "before, a blank was the rank's";
 }
 
-TEST(CutTags, InMpichTheTagIsShort) {
+TEST(CutTags, InMpichTheTagBeginsWithAMark) {
   const auto cut = [](std::string_view line) { return Cut(line, MpiLauncher::kMpich); };
-  EXPECT_EQ(cut("[2] text"), "2 text");
-  EXPECT_EQ(cut("[2]   indented"), "2   indented");
-  EXPECT_EQ(cut("[13] "), "13 ");
-  for (const char* line : {"text", "", "[2]", "[2]text", "[] a", "[x] a", "[ 0] a", "] ", "[",
-                           "[99999999999] a", "[proxy:0@vm] a", "[1,2]<stdout>:text"}) {
+  EXPECT_EQ(cut("\x1f[2] text"), "2 text");
+  EXPECT_EQ(cut("\x1f[2]   indented"), "2   indented");
+  EXPECT_EQ(cut("\x1f[13] "), "13 ");
+  EXPECT_EQ(cut("\x1f[0] x = [1] \x1f[1]  1\x1f[1]  of 2"), "0 x = [1] |1  1|1  of 2");
+  EXPECT_EQ(cut("\x1f[0] a\x1f"), "0 a\x1f") << "the rank's own";
+  for (const char* line :
+       {"text", "", "[2] text", "\x1f", "\x1f[2]", "\x1f[2]text", "\x1f[] a", "\x1f[x] a",
+        "\x1f[ 0] a", "\x1f[99999999999] a", "[proxy:0@vm] a", "[1,2]<stdout>:text"}) {
     EXPECT_EQ(cut(line), "") << line;
   }
 }
@@ -82,8 +85,24 @@ TEST(RankOutput, JoinsPiecesOfRanksThatWriteAtOnce) {
   EXPECT_EQ(output.Finish(), "[0] next\n[1] un\n");
 }
 
+// How each launcher writes a line of a rank.
+struct TagForm {
+  MpiLauncher launcher;
+  const char* begin;
+  const char* end;
+
+  std::string Tag(int rank) const { return fmt::format("{}{}{}", begin, rank, end); }
+  std::string Line(int rank, std::string_view text) const {
+    return fmt::format("{}{}\n", Tag(rank), text);
+  }
+};
+
+constexpr TagForm kTagForms[] = {{MpiLauncher::kOpenMpi4, "[1,", "]<stderr>:"},
+                                 {MpiLauncher::kOpenMpi5, "[1,", "]<stderr>: "},
+                                 {MpiLauncher::kMpich, "\x1f[", "] "}};
+
 // Lines of three ranks, each cut at random and the pieces mixed at random, as mpirun joins them.
-TEST(RankOutput, JoinsRandomPieces) {
+void JoinsRandomPieces(const TagForm& form) {
   std::mt19937 random(1);
   const auto below = [&](size_t bound) { return random() % bound; };
   for (int round = 0; round < 1000; ++round) {
@@ -97,7 +116,7 @@ TEST(RankOutput, JoinsRandomPieces) {
         expected[rank] += fmt::format("[{}] {}", rank, text);
       }
     }
-    RankOutput output;
+    RankOutput output(form.launcher);
     std::string printed;
     while (left != std::array<std::string, 3>{}) {
       const size_t rank = below(left.size());
@@ -105,7 +124,7 @@ TEST(RankOutput, JoinsRandomPieces) {
       // mpirun tags each piece, and each line within it.
       std::string text;
       for (const char letter : left[rank].substr(0, size)) {
-        if (text.empty() || text.back() == '\n') text += fmt::format("[1,{}]<stdout>:", rank);
+        if (text.empty() || text.back() == '\n') text += form.Tag(static_cast<int>(rank));
         text += letter;
       }
       left[rank].erase(0, size);
@@ -116,24 +135,13 @@ TEST(RankOutput, JoinsRandomPieces) {
     for (const std::string& line : cutter.Add(printed)) {
       seen.at(static_cast<size_t>(line.at(1) - '0')) += line + "\n";
     }
-    EXPECT_EQ(seen, expected) << "round " << round;
+    EXPECT_EQ(seen, expected) << form.begin << ", round " << round;
   }
 }
 
-// How each launcher writes a line of a rank.
-struct TagForm {
-  MpiLauncher launcher;
-  const char* begin;
-  const char* end;
-
-  std::string Line(int rank, std::string_view text) const {
-    return fmt::format("{}{}{}{}\n", begin, rank, end, text);
-  }
-};
-
-constexpr TagForm kTagForms[] = {{MpiLauncher::kOpenMpi4, "[1,", "]<stderr>:"},
-                                 {MpiLauncher::kOpenMpi5, "[1,", "]<stderr>: "},
-                                 {MpiLauncher::kMpich, "[", "] "}};
+TEST(RankOutput, JoinsRandomPieces) {
+  for (const TagForm& form : kTagForms) JoinsRandomPieces(form);
+}
 
 TEST(RankOutput, OnlyOthersThanRank0SayWhoTheyAre) {
   for (const TagForm& form : kTagForms) {
@@ -222,7 +230,8 @@ const std::string kHydrasNotice =
 
 TEST(RankOutput, OfMpichHasItsTagsAlready) {
   RankOutput output(MpiLauncher::kMpich);
-  EXPECT_EQ(output.Add("[0] a\n[1]   indented\n[12] \n"), "[0] a\n[1]   indented\n[12] \n");
+  EXPECT_EQ(output.Add("\x1f[0] a\n\x1f[1]   indented\n\x1f[12] \n"),
+            "[0] a\n[1]   indented\n[12] \n");
   EXPECT_TRUE(output.rank_spoke());
   EXPECT_FALSE(output.mpirun_spoke());
   EXPECT_EQ(output.death_signal(), 0);
@@ -243,7 +252,7 @@ TEST(RankOutput, OfMpichKnowsWhatMpiexecSays) {
   EXPECT_FALSE(output.rank_spoke());
   for (const char* line : {"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (signal )",
                            "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 99)",
-                           "[0] YOUR APPLICATION TERMINATED (signal 9)"}) {
+                           "\x1f[0] YOUR APPLICATION TERMINATED (signal 9)"}) {
     output.Add(std::string(line) + "\n");
     EXPECT_EQ(output.death_signal(), 0) << line;
   }
