@@ -24,29 +24,24 @@ void Ask(int signal) {
   asked.store(signal, std::memory_order_relaxed);
 }
 
-// Who has been told to ignore a signal, as what runs beside a script is, goes on ignoring it.
-bool IsIgnored(int signal) {
-  struct sigaction now = {};
-  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
-}
+// What stood for each of kSignals before: MPICH hears SIGUSR1 itself, which its mpiexec sends to
+// the ranks that are left when one has ended.
+std::array<struct sigaction, kSignals.size()> replaced;
 
+// Who has been told to ignore a signal, as what runs beside a script is, goes on ignoring it.
 void Listen() {
-  for (const int signal : kSignals) {
-    if (IsIgnored(signal)) continue;
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    if (sigaction(kSignals[i], nullptr, &replaced[i]) != 0) replaced[i] = {};
+    if (replaced[i].sa_handler == SIG_IGN) continue;
     struct sigaction action = {};
     action.sa_handler = Ask;
     action.sa_flags = SA_RESTART | SA_RESETHAND;  // who insists is obeyed at once
-    sigaction(signal, &action, nullptr);
+    sigaction(kSignals[i], &action, nullptr);
   }
 }
 
 void StopListening() {
-  for (const int signal : kSignals) {
-    if (IsIgnored(signal)) continue;
-    struct sigaction action = {};
-    action.sa_handler = SIG_DFL;
-    sigaction(signal, &action, nullptr);
-  }
+  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &replaced[i], nullptr);
 }
 
 // SIGUSR1 stands for the signal that `npumesh launch` got.

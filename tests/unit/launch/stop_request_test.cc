@@ -54,6 +54,27 @@ TEST(StopRequest, ARequestDoesNotOutliveItsRun) {
   });
 }
 
+int heard = 0;
+
+// MPICH hears SIGUSR1, which its mpiexec sends to a rank when another has ended.
+TEST(StopRequest, WhoHeardASignalBeforeHearsItAgain) {
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) {
+    InWorld([&](World& world) {
+      const auto before = signal(number, [](int which) { heard = which; });
+      heard = 0;
+      {
+        const StopRequest stop(world, seconds(0));
+        raise(number);
+        EXPECT_FALSE(stop.Before(0, 1).ok());
+        EXPECT_EQ(heard, 0);
+      }
+      raise(number);
+      EXPECT_EQ(heard, number);
+      signal(number, before);
+    });
+  }
+}
+
 TEST(StopRequest, TheTimeStopsStepsAndExplainsWhatFailed) {
   InWorld([](World& world) {
     const StopRequest stop(world, seconds(1));
