@@ -394,7 +394,7 @@ std::optional<Shape> CommonSpace(const std::vector<Shape>& frames) {
 }
 
 LoopBuilder::LoopBuilder(const Shape& space, LoopTarget target)
-    : target_(target), space_(AtLeastOneDimension(space)) {
+    : target_(target), space_(AtLeastOneDimension(space)), frame_(space_) {
   program_.outer = space_.dims();
   program_.columns = program_.outer.back();
   program_.outer.pop_back();
@@ -487,6 +487,12 @@ LoopValue LoopBuilder::In(int slot, const Shape& seen) {
     return same ? fed : Refuse("an operand is computed, and seen under another shape");
   }
   return TypeHere(type.dtype) ? ReadSeen(slot, type.dtype, seen) : Refuse(kUnreadType);
+}
+
+LoopValue LoopBuilder::Tensor(int place, DataType dtype, const Shape& seen) {
+  tensors_ = {place};
+  first_ = {0};
+  return TypeHere(dtype) ? ReadSeen(0, dtype, seen) : Refuse(kUnreadType);
 }
 
 LoopValue LoopBuilder::Factor(int slot) {

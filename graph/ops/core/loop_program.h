@@ -173,6 +173,11 @@ class LoopBuilder {
   // `space` is the shape of whole rows.
   explicit LoopBuilder(const Shape& space, LoopTarget target = LoopTarget::kCompiler);
 
+  // Elements of a tensor of the kernel, found at `place`, that broadcasts to the space under the
+  // shape in which it is `seen`: of programs that belong to no operator. -1: its type cannot be
+  // read.
+  LoopValue Tensor(int place, DataType dtype, const Shape& seen);
+
   // ---- for the pass that finds what belongs together ----
   // The operator whose instructions follow. `frame` is the space in the operator's own dimensions:
   // the same elements in the same order. `fed` gives, by slot, a value of the program, or -1 for a

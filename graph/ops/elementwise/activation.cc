@@ -1,7 +1,7 @@
 // Activations of one operand, and operators on the two halves of x along a dimension: SwiGlu, GLU,
 // GeGluV2, GeluMul and the gradients of GLU and SwiGlu. SwiGlu computes in float32 like the
-// activations; the others on halves compute in double and round once.
-#include <algorithm>
+// activations; the others on halves compute in double and round once. What runs forward is a loop
+// program.
 #include <array>
 
 #include "graph/ops/core/check.h"
@@ -9,12 +9,10 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/loop_program.h"
 #include "graph/ops/elementwise/family.h"
-#include "graph/ops/toolbox/copy/block_operand.h"
-#include "graph/ops/toolbox/lanes/lane_table.h"
 #include "graph/ops/toolbox/machine/elementwise.h"
+#include "graph/ops/toolbox/rows/define_rows.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/activations.h"
-#include "graph/ops/toolbox/values/row_io.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
 
 namespace npumesh {
@@ -30,26 +28,10 @@ Result<LoopOp> ChooseGelu(const OpContext& context) {
 }
 
 // `g` is an element of the incoming gradient (0 without one), `a` and `b` those of the halves.
-// Gives the elements of output 0 and 1, or of the two halves of output 0. A function object without
-// state, over doubles and the numbers of loop programs.
-class HalvesFormula {
- public:
-  template <typename Number>
-  using Function = std::array<Number, 2> (*)(Number g, Number a, Number b);
-
-  constexpr HalvesFormula() = default;  // none
-  template <typename F, typename = std::enable_if_t<std::is_class_v<F>>>
-  constexpr HalvesFormula(F) : compute(Of<F, double>), write(Of<F, LoopNumber>) {}  // NOLINT
-
-  Function<double> compute = nullptr;
-  Function<LoopNumber> write = nullptr;
-
- private:
-  template <typename F, typename Number>
-  static std::array<Number, 2> Of(Number g, Number a, Number b) {
-    return F()(g, a, b);
-  }
-};
+// Gives the elements of output 0 and 1, or of the two halves of output 0. Over doubles and the
+// numbers of loop programs.
+template <typename Number>
+using HalvesFormula = std::array<Number, 2> (*)(const Number& g, const Number& a, const Number& b);
 
 // Gelu of one half times the other, and the gelu.
 template <bool kErf, bool kLeft>
@@ -72,72 +54,37 @@ constexpr auto kSwiGluGrad = []<Real D>(const D& g, const D& a, const D& b) {
   return std::array<D, 2>{g * b * s * (1 + a * (1 - s)), g * a * s};
 };
 
-// x as [outer, 2, run]: `run` elements of one half, then those of the other.
-struct HalvesPlan : Planned {
-  int threads = 1;
+// Rows of a half of x.
+struct HalvesPlan : SpacePlan {
   int axis = 0;
-  int64_t outer = 1, run = 0;
-  HalvesFormula formula;
 };
 
 // Splits input "x" along an axis. Every output is a half of x.
-HalvesPlan PlanHalvesOf(const OpContext& op, int axis, TypeSet types, HalvesFormula formula,
-                        Check& check) {
+template <class Plan = HalvesPlan>
+Plan PlanHalvesOf(const OpContext& op, int axis, TypeSet types, Check& check) {
   const TensorType& x = op.in("x");
   check.Keep(ExpectType(op, "x", types));
   if (!check.ok()) return {};
   check.That(x.shape[axis] % 2 == 0,
              "dimension {} of x {} is odd; expected an even size to split into halves", axis, x);
-  HalvesPlan plan;
-  plan.threads = op.threads();
+  Plan plan;
   plan.axis = axis;
-  plan.outer = ElementsBetween(x.shape, 0, axis);
-  plan.run = ElementsBetween(x.shape, axis, x.shape.rank()) / 2;
-  plan.formula = formula;
-  Shape half = x.shape;
-  half[axis] /= 2;
-  plan.outputs.assign(op.schema().outputs.size(), {x.dtype, half});
+  plan.space = x.shape;
+  plan.space[axis] /= 2;
+  plan.outputs.assign(op.schema().outputs.size(), {x.dtype, plan.space});
   return plan;
 }
 
 // The same along the attribute "dim".
-HalvesPlan PlanHalves(const OpContext& op, TypeSet types, HalvesFormula formula, Check& check) {
-  const int axis = check.Axis("dim", op.in("x").shape.rank());
-  return PlanHalvesOf(op, axis, types, formula, check);
+template <class Plan = HalvesPlan>
+Plan PlanHalves(const OpContext& op, TypeSet types, Check& check) {
+  return PlanHalvesOf<Plan>(op, check.Axis("dim", op.in("x").shape.rank()), types, check);
 }
 
 // ---- SwiGlu ----
 
 HalvesPlan PlanSwiGlu(const OpContext& op, Check& check) {
-  return PlanHalves(op, kFloats, {}, check);
-}
-
-// Of the runs [begin, end).
-void SwiGluRuns(const HalvesPlan& plan, const KernelArgs& args, int64_t begin, int64_t end) {
-  constexpr int64_t kStep = kBlockElements;
-  alignas(64) float gates[kStep], values[kStep];
-  const LaneFn formula = FindLanes(LoopOp::kSwiGlu, LoopType::kFloat);
-  const DataType dtype = plan.outputs[0].dtype;
-  for (int64_t outer = begin; outer < end; ++outer) {
-    for (int64_t at = 0; at < plan.run; at += kStep) {
-      const int64_t count = std::min(kStep, plan.run - at), first = 2 * outer * plan.run + at;
-      const void* in[] = {LoadRow(dtype, args.in[0], first, count, gates),
-                          LoadRow(dtype, args.in[0], first + plan.run, count, values)};
-      formula(in, gates, static_cast<size_t>(count), {});
-      StoreRow(dtype, gates, args.out[0], outer * plan.run + at, count);
-    }
-  }
-}
-
-// Threads that share the elements of a half.
-int PartsOf(const HalvesPlan& plan) {
-  return WorthThreads(2 * kElementWork * static_cast<double>(plan.outer * plan.run), plan.threads);
-}
-
-Status RunSwiGlu(const HalvesPlan& plan, const KernelArgs& args) {
-  RunRanges(PartsOf(plan), plan.outer, 1,
-            [&](int /*part*/, int64_t begin, int64_t end) { SwiGluRuns(plan, args, begin, end); });
-  return Status();
+  return PlanHalves(op, kFloats, check);
 }
 
 // The halves, as elements of rows of one.
@@ -156,83 +103,89 @@ void LoopSwiGlu(const OpContext& op, LoopBuilder& loop) {
 
 // ---- in double ----
 
-HalvesPlan PlanGlu(const OpContext& op, Check& check) {
-  return PlanHalves(op, kFloatsAndDouble, kGlu, check);
+struct ForwardPlan : HalvesPlan {
+  HalvesFormula<LoopNumber> formula = nullptr;
+};
+
+ForwardPlan PlanGlu(const OpContext& op, Check& check) {
+  auto plan = PlanHalves<ForwardPlan>(op, kFloatsAndDouble, check);
+  plan.formula = kGlu;
+  return plan;
 }
 
-HalvesPlan PlanGeGlu(const OpContext& op, Check& check) {
-  constexpr HalvesFormula kTanh[] = {kGeGlu<false, false>, kGeGlu<false, true>};
-  constexpr HalvesFormula kErf[] = {kGeGlu<true, false>, kGeGlu<true, true>};
+ForwardPlan PlanGeGlu(const OpContext& op, Check& check) {
+  auto plan = PlanHalves<ForwardPlan>(op, kFloatsAndDouble, check);
+  constexpr HalvesFormula<LoopNumber> kTanh[] = {kGeGlu<false, false>, kGeGlu<false, true>};
+  constexpr HalvesFormula<LoopNumber> kErf[] = {kGeGlu<true, false>, kGeGlu<true, true>};
   const size_t left = op.attr_bool("activate_left") ? 1 : 0;
-  const HalvesFormula formula = op.attr_int("approximate") == 0 ? kErf[left] : kTanh[left];
-  return PlanHalves(op, kFloatsAndDouble, formula, check);
+  plan.formula = op.attr_int("approximate") == 0 ? kErf[left] : kTanh[left];
+  return plan;
 }
 
 // Along the last dimension; gelu is that of the first half.
-HalvesPlan PlanGeluMul(const OpContext& op, Check& check) {
-  const auto formula = check.Meaning<HalvesFormula>(
+ForwardPlan PlanGeluMul(const OpContext& op, Check& check) {
+  const auto formula = check.Meaning<HalvesFormula<LoopNumber>>(
       "approximate", {{"none", kGeGlu<true, true>}, {"tanh", kGeGlu<false, true>}});
   const int rank = op.in("x").shape.rank();
   check.That(rank > 0, "x is a scalar, expected rows");
-  return PlanHalvesOf(op, rank - 1, kFloatsAndDouble, formula, check);
+  auto plan = PlanHalvesOf<ForwardPlan>(op, rank - 1, kFloatsAndDouble, check);
+  plan.formula = formula;
+  return plan;
 }
 
-// The outputs of a forward pass.
 template <auto PlanFn>
 void LoopForward(const OpContext& op, LoopBuilder& loop) {
   Check check(op);
-  const HalvesPlan plan = PlanFn(op, check);
+  const ForwardPlan plan = PlanFn(op, check);
   if (!check.ok()) return;
   const auto [a, b] = HalvesOf(op, plan.axis, loop);
   const auto wide = [&](LoopValue x) { return LoopNumber(loop, loop.As(LoopType::kDouble, x)); };
-  const auto results = plan.formula.write(0, wide(a), wide(b));
+  const auto results = plan.formula(0, wide(a), wide(b));
   for (int port = 0; port < op.outputs(); ++port) {
     const LoopNumber& y = results[static_cast<size_t>(port)];
     loop.Give(port, loop.To(op.out(port).dtype, y.In(loop)));
   }
 }
 
-template <const auto& kFormula>
-HalvesPlan PlanGradient(const OpContext& op, Check& check) {
+template <auto PlanFn>
+Operator DefineForward(std::string_view signature, Operator traits = {}) {
+  return DefineRows<PlanFn, LoopForward<PlanFn>>(signature, std::move(traits));
+}
+
+// ---- gradients ----
+
+// x as [outer, 2, run]: `run` elements of one half, then those of the other.
+struct GradientPlan : HalvesPlan {
+  int threads = 1;
+  int64_t outer = 1, run = 0;
+};
+
+GradientPlan PlanGradient(const OpContext& op, Check& check) {
   const TensorType &x = op.in("x"), &grad = op.in("y_grad");
-  HalvesPlan plan = PlanHalves(op, kFloatsAndDouble, kFormula, check);
+  auto plan = PlanHalves<GradientPlan>(op, kFloatsAndDouble, check);
   if (!check.ok()) return plan;
   check.That(grad == plan.outputs[0], "\"y_grad\" is {}, expected a half of x {}", grad, x);
   plan.outputs = {x};
+  plan.threads = op.threads();
+  plan.outer = ElementsBetween(x.shape, 0, plan.axis);
+  plan.run = ElementsBetween(x.shape, plan.axis, x.shape.rank()) / 2;
   return plan;
 }
 
-// Calls visit(element of the first half, element of a tensor of one half), on threads.
-template <typename Visit>
-void ForHalves(const HalvesPlan& plan, Visit visit) {
-  const int64_t run = plan.run;
-  RunRanges(PartsOf(plan), plan.outer * run, 1, [&](int, int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t outer = begin / run, last = std::min(end, (outer + 1) * run);
-      for (; begin < last; ++begin) {
-        visit(static_cast<size_t>(begin + outer * run), static_cast<size_t>(begin));
-      }
-    }
-  });
-}
-
-Status RunForward(const HalvesPlan& plan, RealTensors& t) {
-  const std::vector<double>& x = t.in[0];
-  ForHalves(plan, [&](size_t a, size_t half) {
-    const auto result = plan.formula.compute(0, x[a], x[a + static_cast<size_t>(plan.run)]);
-    for (size_t port = 0; port < plan.outputs.size(); ++port) t.out[port][half] = result[port];
-  });
-  return Status();
-}
-
-// Inputs y_grad, x.
-Status RunGradient(const HalvesPlan& plan, RealTensors& t) {
+// Inputs y_grad, x. On threads that share the elements of a half.
+template <const auto& kFormula>
+Status RunGradient(const GradientPlan& plan, RealTensors& t) {
   const std::vector<double>&grad = t.in[0], &x = t.in[1];
-  ForHalves(plan, [&](size_t a, size_t half) {
-    const size_t b = a + static_cast<size_t>(plan.run);
-    const auto result = plan.formula.compute(grad[half], x[a], x[b]);
-    t.out[0][a] = result[0];
-    t.out[0][b] = result[1];
+  const int64_t run = plan.run, elements = plan.outer * run;
+  const int parts = WorthThreads(2 * kElementWork * static_cast<double>(elements), plan.threads);
+  RunRanges(parts, elements, 1, [&](int /*part*/, int64_t begin, int64_t end) {
+    for (int64_t half = begin; half < end; ++half) {
+      const auto a = static_cast<size_t>(half / run * 2 * run + half % run);
+      const size_t b = a + static_cast<size_t>(run);
+      const auto result = kFormula(grad[static_cast<size_t>(half)], x[a], x[b]);
+      t.out[0][a] = result[0];
+      t.out[0][b] = result[1];
+    }
   });
   return Status();
 }
@@ -255,24 +208,20 @@ void RegisterActivationOps(OpRegistry& registry) {
       {"Swish(x; scale=1.0) -> y", LoopOp::kSwish},
   };
   RegisterElementwise(registry, specs);
-  registry.Add(Define<PlanSwiGlu, RunSwiGlu>(
-      "SwiGlu(x; dim=-1) -> y",
-      {.loop = LoopSwiGlu, .axes = "x[.. 2a ..] -> y[.. a ..]; a = dim"}));
+  registry.Add(DefineRows<PlanSwiGlu, LoopSwiGlu>("SwiGlu(x; dim=-1) -> y",
+                                                  {.axes = "x[.. 2a ..] -> y[.. a ..]; a = dim"}));
 }
 
 void RegisterHalvesOps(OpRegistry& registry) {
-  registry.Add(DefineReal<PlanGlu, RunForward>(
-      "GLU(x; dim=-1) -> y",
-      {.loop = LoopForward<PlanGlu>, .axes = "x[.. 2a ..] -> y[.. a ..]; a = dim"}));
-  registry.Add(DefineReal<PlanGeGlu, RunForward>(
-      "GeGluV2(x; dim=-1, approximate=1, activate_left=false) -> y, gelu",
-      {.loop = LoopForward<PlanGeGlu>}));
-  registry.Add(DefineReal<PlanGeluMul, RunForward>("GeluMul(x; approximate=\"none\") -> y",
-                                                   {.loop = LoopForward<PlanGeluMul>}));
+  registry.Add(DefineForward<PlanGlu>("GLU(x; dim=-1) -> y",
+                                      {.axes = "x[.. 2a ..] -> y[.. a ..]; a = dim"}));
+  registry.Add(DefineForward<PlanGeGlu>(
+      "GeGluV2(x; dim=-1, approximate=1, activate_left=false) -> y, gelu"));
+  registry.Add(DefineForward<PlanGeluMul>("GeluMul(x; approximate=\"none\") -> y"));
   registry.Add(
-      DefineReal<PlanGradient<kGluGrad>, RunGradient>("GLUGrad(y_grad, x; dim=-1) -> x_grad"));
+      DefineReal<PlanGradient, RunGradient<kGluGrad>>("GLUGrad(y_grad, x; dim=-1) -> x_grad"));
   registry.Add(
-      DefineReal<PlanGradient<kSwiGluGrad>, RunGradient>("SwiGluGrad(y_grad, x; dim=-1) -> y"));
+      DefineReal<PlanGradient, RunGradient<kSwiGluGrad>>("SwiGluGrad(y_grad, x; dim=-1) -> y"));
 }
 
 }  // namespace npumesh

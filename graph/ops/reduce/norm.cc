@@ -1,4 +1,4 @@
-// LayerNormV4, RmsNorm, GemmaRmsNorm and AddRmsNorm.
+// LayerNormV4, RmsNorm, GemmaRmsNorm and AddRmsNorm, as loop programs.
 //
 // Statistics are computed in two passes on float32 rows with sums as in row_io.h; the result
 // is rounded once. AddRmsNorm follows the A2/A3 devices, to which the simulated SoC belongs: the
@@ -6,122 +6,125 @@
 // it is multiplied by gamma.
 #include "graph/ops/reduce/norm.h"
 
-#include <algorithm>
-#include <cmath>
+#include <optional>
+#include <utility>
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/loop_program.h"
 #include "graph/ops/reduce/family.h"
+#include "graph/ops/toolbox/rows/define_rows.h"
+#include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/norm_view.h"
-#include "graph/ops/toolbox/values/rms_row.h"
-#include "graph/ops/toolbox/values/row_io.h"
-#include "graph/ops/toolbox/values/row_math.h"
-#include "graph/ops/toolbox/values/thread_parts.h"
+#include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
 namespace {
 
-// ---- LayerNormV4 ----
+// ---- the programs ----
 
-// The vector as floats; null: no vector.
-const float* LoadColumns(const ColumnInput& input, const KernelArgs& args, int64_t columns) {
-  if (!input.slot) return nullptr;
-  return LoadRow(input.dtype, args.in[*input.slot], 0, columns, input.row(args));
+// 1 / sqrt(mean(x^2) + epsilon).
+LoopValue WriteRoot(LoopBuilder& loop, LoopValue x, double epsilon) {
+  const LoopValue squares = loop.Emit(LoopOp::kRowSum, {loop.Emit(LoopOp::kSquare, {x})});
+  return loop.Emit(LoopOp::kRootOfMeanOf, {squares},
+                   {static_cast<double>(loop.columns()), epsilon, 0});
 }
 
-void TakeRows(LayerNormPlan& plan) {
-  for (ColumnInput* vector : {&plan.gamma, &plan.beta}) {
-    if (vector->slot) vector->row = plan.scratch.Floats(plan.columns);
-  }
-  plan.parts.count = WorthThreadsForRows(plan.rows, plan.rows * plan.columns, plan.parts.threads);
-  plan.scratch.Take(plan.parts.count * plan.columns, {&plan.x_row, &plan.y_row});
+struct RmsValues {
+  LoopValue y = -1, root = -1;
+};
+
+// The quotient is rounded to `rounded`.
+RmsValues WriteRms(LoopBuilder& loop, LoopValue x, LoopValue gamma, double epsilon,
+                   DataType rounded) {
+  const LoopValue root = WriteRoot(loop, x, epsilon);
+  const LoopValue quotient = loop.Round(loop.Emit(LoopOp::kMul, {x, root}), rounded);
+  return {loop.Emit(LoopOp::kMul, {quotient, gamma}), root};
 }
 
-ColumnInput ColumnsOf(const OpContext& op, std::string_view port, const Shape& normalized,
-                      Check& check) {
-  if (!op.has(port)) return {};
-  const TensorType& type = op.in(port);
+struct LayerValues {
+  LoopValue y = -1, mean = -1, root = -1;
+};
+
+// nullopt: there is no such vector.
+LayerValues WriteLayer(LoopBuilder& loop, LoopValue x, std::optional<LoopValue> gamma,
+                       std::optional<LoopValue> beta, double epsilon) {
+  const LoopValue mean = loop.Emit(LoopOp::kMeanOf, {loop.Emit(LoopOp::kRowSum, {x})},
+                                   {static_cast<double>(loop.columns()), 0, 0});
+  const LoopValue centred = loop.Emit(LoopOp::kSub, {x, mean});
+  const LoopValue root = WriteRoot(loop, centred, epsilon);
+  LoopValue y = loop.Emit(LoopOp::kMul, {centred, root});
+  if (gamma) y = loop.Emit(LoopOp::kMul, {y, *gamma});
+  if (beta) y = loop.Emit(LoopOp::kAdd, {y, *beta});
+  return {y, mean, root};
+}
+
+// ---- the operators ----
+
+constexpr std::string_view kOtherRows = "it is not normalised over rows of the last dimension";
+
+// The dimensions that the vectors of a norm span, as one.
+struct NormSpan {
+  Shape rows;  // of x
+  Shape vector;
+};
+
+NormSpan SpanOf(const Shape& x, const Shape& vector) {
+  const int64_t columns = vector.elements();
+  return {Spliced(x, x.rank() - vector.rank(), x.rank(), {columns}), Shape({columns})};
+}
+
+double EpsilonOf(const OpContext& op) {
+  return static_cast<double>(op.attr_float("epsilon"));
+}
+
+void CheckVector(const OpContext& op, std::string_view port, const Shape& normalized,
+                 Check& check) {
+  if (!op.has(port)) return;
   check.Keep(ExpectType(op, port, kFloats));
-  check.That(type.shape == normalized, "\"{}\" is {}, expected the normalized shape {}", port,
-             type.shape, normalized);
-  return {op.slot(port), type.dtype, {}};
+  check.That(op.in(port).shape == normalized, "\"{}\" is {}, expected the normalized shape {}",
+             port, op.in(port).shape, normalized);
 }
 
-LayerNormPlan PlanLayerNorm(const OpContext& op, Check& check) {
+SpacePlan PlanLayerNorm(const OpContext& op, Check& check) {
   const TensorType& x = op.in("x");
   check.Keep(ExpectType(op, "x", kFloats));
   const Shape normalized(check.Take(op.Ints("normalized_shape")));
   check.That(EndsWith(x.shape, normalized),
              "x is {}, which does not end with the normalized shape {}", x, normalized);
   if (!check.ok()) return {};
+  CheckVector(op, "gamma", normalized, check);
+  CheckVector(op, "beta", normalized, check);
+  SpacePlan plan;
+  plan.space = SpanOf(x.shape, normalized).rows;
   const int axis = x.shape.rank() - normalized.rank();
-  LayerNormPlan plan;
-  plan.rows = ElementsBetween(x.shape, 0, axis);
-  plan.columns = normalized.elements();
-  plan.parts.threads = op.threads();
-  plan.x_dtype = plan.y_dtype = x.dtype;
-  plan.gamma = ColumnsOf(op, "gamma", normalized, check);
-  plan.beta = ColumnsOf(op, "beta", normalized, check);
-  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
-  TakeRows(plan);
   const TensorType statistics = {DataType::kFloat, StatisticsShape(x.shape, axis)};
   plan.outputs = {x, statistics, statistics};
   return plan;
 }
 
-struct Moments {
-  float mean = 0;
-  float rstd = 0;
-};
-
-// y = the normalised row x, before gamma and beta.
-Moments CentreAndScale(const float* x, int64_t count, double epsilon, float* y) {
-  const auto elements = static_cast<double>(count);
-  Moments moments;
-  moments.mean = static_cast<float>(SumOfRow(x, count) / elements);
-  ShiftRow(x, -moments.mean, count, y);
-  moments.rstd = static_cast<float>(1.0 / std::sqrt(SumOfSquares(y, count) / elements + epsilon));
-  ScaleRow(y, moments.rstd, count, y);
-  return moments;
-}
-
-// Row `r` on a thread; the vectors may be null.
-void RunLayerNormRow(const LayerNormPlan& plan, const KernelArgs& args, int part, int64_t r,
-                     const float* gamma, const float* beta) {
-  const int64_t n = plan.columns;
-  float *room = plan.x_row(args) + part * n, *y = plan.y_row(args) + part * n;
-  const float* x = LoadRow(plan.x_dtype, args.in[0], r * n, n, room);
-  const Moments moments = CentreAndScale(x, n, plan.epsilon, y);
-  if (gamma != nullptr) MultiplyRow(y, gamma, n, y);
-  if (beta != nullptr) AddRow(y, beta, n, y);
-  StoreRow(plan.y_dtype, y, args.out[0], r * n, n);
-  if (!plan.gives_statistics) return;
-  static_cast<float*>(args.out[1])[r] = moments.mean;
-  static_cast<float*>(args.out[2])[r] = moments.rstd;
-}
-
-Status RunLayerNorm(const LayerNormPlan& plan, const KernelArgs& args) {
-  const float* gamma = LoadColumns(plan.gamma, args, plan.columns);
-  const float* beta = LoadColumns(plan.beta, args, plan.columns);
-  RunRanges(plan.parts.count, plan.rows, 1, [&](int part, int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) RunLayerNormRow(plan, args, part, r, gamma, beta);
-  });
-  return Status();
-}
-
-// ---- RmsNorm, GemmaRmsNorm, AddRmsNorm ----
-
-void TakeRows(RmsNormPlan& plan) {
-  plan.parts.count = WorthThreadsForRows(plan.rows, plan.rows * plan.columns, plan.parts.threads);
-  plan.gamma_row = plan.scratch.Floats(plan.columns);
-  plan.scratch.Take(plan.parts.count * plan.columns, {&plan.x_row, &plan.y_row});
-  if (plan.x2_slot) plan.x2_row = plan.scratch.Floats(plan.parts.count * plan.columns);
+void LoopLayerNorm(const OpContext& op, LoopBuilder& loop) {
+  const Result<std::vector<int64_t>> normalized = op.Ints("normalized_shape");
+  if (!normalized.ok()) return;
+  const NormSpan span = SpanOf(op.in("x").shape, Shape(*normalized));
+  if (span.vector[0] != loop.columns()) {
+    loop.Refuse(kOtherRows);
+    return;
+  }
+  const auto vector = [&](std::string_view port) -> std::optional<LoopValue> {
+    if (!op.has(port)) return std::nullopt;
+    return loop.In(op.slot(port), span.vector);
+  };
+  const LoopValue x = loop.In(op.slot("x"), span.rows);
+  const LayerValues norm = WriteLayer(loop, x, vector("gamma"), vector("beta"), EpsilonOf(op));
+  loop.Give(norm.y);
+  loop.Give(1, norm.mean);
+  loop.Give(2, norm.root);
 }
 
 // Outputs of RmsNorm: y, rstd; of AddRmsNorm: y, rstd, x.
 template <bool kAdds>
-RmsNormPlan PlanRmsNorm(const OpContext& op, Check& check) {
+SpacePlan PlanRmsNorm(const OpContext& op, Check& check) {
   constexpr std::string_view kX = kAdds ? "x1" : "x";
   const TensorType &x = op.in(kX), &gamma = op.in("gamma");
   if (kAdds) check.SameTensor("x2", "x1");
@@ -131,146 +134,86 @@ RmsNormPlan PlanRmsNorm(const OpContext& op, Check& check) {
              "\"{}\" is {}, which does not end with the shape of \"gamma\", {}", kX, x,
              gamma.shape);
   if (!check.ok()) return {};
+  SpacePlan plan;
+  plan.space = SpanOf(x.shape, gamma.shape).rows;
   const int axis = x.shape.rank() - gamma.shape.rank();
-  RmsNormPlan plan;
-  plan.rows = ElementsBetween(x.shape, 0, axis);
-  plan.columns = gamma.shape.elements();
-  if (kAdds) plan.x2_slot = op.slot("x2");
-  plan.parts.threads = op.threads();
-  plan.gamma_slot = op.slot("gamma");
-  plan.x_dtype = plan.y_dtype = x.dtype;
-  plan.gamma_dtype = gamma.dtype;
-  plan.epsilon = static_cast<double>(op.attr_float("epsilon"));
-  plan.rounds = kAdds;
-  TakeRows(plan);
   plan.outputs = {x, {DataType::kFloat, StatisticsShape(x.shape, axis)}};
   if (kAdds) plan.outputs.push_back(x);
   return plan;
 }
 
-RmsNormPlan PlanGemmaRmsNorm(const OpContext& op, Check& check) {
-  RmsNormPlan plan = PlanRmsNorm<false>(op, check);
-  plan.adds_one = true;
-  return plan;
-}
-
-// Output x = x1 + x2, rounded to its type.
-void StoreSum(const RmsNormPlan& plan, const KernelArgs& args, int part, int64_t r) {
-  const int64_t n = plan.columns;
-  float *sum = plan.x_row(args) + part * n, *room = plan.x2_row(args) + part * n;
-  const float* a = LoadRow(plan.x_dtype, args.in[plan.x_slot], r * n, n, sum);
-  const float* b = LoadRow(plan.x_dtype, args.in[*plan.x2_slot], r * n, n, room);
-  for (int64_t i = 0; i < n; ++i) sum[i] = a[i] + b[i];
-  StoreRow(plan.x_dtype, sum, args.out[2], r * n, n);
-}
-
-void RunRmsNormRow(const RmsNormPlan& plan, const KernelArgs& args, int part, int64_t r,
-                   const float* gamma) {
-  const int64_t n = plan.columns;
-  const bool adds = plan.x2_slot.has_value();
-  if (adds) StoreSum(plan, args, part, r);
-  const void* source = adds ? args.out[2] : args.in[plan.x_slot];
-  const float* x = LoadRow(plan.x_dtype, source, r * n, n, plan.x_row(args) + part * n);
-  const float rstd = NormaliseRow(plan.y_dtype, x, gamma, n, plan.epsilon, plan.rounds,
-                                  plan.y_row(args) + part * n, args.out[0], r * n);
-  if (plan.gives_rstd) static_cast<float*>(args.out[1])[r] = rstd;
-}
-
-Status RunRmsNorm(const RmsNormPlan& plan, const KernelArgs& args) {
-  float* const room = plan.gamma_row(args);
-  const float* gamma = LoadRow(plan.gamma_dtype, args.in[plan.gamma_slot], 0, plan.columns, room);
-  if (plan.adds_one) {
-    std::transform(gamma, gamma + plan.columns, room, [](float value) { return 1 + value; });
-    gamma = room;
-  }
-  RunRanges(plan.parts.count, plan.rows, 1, [&](int part, int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) RunRmsNormRow(plan, args, part, r, gamma);
-  });
-  return Status();
-}
-
-// ---- as loops, over the last dimension alone ----
-
-// 1 / sqrt(mean(x^2) + epsilon).
-LoopValue LoopRoot(const OpContext& op, LoopBuilder& loop, LoopValue x) {
-  const LoopValue squares = loop.Emit(LoopOp::kRowSum, {loop.Emit(LoopOp::kSquare, {x})});
-  return loop.Emit(
-      LoopOp::kRootOfMeanOf, {squares},
-      {static_cast<double>(loop.columns()), static_cast<double>(op.attr_float("epsilon")), 0});
-}
-
-constexpr std::string_view kOtherRows = "it is not normalised over rows of the last dimension";
-
-// AddRmsNorm rounds the sum and the quotient as StoreSum and NormaliseRow do; GemmaRmsNorm adds one
-// to gamma.
 template <bool kAdds, bool kAddsOne = false>
 void LoopRmsNorm(const OpContext& op, LoopBuilder& loop) {
-  if (op.in("gamma").shape != Shape({loop.columns()})) {
+  const int slot = op.slot(kAdds ? "x1" : "x");
+  const TensorType& type = op.in(slot);
+  const NormSpan span = SpanOf(type.shape, op.in("gamma").shape);
+  if (span.vector[0] != loop.columns()) {
     loop.Refuse(kOtherRows);
     return;
   }
-  const int slot = op.slot(kAdds ? "x1" : "x");
-  const auto rounded = [&](LoopValue v) { return kAdds ? loop.Round(v, op.in(slot).dtype) : v; };
-  LoopValue x = loop.In(slot);
-  if (kAdds) x = rounded(loop.Emit(LoopOp::kAdd, {x, loop.In(op.slot("x2"))}));
-  const LoopValue root = LoopRoot(op, loop, x);
-  const LoopValue scaled = rounded(loop.Emit(LoopOp::kMul, {x, root}));
-  LoopValue gamma = loop.In(op.slot("gamma"));
+  LoopValue x = loop.In(slot, span.rows);
+  if (kAdds) {
+    const LoopValue other = loop.In(op.slot("x2"), span.rows);
+    x = loop.Round(loop.Emit(LoopOp::kAdd, {x, other}), type.dtype);
+  }
+  LoopValue gamma = loop.In(op.slot("gamma"), span.vector);
   if (kAddsOne) gamma = loop.Emit(LoopOp::kAdd, {loop.Constant(1), gamma});
-  loop.Give(loop.Emit(LoopOp::kMul, {scaled, gamma}));
-  loop.Give(1, root);
+  const DataType rounded = kAdds ? type.dtype : DataType::kFloat;
+  const RmsValues norm = WriteRms(loop, x, gamma, EpsilonOf(op), rounded);
+  loop.Give(norm.y);
+  loop.Give(1, norm.root);
   if (kAdds) loop.Give(2, x);
 }
 
-void LoopLayerNorm(const OpContext& op, LoopBuilder& loop) {
-  const Shape& x = op.in("x").shape;
-  const Result<std::vector<int64_t>> normalized = op.Ints("normalized_shape");
-  if (!normalized.ok() || normalized->size() != 1 || x.dims().back() != loop.columns()) {
-    loop.Refuse(kOtherRows);
-    return;
+// ---- as others write them ----
+
+// `write` gives y from x and the vectors.
+template <typename Write>
+std::unique_ptr<Kernel> MakeNormKernel(const NormForm& form, Write write) {
+  const Shape space({form.rows, form.columns});
+  LoopBuilder loop(space, LoopTarget::kBlocks);
+  const LoopValue x = loop.Tensor(0, form.x, space);
+  std::vector<LoopValue> vectors;
+  for (const DataType dtype : form.vectors) {
+    const int slot = 1 + static_cast<int>(vectors.size());
+    vectors.push_back(loop.Tensor(slot, dtype, Shape({form.columns})));
   }
-  const LoopValue row = loop.In(op.slot("x"));
-  const LoopValue mean = loop.Emit(LoopOp::kMeanOf, {loop.Emit(LoopOp::kRowSum, {row})},
-                                   {static_cast<double>(loop.columns()), 0, 0});
-  const LoopValue centred = loop.Emit(LoopOp::kSub, {row, mean});
-  const LoopValue root = LoopRoot(op, loop, centred);
-  LoopValue y = loop.Emit(LoopOp::kMul, {centred, root});
-  if (op.has("gamma")) y = loop.Emit(LoopOp::kMul, {y, loop.In(op.slot("gamma"))});
-  if (op.has("beta")) y = loop.Emit(LoopOp::kAdd, {y, loop.In(op.slot("beta"))});
-  loop.Give(y);
-  loop.Give(1, mean);
-  loop.Give(2, root);
+  loop.Write(loop.Round(write(loop, x, vectors), form.y), form.y);
+  return MakeRowMachine(loop.Finish(), std::nullopt, form.threads);
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeRmsNormKernel(RmsNormPlan plan) {
-  TakeRows(plan);
-  return std::make_unique<define::PlannedKernel<RmsNormPlan, RunRmsNorm>>(std::move(plan));
+std::unique_ptr<Kernel> MakeRmsNormKernel(const NormForm& form) {
+  return MakeNormKernel(form, [&](LoopBuilder& loop, LoopValue x, const auto& vectors) {
+    const DataType rounded = form.rounds ? form.y : DataType::kFloat;
+    return WriteRms(loop, x, vectors[0], form.epsilon, rounded).y;
+  });
 }
 
-std::unique_ptr<Kernel> MakeLayerNormKernel(LayerNormPlan plan) {
-  TakeRows(plan);
-  return std::make_unique<define::PlannedKernel<LayerNormPlan, RunLayerNorm>>(std::move(plan));
+std::unique_ptr<Kernel> MakeLayerNormKernel(const NormForm& form) {
+  return MakeNormKernel(form, [&](LoopBuilder& loop, LoopValue x, const auto& vectors) {
+    const auto vector = [&](size_t i) {
+      return i < vectors.size() ? std::optional(vectors[i]) : std::nullopt;
+    };
+    return WriteLayer(loop, x, vector(0), vector(1), form.epsilon).y;
+  });
 }
 
 void RegisterNormOps(OpRegistry& registry) {
   const Axes rows = "x[.. g..!], gamma[g..] -> y[.. g..], rstd[.. 1..]";
-  registry.Add(Define<PlanLayerNorm, RunLayerNorm>(
+  registry.Add(DefineRows<PlanLayerNorm, LoopLayerNorm>(
       "LayerNormV4(x, normalized_shape, gamma?, beta?; epsilon=1e-05) -> y, mean, rstd",
       {.value_inputs = {"normalized_shape"},
-       .loop = LoopLayerNorm,
        .axes = "x[.. g..!], normalized_shape[#g], gamma[g..], beta[g..] -> y[.. g..], "
                "mean[.. 1..], rstd[.. 1..]"}));
-  registry.Add(Define<PlanRmsNorm<false>, RunRmsNorm>("RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd",
-                                                      {.loop = LoopRmsNorm<false>, .axes = rows}));
-  registry.Add(
-      Define<PlanGemmaRmsNorm, RunRmsNorm>("GemmaRmsNorm(x, gamma; epsilon=1e-06) -> y, rstd",
-                                           {.loop = LoopRmsNorm<false, true>, .axes = rows}));
-  registry.Add(Define<PlanRmsNorm<true>, RunRmsNorm>(
+  registry.Add(DefineRows<PlanRmsNorm<false>, LoopRmsNorm<false>>(
+      "RmsNorm(x, gamma; epsilon=1e-06) -> y, rstd", {.axes = rows}));
+  registry.Add(DefineRows<PlanRmsNorm<false>, LoopRmsNorm<false, true>>(
+      "GemmaRmsNorm(x, gamma; epsilon=1e-06) -> y, rstd", {.axes = rows}));
+  registry.Add(DefineRows<PlanRmsNorm<true>, LoopRmsNorm<true>>(
       "AddRmsNorm(x1, x2, gamma; epsilon=1e-06) -> y, rstd, x",
-      {.loop = LoopRmsNorm<true>,
-       .axes = "x1[.. g..!], x2[.. g..], gamma[g..] -> y[.. g..], rstd[.. 1..], x[.. g..]"}));
+      {.axes = "x1[.. g..!], x2[.. g..], gamma[g..] -> y[.. g..], rstd[.. 1..], x[.. g..]"}));
 }
 
 }  // namespace npumesh

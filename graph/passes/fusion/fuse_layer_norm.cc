@@ -6,7 +6,6 @@
 //
 // then perhaps a Cast to 16 bits. beta, or both gamma and beta, may be absent. Of what this pass
 // leaves RmsNormFusionPass may still take the part after the difference.
-#include "graph/ops/reduce/norm.h"
 #include "graph/passes/fusion/norm_pattern.h"
 
 namespace npumesh {
@@ -19,17 +18,16 @@ std::string_view FindNorm(NormPattern& pattern) {
 }
 
 // gamma and beta, which become inputs of the step, and the rounding.
-std::vector<Value> FindEnd(NormPattern& pattern, LayerNormPlan& plan) {
+std::vector<Value> FindEnd(NormPattern& pattern, NormForm& form) {
   std::vector<Value> vectors;
-  const auto take = [&](std::initializer_list<std::string_view> types, ColumnInput& vector) {
+  const auto take = [&](std::initializer_list<std::string_view> types) {
     const std::optional<Value> found = pattern.TakeVector(types);
     if (!found) return false;
     vectors.push_back(*found);
-    vector.slot = static_cast<int>(vectors.size());  // after x
-    vector.dtype = DataType::kFloat;
+    form.vectors.push_back(DataType::kFloat);
     return true;
   };
-  if (take({"Mul"}, plan.gamma)) take({"Add", "AddV2"}, plan.beta);
+  if (take({"Mul"})) take({"Add", "AddV2"});
   if (!pattern.TakeIdleCast()) pattern.TakeNarrowingCast();
   return vectors;
 }
@@ -37,10 +35,9 @@ std::vector<Value> FindEnd(NormPattern& pattern, LayerNormPlan& plan) {
 std::string_view TakeLayerNorm(FusionView& view, NormPattern& pattern) {
   const std::string_view why = FindNorm(pattern);
   if (!why.empty()) return why;
-  LayerNormPlan plan;
-  plan.gives_statistics = false;
-  const std::vector<Value> vectors = FindEnd(pattern, plan);
-  return TakeNorm(view, pattern, std::move(plan), vectors, MakeLayerNormKernel);
+  NormForm form;
+  const std::vector<Value> vectors = FindEnd(pattern, form);
+  return TakeNorm(view, pattern, std::move(form), vectors, MakeLayerNormKernel);
 }
 
 }  // namespace

@@ -5,32 +5,30 @@
 //
 // rounded to 16 bits before or after gamma, or not at all. In a float32 model the rounding is a
 // Cast to the type that the product has already.
-#include "graph/ops/reduce/norm.h"
 #include "graph/passes/fusion/norm_pattern.h"
 
 namespace npumesh {
 namespace {
 
 // The rounding before gamma is one that the kernel makes, too; an idle one is left out.
-std::string_view FindGamma(NormPattern& pattern, RmsNormPlan& plan, Value& gamma) {
-  plan.rounds = !pattern.TakeIdleCast() && pattern.TakeNarrowingCast();
+std::string_view FindGamma(NormPattern& pattern, NormForm& form, Value& gamma) {
+  form.rounds = !pattern.TakeIdleCast() && pattern.TakeNarrowingCast();
   const std::optional<Value> found = pattern.TakeVector({"Mul"});
   if (!found) return "no product with gamma follows";
   gamma = *found;
-  plan.gamma_dtype = pattern.end_type().dtype;
-  if (!pattern.TakeIdleCast() && !plan.rounds) pattern.TakeNarrowingCast();
+  form.vectors = {pattern.end_type().dtype};
+  if (!pattern.TakeIdleCast() && !form.rounds) pattern.TakeNarrowingCast();
   return "";
 }
 
 std::string_view TakeRmsNorm(FusionView& view, NormPattern& pattern) {
   std::string_view why = pattern.FindStatistics();
   if (why.empty()) why = pattern.FindQuotient();
-  RmsNormPlan plan;
+  NormForm form;
   Value gamma;
-  if (why.empty()) why = FindGamma(pattern, plan, gamma);
+  if (why.empty()) why = FindGamma(pattern, form, gamma);
   if (!why.empty()) return why;
-  plan.gives_rstd = false;
-  return TakeNorm(view, pattern, std::move(plan), {gamma}, MakeRmsNormKernel);
+  return TakeNorm(view, pattern, std::move(form), {gamma}, MakeRmsNormKernel);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "graph/passes/fusion/norm_pattern.h"
 
+#include <utility>
+
 #include "graph/ops/core/type_set.h"
 
 namespace npumesh {
@@ -152,6 +154,20 @@ std::string_view NormPattern::TakeStep(
   step.make_kernel = std::move(make_kernel);
   view.Take(std::move(step));
   return "";
+}
+
+std::string_view TakeNorm(FusionView& view, NormPattern& pattern, NormForm form,
+                          const std::vector<Value>& vectors,
+                          std::unique_ptr<Kernel> (*make)(const NormForm&)) {
+  form.x = pattern.TakeWideningCast();
+  form.y = pattern.end_type().dtype;
+  form.rows = pattern.rows();
+  form.columns = pattern.columns();
+  form.epsilon = pattern.epsilon();
+  form.threads = pattern.threads();
+  return pattern.TakeStep(view, vectors, [form = std::move(form), make] {
+    return Result<std::unique_ptr<Kernel>>(make(form));
+  });
 }
 
 }  // namespace npumesh

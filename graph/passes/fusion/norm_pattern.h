@@ -13,9 +13,9 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "graph/ops/reduce/norm.h"
 #include "graph/passes/fusion/fusion_view.h"
 
 namespace npumesh {
@@ -75,23 +75,11 @@ class NormPattern {
   int64_t columns_ = 0;
 };
 
-// The pattern as a step whose kernel `make` builds from `plan`: this adds to the plan what every
-// norm has, sizes, epsilon and the types of input 0 and output 0. `vectors` are the inputs from
-// slot 1 on.
-template <class Plan>
-std::string_view TakeNorm(FusionView& view, NormPattern& pattern, Plan plan,
+// The pattern as a step whose kernel `make` builds: adds to the form what every norm has, sizes,
+// epsilon and the types of input 0 and of the output. `vectors` are the inputs from slot 1 on.
+std::string_view TakeNorm(FusionView& view, NormPattern& pattern, NormForm form,
                           const std::vector<Value>& vectors,
-                          std::unique_ptr<Kernel> (*make)(Plan)) {
-  plan.x_dtype = pattern.TakeWideningCast();
-  plan.y_dtype = pattern.end_type().dtype;
-  plan.rows = pattern.rows();
-  plan.columns = pattern.columns();
-  plan.epsilon = pattern.epsilon();
-  plan.parts.threads = pattern.threads();
-  return pattern.TakeStep(view, vectors, [plan = std::move(plan), make] {
-    return Result<std::unique_ptr<Kernel>>(make(plan));
-  });
-}
+                          std::unique_ptr<Kernel> (*make)(const NormForm&));
 
 }  // namespace npumesh
 

@@ -35,6 +35,18 @@ NM_MEMORY(I, int, Int32)
 NM_MEMORY(L, long long, Int64)
 NM_MEMORY(D, double, Double)
 
+// One number for all elements, as lanes.
+template <class Lanes>
+struct One {};
+template <class Arg>
+struct LanesOf {
+  using Type = Arg;
+};
+template <class Lanes>
+struct LanesOf<One<Lanes>> {
+  using Type = Lanes;
+};
+
 // A function of lanes, and then of parameters, on blocks. The last numbers, fewer than NM_WIDTH, go
 // through whole vectors as all others do, so an element's bits never depend on where it lies.
 template <class Function>
@@ -43,9 +55,11 @@ template <class Result, class... Args>
 struct Block<Result(Args...)> {
   static constexpr size_t kInputs = (0 + ... + !std::is_same_v<Args, double>);
 
-  template <Result (*kFunction)(Args...)>
-  static void Of(const void* const* in, void* out, size_t count, const LaneParams& params) {
+  template <Result (*kFunction)(typename LanesOf<Args>::Type...)>
+  static void Of(const void* const* inputs, void* out, size_t count, const LaneParams& params) {
     using Out = Memory<Result>;
+    const void* in[kInputs];  // which nothing that is stored can change
+    for (size_t k = 0; k < kInputs; ++k) in[k] = inputs[k];
     auto* const to = static_cast<typename Out::Number*>(out);
     size_t i = 0;
     for (; i + NM_WIDTH <= count; i += NM_WIDTH) {
@@ -60,16 +74,21 @@ struct Block<Result(Args...)> {
   struct Whole {};  // NM_WIDTH numbers
   using Indices = std::index_sequence_for<Args...>;
 
-  template <Result (*kFunction)(Args...), class Count, size_t... k>
+  template <Result (*kFunction)(typename LanesOf<Args>::Type...), class Count, size_t... k>
   NM_INLINE Result Call(const void* const* in, size_t at, Count count, const LaneParams& params,
                         std::index_sequence<k...> /*indices*/) {
     return kFunction(Argument<Args, k>(in, at, count, params)...);
   }
 
   template <class Arg, size_t k, class Count>
-  NM_INLINE Arg Argument(const void* const* in, size_t at, Count count, const LaneParams& params) {
+  NM_INLINE typename LanesOf<Arg>::Type Argument(const void* const* in, size_t at, Count count,
+                                                 const LaneParams& params) {
     if constexpr (std::is_same_v<Arg, double>) {
       return params[k - kInputs];
+    } else if constexpr (std::is_same_v<Arg, One<F>>) {
+      return Set(*static_cast<const float*>(in[k]));
+    } else if constexpr (std::is_same_v<Arg, One<D>>) {
+      return SetWide(*static_cast<const double*>(in[k]));
     } else {
       const auto* const from = static_cast<const typename Memory<Arg>::Number*>(in[k]) + at;
       if constexpr (std::is_same_v<Count, Whole>) return Memory<Arg>::Load(from);
@@ -77,6 +96,16 @@ struct Block<Result(Args...)> {
     }
   }
 };
+
+// Two functions as one; the first one takes two arguments.
+template <F (*kFirst)(F, F), F (*kSecond)(F, F)>
+NM_INLINE F Pair(F a, F b, F c) {
+  return kSecond(kFirst(a, b), c);
+}
+template <F (*kFirst)(F, F), F (*kSecond)(F)>
+NM_INLINE F Pair(F a, F b) {
+  return kSecond(kFirst(a, b));
+}
 
 // Functions of the C library, by one number after the other: the same numbers as by lanes, which
 // would be taken apart and put together again.
@@ -105,7 +134,8 @@ void EachScaled(const void* const* in, void* out, size_t count, const LaneParams
 
 // Calls join(lanes) for the elements of a block; those that are left stand among `filler`.
 template <class Lanes, class Join>
-void ForLanes(const void* x, size_t count, typename Memory<Lanes>::Number filler, Join join) {
+NM_INLINE void ForLanes(const void* x, size_t count, typename Memory<Lanes>::Number filler,
+                        Join join) {
   const auto* const from = static_cast<const typename Memory<Lanes>::Number*>(x);
   size_t i = 0;
   for (; i + NM_WIDTH <= count; i += NM_WIDTH) join(Memory<Lanes>::Load(from + i));
@@ -148,26 +178,86 @@ NM_INLINE void EmptyFloats(RowGathered& row) {
   row.lanes = {};
 }
 void EndFloats(RowGathered& row) { EmptyFloats(row); }
+constexpr size_t kSumBlock = 1024;  // as BlockedSum of row_io.h
+NM_INLINE F Itself(F x) { return x; }
+template <F (*kOf)(F)>
+NM_INLINE void AddEach(const void* x, size_t count, S& lanes) {
+  ForLanes<F>(x, count, 0, [&](F each) { AddLanes(lanes, kOf(each)); });
+}
+template <F (*kOf)(F)>
 void JoinFloats(const void* x, size_t count, RowGathered& row) {
-  constexpr size_t kSumBlock = 1024;  // as BlockedSum of row_io.h
   S lanes;
   __builtin_memcpy(&lanes, row.lanes.data(), sizeof(lanes));
-  ForLanes<F>(x, count, 0, [&](F each) { AddLanes(lanes, each); });
+  AddEach<kOf>(x, count, lanes);
   __builtin_memcpy(row.lanes.data(), &lanes, sizeof(lanes));
   row.count += count;
   if (row.count % kSumBlock == 0) EmptyFloats(row);
 }
 
+// Of whole rows, whose lanes never lie in memory.
+template <class Number, void (*kJoin)(const void*, size_t, RowGathered&)>
+void JoinEach(double start, const void* x, size_t rows, size_t columns, double* totals) {
+  const auto* from = static_cast<const Number*>(x);
+  for (size_t r = 0; r < rows; ++r, from += columns) {
+    RowGathered row{.total = start};
+    for (size_t i = 0; i < columns; i += kJoinBlock) {
+      kJoin(from + i, columns - i < kJoinBlock ? columns - i : kJoinBlock, row);
+    }
+    totals[r] = row.total;
+  }
+}
+template <F (*kOf)(F)>
+void SumEach(const void* x, size_t rows, size_t columns, double* totals) {
+  const auto* from = static_cast<const float*>(x);
+  for (size_t r = 0; r < rows; ++r, from += columns) {
+    double total = 0;
+    for (size_t i = 0; i < columns; i += kSumBlock) {
+      S lanes = {};
+      AddEach<kOf>(from + i, columns - i < kSumBlock ? columns - i : kSumBlock, lanes);
+      Empty(lanes, total);
+    }
+    totals[r] = total;
+  }
+}
+
 constexpr double kInfinity = __builtin_inf();
+constexpr double kLowest = -kInfinity, kNone = 0, kOne = 1;
+template <class Number, void (*kJoin)(const void*, size_t, RowGathered&), const double& kStart>
+constexpr RowJoin JoinRow(LoopOp op, LoopType type) {
+  return {.op = op,
+          .type = type,
+          .start = kStart,
+          .join = kJoin,
+          .each = [](const void* x, size_t rows, size_t columns, double* totals) {
+            JoinEach<Number, kJoin>(kStart, x, rows, columns, totals);
+          }};
+}
+template <F (*kOf)(F)>
+constexpr RowJoin SumRow(bool squares) {
+  return {.op = LoopOp::kRowSum,
+          .type = LoopType::kFloat,
+          .join = JoinFloats<kOf>,
+          .end = EndFloats,
+          .each = SumEach<kOf>,
+          .squares = squares};
+}
 constexpr RowJoin kJoins[] = {
-    {LoopOp::kRowMax, LoopType::kFloat, -kInfinity, JoinFurthest<F, Raised, LargestLane>},
-    {LoopOp::kRowLargest, LoopType::kFloat, -kInfinity, JoinFurthest<F, Largest, LargestOrNan>},
-    {LoopOp::kRowLargest, LoopType::kDouble, -kInfinity, JoinFurthest<D, Largest, LargestOrNan>},
-    {LoopOp::kRowLeast, LoopType::kFloat, kInfinity, JoinFurthest<F, Least, LeastOrNan>},
-    {LoopOp::kRowLeast, LoopType::kDouble, kInfinity, JoinFurthest<D, Least, LeastOrNan>},
-    {LoopOp::kRowSum, LoopType::kFloat, 0, JoinFloats, EndFloats},
-    {LoopOp::kRowTotal, LoopType::kDouble, 0, JoinDoubles<JoinSums, EmptySums, 0>},
-    {LoopOp::kRowProduct, LoopType::kDouble, 1, JoinDoubles<JoinProducts, EmptyProducts, 1>},
+    JoinRow<float, JoinFurthest<F, Raised, LargestLane>, kLowest>(LoopOp::kRowMax,
+                                                                  LoopType::kFloat),
+    JoinRow<float, JoinFurthest<F, Largest, LargestOrNan>, kLowest>(LoopOp::kRowLargest,
+                                                                    LoopType::kFloat),
+    JoinRow<double, JoinFurthest<D, Largest, LargestOrNan>, kLowest>(LoopOp::kRowLargest,
+                                                                     LoopType::kDouble),
+    JoinRow<float, JoinFurthest<F, Least, LeastOrNan>, kInfinity>(LoopOp::kRowLeast,
+                                                                  LoopType::kFloat),
+    JoinRow<double, JoinFurthest<D, Least, LeastOrNan>, kInfinity>(LoopOp::kRowLeast,
+                                                                   LoopType::kDouble),
+    SumRow<Itself>(false),
+    SumRow<Square>(true),
+    JoinRow<double, JoinDoubles<JoinSums, EmptySums, 0>, kNone>(LoopOp::kRowTotal,
+                                                                LoopType::kDouble),
+    JoinRow<double, JoinDoubles<JoinProducts, EmptyProducts, 1>, kOne>(LoopOp::kRowProduct,
+                                                                       LoopType::kDouble),
 };
 
 struct LaneRow {
@@ -222,18 +312,36 @@ constexpr LaneRow kLanes[] = {
     NM_WIDE_ROW(GeluTanh, D(D)), NM_WIDE_ROW(GeluErf, D(D)), NM_WIDE_ROW(FastGelu, D(D)),
     NM_WIDE_ROW(Swish, D(D, double)), NM_WIDE_ROW(SwiGlu, D(D, D)), NM_WIDE_ROW(Cube, D(D)),
 };
+#define NM_BY_NUMBER(name) NM_ROW(name, kFloat, F(F, One<F>)), NM_ROW(name, kDouble, D(D, One<D>))
+constexpr LaneRow kNumberLanes[] = {
+    NM_BY_NUMBER(Add), NM_BY_NUMBER(Sub), NM_BY_NUMBER(Mul), NM_BY_NUMBER(Div),
+};
+constexpr LanePair kPairs[] = {
+    {LoopOp::kMul, LoopOp::kMul, Block<F(F, F, F)>::Of<Pair<Mul, Mul>>, Block<F(F, One<F>, F)>::Of<Pair<Mul, Mul>>},
+    {LoopOp::kSub, LoopOp::kExpOfNonPositive, Block<F(F, F)>::Of<Pair<Sub, ExpOfNonPositive>>, Block<F(F, One<F>)>::Of<Pair<Sub, ExpOfNonPositive>>},
+};
 // clang-format on
 
-LaneFn FindLanes(LoopOp op, LoopType type) {
-  for (const LaneRow& row : kLanes) {
+template <size_t kRows>
+LaneFn FindIn(const LaneRow (&rows)[kRows], LoopOp op, LoopType type) {
+  for (const LaneRow& row : rows) {
     if (row.op == op && row.type == type) return row.fn;
   }
   return nullptr;
 }
+LaneFn FindLanes(LoopOp op, LoopType type) { return FindIn(kLanes, op, type); }
+LaneFn FindNumberLanes(LoopOp op, LoopType type) { return FindIn(kNumberLanes, op, type); }
 
-const RowJoin* FindJoin(LoopOp op, LoopType type) {
+const LanePair* FindPair(LoopOp first, LoopOp second) {
+  for (const LanePair& pair : kPairs) {
+    if (pair.first == first && pair.second == second) return &pair;
+  }
+  return nullptr;
+}
+
+const RowJoin* FindJoin(LoopOp op, LoopType type, bool squares) {
   for (const RowJoin& row : kJoins) {
-    if (row.op == op && row.type == type) return &row;
+    if (row.op == op && row.type == type && row.squares == squares) return &row;
   }
   return nullptr;
 }
@@ -246,12 +354,19 @@ HWY_AFTER_NAMESPACE();
 namespace npumesh {
 
 HWY_EXPORT(FindLanes);
-
+HWY_EXPORT(FindNumberLanes);
+HWY_EXPORT(FindPair);
 HWY_EXPORT(FindJoin);
 
 LaneFn FindLanes(LoopOp op, LoopType type) { return HWY_DYNAMIC_DISPATCH(FindLanes)(op, type); }
-const RowJoin* FindJoin(LoopOp op, LoopType type) {
-  return HWY_DYNAMIC_DISPATCH(FindJoin)(op, type);
+LaneFn FindNumberLanes(LoopOp op, LoopType type) {
+  return HWY_DYNAMIC_DISPATCH(FindNumberLanes)(op, type);
+}
+const LanePair* FindPair(LoopOp first, LoopOp second) {
+  return HWY_DYNAMIC_DISPATCH(FindPair)(first, second);
+}
+const RowJoin* FindJoin(LoopOp op, LoopType type, bool squares) {
+  return HWY_DYNAMIC_DISPATCH(FindJoin)(op, type, squares);
 }
 
 }  // namespace npumesh

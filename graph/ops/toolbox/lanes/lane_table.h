@@ -21,6 +21,19 @@ using LaneFn = void (*)(const void* const* in, void* out, size_t count, const La
 
 // Of values of `type`, of the last argument; null: the instruction has no lanes for them.
 LaneFn FindLanes(LoopOp op, LoopType type);
+// The same where the last argument is one number for all; null also where there is no such
+// function.
+LaneFn FindNumberLanes(LoopOp op, LoopType type);
+
+// Two instructions on floats in one walk: the second one takes what the first one gives, and then
+// its other arguments. The bits are those of two walks.
+struct LanePair {
+  LoopOp first, second;
+  LaneFn lanes = nullptr;
+  LaneFn by_number = nullptr;  // the last argument of the first one is one number
+};
+// Null: there is no such pair.
+const LanePair* FindPair(LoopOp first, LoopOp second);
 
 // Elements of a row that are joined at once: so many but for the last ones.
 inline constexpr size_t kJoinBlock = 512;
@@ -39,10 +52,14 @@ struct RowJoin {
   double start = 0;  // RowGathered::total
   void (*join)(const void* x, size_t count, RowGathered& row) = nullptr;
   void (*end)(RowGathered& row) = nullptr;  // null: nothing is left to do
+  // The same of `rows` whole rows, one after the other: writes their totals.
+  void (*each)(const void* x, size_t rows, size_t columns, double* totals) = nullptr;
+  bool squares = false;  // of the elements are joined
 };
 
-// Null: the instruction gathers nothing from elements of this type.
-const RowJoin* FindJoin(LoopOp op, LoopType type);
+// `squares`: of the elements are joined. Null: the instruction gathers nothing from elements of
+// this type.
+const RowJoin* FindJoin(LoopOp op, LoopType type, bool squares = false);
 
 }  // namespace npumesh
 

@@ -1,5 +1,7 @@
 #include "graph/ops/toolbox/machine/calls.h"
 
+#include <cmath>
+
 namespace npumesh {
 
 LaneFn FunctionOf(LoopOp op, LoopType type) {
@@ -12,6 +14,12 @@ LaneFn FunctionOf(LoopOp op, LoopType type) {
     }
   }
   return nullptr;
+}
+
+double OfSum(const LoopInstruction& line, double sum) {
+  if (line.op == LoopOp::kMeanOf) return sum / line.params[0];
+  if (line.op == LoopOp::kReciprocalOf) return 1.0 / sum;
+  return 1.0 / std::sqrt(sum / line.params[0] + line.params[1]);
 }
 
 }  // namespace npumesh

@@ -15,6 +15,9 @@ namespace npumesh {
 // ElementOf(type). Null: the block machine computes no such instruction.
 LaneFn FunctionOf(LoopOp op, LoopType type);
 
+// What an instruction makes of a sum of a row, kMeanOf and the like, before it is rounded.
+double OfSum(const LoopInstruction& line, double sum);
+
 // The calls; each lives in the file of its name.
 using CallTable = std::span<const ElementCall>;
 std::span<const CallTable> RealCalls();     // float and double

@@ -211,11 +211,9 @@ class WideRow {
       case LoopOp::kRowProduct:
         return {{ProductOf(Arg(line, 0).numbers)}, {}};
       case LoopOp::kMeanOf:
-        return {{Arg(line, 0).numbers[0] / line.params[0]}, {}};
       case LoopOp::kReciprocalOf:
-        return {{1 / Arg(line, 0).numbers[0]}, {}};
       case LoopOp::kRootOfMeanOf:
-        return {{1 / std::sqrt(Arg(line, 0).numbers[0] / line.params[0] + line.params[1])}, {}};
+        return {{OfSum(line, Arg(line, 0).numbers[0])}, {}};
       default:
         return IsConversion(line.op) || HasTarget(line.op) ? Converted(line) : Called(line);
     }

@@ -37,6 +37,10 @@ AxisRows::AxisRows(const Shape& shape, const std::vector<bool>& chosen)
   for (size_t i = 0; i < steps_.size(); ++i) {
     contiguous_ = contiguous_ && steps_[i] == static_cast<int64_t>(i);
   }
+  packed_ = contiguous_;
+  for (size_t i = 0; i < starts_.size(); ++i) {
+    packed_ = packed_ && starts_[i] == static_cast<int64_t>(i) * columns();
+  }
 }
 
 void AxisRows::Load(const RowSide& side, const void* data, int64_t row, int64_t first,

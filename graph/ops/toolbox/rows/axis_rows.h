@@ -31,6 +31,9 @@ class AxisRows {
   int64_t rows() const { return static_cast<int64_t>(starts_.size()); }
   int64_t columns() const { return static_cast<int64_t>(steps_.size()); }
 
+  // The rows lie one after the other.
+  bool packed() const { return packed_; }
+
   // Converts a row of the tensor at `data` into the elements at `to`, or back.
   void Load(const RowSide& side, const void* data, int64_t row, void* to) const {
     Load(side, data, row, 0, columns(), to);
@@ -48,6 +51,7 @@ class AxisRows {
   std::vector<int64_t> starts_;  // element at column 0 of each row
   std::vector<int64_t> steps_;   // distance of each column from column 0
   bool contiguous_;              // the columns lie side by side
+  bool packed_;
 };
 
 // Element numbers of all positions of the marked dimensions, in C order, at 0 in the others.

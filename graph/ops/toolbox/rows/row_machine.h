@@ -25,6 +25,11 @@ struct RowPlaces {
 std::unique_ptr<Kernel> MakeRowMachine(LoopProgram program, std::optional<RowPlaces> places,
                                        int threads);
 
+// The kernel of an operator whose program, as `loop` writes it over whole rows of `space`, gives
+// all outputs. Error (kInternal): it does not.
+Result<std::unique_ptr<Kernel>> MakeRowKernel(const OpContext& op, const LoopFn& loop,
+                                              const Shape& space);
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_TOOLBOX_ROWS_ROW_MACHINE_H_
