@@ -445,6 +445,46 @@ bool FinishPool(OnnxDraft& draft) {
          !from.BoolAttr("global_pooling", false) && from.IntAttr("divisor_override", 0) == 0;
 }
 
+// Operands of ONNX's Resize: x, no region, no scales, all sizes. `size`: of rows and columns.
+void ResizeOperands(OnnxDraft& draft, const std::string& x, const std::string& size) {
+  const std::string others = draft.Before("Shape", {x});
+  draft.IntBefore("start", 0);
+  draft.IntBefore("end", 2);
+  const std::string sizes = draft.Before("Concat", {others, size});
+  draft.IntBefore("axis", 0);
+  for (const std::string& operand : {x, std::string(), std::string(), sizes})
+    draft.Operand(operand);
+}
+
+// False: of an image with channels last.
+bool FinishResize(OnnxDraft& draft) {
+  const Node& from = draft.from();
+  const bool nearest = from.type == "ResizeNearestNeighborV2";
+  const bool corners = from.BoolAttr("align_corners", false);
+  const bool halves = from.BoolAttr("half_pixel_centers", false);
+  const std::vector<std::string> operands = TakenOperands(draft, 2);
+  ResizeOperands(draft, operands[0], operands[1]);
+  draft.Text("mode", nearest ? "nearest" : "linear");
+  draft.Text("coordinate_transformation_mode", corners  ? "align_corners"
+                                               : halves ? "half_pixel"
+                                                        : "asymmetric");
+  // Places of half pixels, from which ONNX rounds, lie half a place lower than ours.
+  if (nearest) draft.Text("nearest_mode", corners || halves ? "round_prefer_ceil" : "floor");
+  const std::string& layout = from.input_descs[0].layout;
+  return layout != "NHWC" && from.FindAttr("dtype") == nullptr;
+}
+
+bool FinishCubic(OnnxDraft& draft) {
+  const Node& from = draft.from();
+  const std::vector<std::string> operands = TakenOperands(draft, 1);
+  const std::string size = draft.ConstantBefore("size", from.IntsAttr("output_size"));
+  ResizeOperands(draft, operands[0], size);
+  draft.Text("mode", "cubic");
+  draft.Text("coordinate_transformation_mode",
+             from.BoolAttr("align_corners", false) ? "align_corners" : "half_pixel");
+  return from.FloatAttr("scales_h", 0) == 0 && from.FloatAttr("scales_w", 0) == 0;
+}
+
 // Operators that are written otherwise than they are read, or read into others.
 std::vector<Counterpart> SpecialRows() {
   using Ports = std::vector<std::string_view>;
@@ -524,6 +564,8 @@ std::vector<Counterpart> SpecialRows() {
       {"ReduceSumD", "ReduceSum", x, FinishReduceSum},
       {"Relu6", "Clip", x, FinishRelu6},
       {"Reshape", "Reshape", {"x", "shape"}, FinishReshape, "shape"},
+      {"ResizeBilinearV2", "Resize", {"x", "size"}, FinishResize, "size"},
+      {"ResizeNearestNeighborV2", "Resize", {"x", "size"}, FinishResize, "size"},
       {"ScatterElements", "ScatterElements", {"data", "indices", "updates"}, FinishScatterElements},
       {"Shape", "Shape", x, CountsInInt64},
       {"Size", "Size", x, CountsInInt64},
@@ -540,6 +582,7 @@ std::vector<Counterpart> SpecialRows() {
       {"TruncateDiv", "Div", pair, FinishTruncateDiv},
       {"TruncateMod", "Mod", pair, FinishTruncateMod},
       {"UnsqueezeV3", "Unsqueeze", {"x", "axes"}, {}, "axes"},
+      {"UpsampleBicubic2d", "Resize", {"input"}, FinishCubic},
   };
 }
 

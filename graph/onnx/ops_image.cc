@@ -205,10 +205,104 @@ std::optional<Value> CommonScale(Lowering& at, Value x, std::optional<Value> siz
   return at.Reduce(policy == "not_larger" ? "ReduceMin" : "ReduceMax", scales, {0}, false);
 }
 
+// ---- Resize of images by an operator that computes both axes at once ----
+
+// The image that is asked for, where that is known: rows and columns of x and y.
+struct ResizedImage {
+  int64_t height = 0, width = 0;
+  int64_t new_height = 0, new_width = 0;
+};
+
+// The new length of an axis; -1: not known, or a scale leaves a fraction over, which shifts places.
+int64_t LengthAlong(std::optional<double> scale, std::optional<int64_t> size, int64_t length) {
+  if (size) return *size;
+  const double exact = static_cast<double>(length) * *scale;
+  return exact == std::floor(exact) && exact < 1e9 ? static_cast<int64_t>(exact) : -1;
+}
+
+// Nullopt: x is no batch of images, other axes are resized, or a length is not known.
+std::optional<ResizedImage> ImageResized(Lowering& at, std::optional<Value> scales,
+                                         std::optional<Value> sizes,
+                                         const std::vector<int64_t>& axes) {
+  const Shape& x = at.shape(at.in(0));
+  const auto by = scales ? at.KnownNumbers(*scales) : std::nullopt;
+  const auto to = sizes ? at.KnownInts(*sizes) : std::nullopt;
+  const size_t known = by ? by->size() : to ? to->size() : 0;
+  if (!x.has_rank() || x.rank() != 4 || known != axes.size() || known == 0) return std::nullopt;
+  int64_t lengths[] = {x[0], x[1], x[2], x[3]};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    int64_t& length = lengths[axes[i]];
+    const bool same = by ? (*by)[i] == 1 : (*to)[i] == length;
+    if (axes[i] < 2 && !same) return std::nullopt;
+    if (axes[i] < 2) continue;
+    if (length <= 0) return std::nullopt;
+    length = LengthAlong(by ? std::optional((*by)[i]) : std::nullopt,
+                         to ? std::optional((*to)[i]) : std::nullopt, length);
+  }
+  const ResizedImage image = {x[2], x[3], lengths[2], lengths[3]};
+  if (image.height <= 0 || image.width <= 0) return std::nullopt;
+  return image.new_height > 0 && image.new_width > 0 ? std::optional(image) : std::nullopt;
+}
+
+// Whether no place of y lies halfway between two of x, and places are told apart without rounding:
+// the lengths are multiples, of x where `only_larger`.
+bool IsWhole(int64_t from, int64_t to, bool only_larger) {
+  return to % from == 0 || (!only_larger && from % to == 0);
+}
+bool IsWhole(const ResizedImage& image, bool only_larger) {
+  return IsWhole(image.height, image.new_height, only_larger) &&
+         IsWhole(image.width, image.new_width, only_larger);
+}
+
+// The operator that gives y, or an empty name.
+std::string ImageOperator(const ResizeRule& rule, const ResizedImage& image, DataType dtype) {
+  const std::string& places = rule.coordinates;
+  const bool halves = places == "half_pixel" || places == "pytorch_half_pixel";
+  // A length of 1 has its place elsewhere.
+  const bool alone =
+      places == "pytorch_half_pixel" && (image.new_height == 1 || image.new_width == 1);
+  if (rule.antialias || alone) return {};
+  if (rule.mode == "nearest") {
+    const bool rounds = rule.nearest.starts_with("round");
+    const bool fits =
+        (places == "asymmetric" && rule.nearest == "floor" && IsWhole(image, false)) ||
+        (halves && rounds && IsWhole(image, true));
+    return fits && (IsFloating(dtype) || IsInteger(dtype)) ? "ResizeNearestNeighborV2" : "";
+  }
+  if (!IsFloating(dtype)) return {};
+  if (rule.mode == "linear") {
+    const bool fits = halves || places == "asymmetric" || places == "align_corners";
+    return fits ? "ResizeBilinearV2" : "";
+  }
+  const bool fits = (halves || places == "align_corners") && rule.cubic == -0.75;
+  return fits && !rule.exclude_outside ? "UpsampleBicubic2d" : "";
+}
+
+// Whether y was given so.
+bool ResizeImage(Lowering& at, const ResizeRule& rule, std::optional<Value> scales,
+                 std::optional<Value> sizes, const std::vector<int64_t>& axes) {
+  if (at.Text("keep_aspect_ratio_policy", "stretch") != "stretch") return false;
+  const std::optional<ResizedImage> image = ImageResized(at, scales, sizes, axes);
+  if (!image) return false;
+  const std::string type = ImageOperator(rule, *image, at.dtype(at.in(0)));
+  if (type.empty()) return false;
+  const bool corners = rule.coordinates == "align_corners";
+  const bool halves = !corners && rule.coordinates != "asymmetric";
+  const std::vector<int64_t> size = {image->new_height, image->new_width};
+  if (type == "UpsampleBicubic2d") {
+    at.Out(0, at.Node(type, {at.in(0)}, {{"output_size", size}, {"align_corners", corners}}));
+  } else {
+    at.Out(0, at.Node(type, {at.in(0), at.Ints(size)},
+                      {{"align_corners", corners}, {"half_pixel_centers", halves}}));
+  }
+  return true;
+}
+
 // `scales` or `sizes` (one of them), a region or none; entry i of each is for axis axes[i].
 void ResizeBy(Lowering& at, const ResizeRule& rule, std::optional<Value> scales,
               std::optional<Value> sizes, std::optional<Value> region,
               const std::vector<int64_t>& axes) {
+  if (ResizeImage(at, rule, scales, sizes, axes)) return;
   Value y = at.in(0);
   const Value x = y;
   if (rule.mode != "nearest") {  // weights have fractions
@@ -492,14 +586,17 @@ void AddImageRows(std::vector<OnnxOp>& rows) {
   const OnnxOp all[] = {
       {"GridSample", 16, LowerGridSample, "GridSampler2D, GridSampler3D",
        "_ R align_corners:int mode:string padding_mode:string"},
-      {"Resize", 10, LowerResize, "Range, GatherV2, BatchMatMulV2",
+      {"Resize", 10, LowerResize,
+       "ResizeNearestNeighborV2, ResizeBilinearV2, UpsampleBicubic2d; Range, GatherV2, "
+       "BatchMatMulV2",
        "_ R? F? L? antialias:int@18 axes:ints@18 coordinate_transformation_mode:string@11 "
        "cubic_coeff_a:float@11 exclude_outside:int@11 extrapolation_value:float@11 "
        "keep_aspect_ratio_policy:string@18 mode:string nearest_mode:string@11"},
       {"RoiAlign", 10, LowerRoiAlign, "GatherV2, BatchMatMulV2, ReduceMeanD",
        "T=R T L coordinate_transformation_mode:string@16 mode:string output_height:int "
        "output_width:int sampling_ratio:int spatial_scale:float"},
-      {"Upsample", 7, LowerUpsample, "Range, GatherV2, BatchMatMulV2",
+      {"Upsample", 7, LowerUpsample,
+       "ResizeNearestNeighborV2, ResizeBilinearV2; Range, GatherV2, BatchMatMulV2",
        "_ F? mode:string scales:floats!<9"},
   };
   rows.insert(rows.end(), std::begin(all), std::end(all));

@@ -4,33 +4,18 @@
 // A position of the output reads a run of positions of the input along each dimension. Bicubic
 // reads four, by the cubic convolution of a = -0.75; pixels beyond the border are those of the
 // border. Antialiased forms (AA) stretch the filter over what a position of a smaller image stands
-// for, with a = -0.5 when it is cubic, and read inside of the image alone. Computed in double and
-// rounded once.
+// for, with a = -0.5 when it is cubic, and read inside of the image alone.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/image/family.h"
-#include "graph/ops/toolbox/rows/double_kernel.h"
-#include "graph/ops/toolbox/values/thread_parts.h"
+#include "graph/ops/image/resampling.h"
 
 namespace npumesh {
 namespace {
 
 enum class Filter : uint8_t { kCubic, kCubicAntialiased, kLinearAntialiased };
-
-// What a position of the output reads along one dimension: weights of the positions from `first`.
-struct Run {
-  int64_t first = 0;
-  std::vector<double> weights;
-};
-
-struct ResamplePlan : Planned {
-  int64_t images = 1, height = 0, width = 0;
-  std::vector<Run> rows, columns;
-  int threads = 1;
-};
 
 // The cubic convolution of R. Keys, "Cubic convolution interpolation for digital image processing"
 // (1981).
@@ -54,12 +39,12 @@ double Step(int64_t in, int64_t out, bool corners, float scale) {
                    : static_cast<double>(in) / static_cast<double>(out);
 }
 
-Run CubicRun(int64_t at, int64_t in, double step, bool corners) {
+PixelRun CubicRun(int64_t at, int64_t in, double step, bool corners) {
   const auto place = static_cast<double>(at);
   const double source = corners ? place * step : (place + 0.5) * step - 0.5;
   const double low = std::floor(source);
   const auto first = static_cast<int64_t>(std::clamp(low, -4.0, static_cast<double>(in) + 4)) - 1;
-  Run run;
+  PixelRun run;
   run.first = std::clamp<int64_t>(first, 0, in - 1);
   run.weights.assign(static_cast<size_t>(std::clamp<int64_t>(first + 3, 0, in - 1) - run.first + 1),
                      0);
@@ -71,10 +56,10 @@ Run CubicRun(int64_t at, int64_t in, double step, bool corners) {
   return run;
 }
 
-Run AntialiasedRun(Filter filter, int64_t at, int64_t in, double step) {
+PixelRun AntialiasedRun(Filter filter, int64_t at, int64_t in, double step) {
   const double half = filter == Filter::kCubicAntialiased ? 2 : 1, wide = std::max(step, 1.0);
   const double centre = step * (static_cast<double>(at) + 0.5), reach = half * wide;
-  Run run;
+  PixelRun run;
   const auto inside = [&](double place) {
     return static_cast<int64_t>(std::clamp(place, 0.0, static_cast<double>(in)));
   };
@@ -89,9 +74,9 @@ Run AntialiasedRun(Filter filter, int64_t at, int64_t in, double step) {
   return run;
 }
 
-std::vector<Run> RunsAlong(Filter filter, int64_t in, int64_t out, bool corners, float scale) {
+std::vector<PixelRun> RunsAlong(Filter filter, int64_t in, int64_t out, bool corners, float scale) {
   const double step = Step(in, out, corners, scale);
-  std::vector<Run> runs;
+  std::vector<PixelRun> runs;
   for (int64_t at = 0; at < out; ++at) {
     runs.push_back(filter == Filter::kCubic ? CubicRun(at, in, step, corners)
                                             : AntialiasedRun(filter, at, in, step));
@@ -108,7 +93,7 @@ double EntriesAlong(Filter filter, int64_t in, int64_t out, bool corners, float 
 }
 
 template <Filter kFilter>
-ResamplePlan PlanResample(const OpContext& op, Check& check) {
+ResamplingPlan PlanResample(const OpContext& op, Check& check) {
   check.Rank(op.schema().inputs[0].name, kFloatsAndDouble, 4);
   const std::vector<int64_t> size = op.attr_ints("output_size");
   check.That(size.size() == 2 && size[0] >= 1 && size[1] >= 1,
@@ -125,51 +110,28 @@ ResamplePlan PlanResample(const OpContext& op, Check& check) {
                          EntriesAlong(kFilter, x[3], size[1], corners, wide);
   check.Keep(AskForLists(op, entries < 9e18 ? static_cast<int64_t>(entries) : INT64_MAX));
   if (!check.ok()) return {};
-  ResamplePlan plan;
+  ResamplingPlan plan;
   plan.images = x[0] * x[1];
   plan.height = x[2];
   plan.width = x[3];
   plan.rows = RunsAlong(kFilter, x[2], size[0], corners, high);
   plan.columns = RunsAlong(kFilter, x[3], size[1], corners, wide);
-  plan.threads = WorthThreadsForRows(plan.images * size[0], y.elements(), op.threads());
+  plan.from = plan.to = dtype;
   plan.outputs = {{dtype, y}};
+  Finish(plan, op.threads());
   return plan;
-}
-
-Status RunResample(const ResamplePlan& plan, RealTensors& t) {
-  const auto rows = static_cast<int64_t>(plan.rows.size());
-  const auto columns = static_cast<int64_t>(plan.columns.size());
-  RunRanges(plan.threads, plan.images * rows, 1, [&](int, int64_t first, int64_t end) {
-    for (int64_t line = first; line < end; ++line) {
-      const Run& run = plan.rows[static_cast<size_t>(line % rows)];
-      const double* from = t.in[0].data() + (line / rows * plan.height + run.first) * plan.width;
-      double* to = t.out[0].data() + line * columns;
-      for (const Run& across : plan.columns) {
-        double sum = 0;
-        const double* row = from + across.first;
-        for (const double weight : run.weights) {
-          double inner = 0;
-          for (size_t i = 0; i < across.weights.size(); ++i) inner += across.weights[i] * row[i];
-          sum += weight * inner;
-          row += plan.width;
-        }
-        *to++ = sum;
-      }
-    }
-  });
-  return Status();
 }
 
 }  // namespace
 
 void RegisterResampleOps(OpRegistry& registry) {
-  registry.Add(DefineReal<PlanResample<Filter::kCubic>, RunResample>(
+  registry.Add(Define<PlanResample<Filter::kCubic>, RunResampling>(
       "UpsampleBicubic2d(input; output_size:ints, align_corners=false, scales_h=0.0, "
       "scales_w=0.0) -> output"));
-  registry.Add(DefineReal<PlanResample<Filter::kCubicAntialiased>, RunResample>(
+  registry.Add(Define<PlanResample<Filter::kCubicAntialiased>, RunResampling>(
       "UpsampleBicubic2dAA(x; output_size:ints, align_corners=false, scales_h=0.0, "
       "scales_w=0.0) -> y"));
-  registry.Add(DefineReal<PlanResample<Filter::kLinearAntialiased>, RunResample>(
+  registry.Add(Define<PlanResample<Filter::kLinearAntialiased>, RunResampling>(
       "UpsampleBilinear2dAA(input; output_size:ints, align_corners=false, scales_h=0.0, "
       "scales_w=0.0) -> output"));
 }

@@ -22,6 +22,14 @@ inline Tensor ChannelsBehind(const Tensor& x) {
   return FromDoubles(x.dtype(), Shape(dims), moved);
 }
 
+// The attribute input_layout_info of an operator whose first input has its channels last.
+inline AttrValue LastChannels() {
+  ListAttr list;
+  list.i = {0};
+  list.s = {"NHWC"};
+  return AttrValue(list);
+}
+
 }  // namespace npumesh
 
 #endif  // NPUMESH_TESTS_UNIT_OPS_IMAGE_IMAGE_VALUES_H_

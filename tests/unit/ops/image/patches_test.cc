@@ -42,13 +42,6 @@ AttrValue Two(const std::array<int64_t, 2>& numbers) {
   return AttrValue::Ints({numbers[0], numbers[1]});
 }
 
-AttrValue LastChannels() {
-  ListAttr list;
-  list.i = {0};
-  list.s = {"NHWC"};
-  return AttrValue(list);
-}
-
 OpCall Im2col(const Windows& w, const Tensor& x) {
   return {.type = "Im2col",
           .inputs = {{"x", x}},

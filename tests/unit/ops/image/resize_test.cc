@@ -24,6 +24,17 @@ OpCall Resize(const std::string& type, const std::string& port, const Tensor& x,
                     {"half_pixel_centers", AttrValue::Bool(rule.half)}}};
 }
 
+// Elements of an image, its channels last.
+std::vector<double> ToLast(const Tensor& x) {
+  const Shape& shape = x.shape();
+  const std::vector<double> pixels = ToDoubles(x);
+  std::vector<double> last;
+  for (const Ints& at : Positions(Shape{shape[0], shape[2], shape[3], shape[1]})) {
+    last.push_back(pixels[Index(shape, {at[0], at[3], at[1], at[2]})]);
+  }
+  return last;
+}
+
 // The real coordinate of output position `at`.
 double Coordinate(int64_t at, int64_t in, int64_t out, Rule rule, bool linear) {
   const double ratio = static_cast<double>(in) / static_cast<double>(out);
@@ -99,6 +110,38 @@ TEST(ResizeNearest, CopiesOnePixelAndItsGradientGoesBack) {
   }
 }
 
+// On three threads, which share the rows of all images out.
+TEST(Resize, PixelsLieTogetherWhereChannelsAreLast) {
+  const Tensor x = Pattern(DataType::kFloat, {2, 3, 5, 7});
+  const Tensor last = FromDoubles(DataType::kFloat, {2, 5, 7, 3}, ToLast(x));
+  for (const char* type : {"ResizeNearestNeighborV2", "ResizeBilinearV2"}) {
+    for (const Rule rule : kRules) {
+      OpCall call = Resize(type, "x", last, 8, 3, rule);
+      call.attrs.emplace_back("input_layout_info", LastChannels());
+      call.threads = 3;
+      const Tensor y = RunOne(call);
+      ASSERT_EQ(y.shape(), Shape({2, 8, 3, 3}));
+      EXPECT_EQ(ToDoubles(y), ToLast(RunOne(Resize(type, "x", x, 8, 3, rule)))) << type;
+    }
+  }
+}
+
+// What has no weight is not read: an infinity stays where it is.
+TEST(ResizeBilinear, WhatHasNoWeightMayBeAnyNumber) {
+  const float most = std::numeric_limits<float>::infinity();
+  const Tensor x = Make<float>(DataType::kFloat, {1, 1, 2, 2}, {1, most, 2, 3});
+  const Tensor y = RunOne(Resize("ResizeBilinearV2", "x", x, 2, 2, {false, true}));
+  EXPECT_EQ(ToDoubles(y), ToDoubles(x));
+}
+
+// Quotients of whole numbers: 49 * (2 / 98) in double is below 1.
+TEST(ResizeNearest, PlacesHaveNoRoundingErrors) {
+  const Tensor x = Make<float>(DataType::kFloat, {1, 1, 1, 2}, {0, 1});
+  const std::vector<double> y =
+      ToDoubles(RunOne(Resize("ResizeNearestNeighborV2", "x", x, 1, 98, {false, false})));
+  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], i < 49 ? 0 : 1) << i;
+}
+
 double CubicWeight(double x, double a) {
   x = std::fabs(x);
   if (x <= 1) return (a + 2) * x * x * x - (a + 3) * x * x + 1;
@@ -158,7 +201,8 @@ TEST(Resample, WeighsThePixelsByItsFilter) {
                                                 {{5, 3, 0, false}, {4, 4, 0, false}},
                                                 {{5, 10, 2, false}, {4, 6, 1.5F, false}},
                                                 {{1, 3, 0, false}, {7, 1, 0, false}},
-                                                {{7, 3, 0.5F, false}, {9, 3, 0.4F, false}}}) {
+                                                {{7, 3, 0.5F, false}, {9, 3, 0.4F, false}},
+                                                {{70, 2, 0, false}, {3, 17, 0, false}}}) {
         const bool smooth = type == "UpsampleBicubic2d";
         for (const bool corners : {false, true}) {
           if (corners && !smooth) continue;  // centres are not those of corners
