@@ -1,42 +1,32 @@
 #include "graph/ops/builtin_ops.h"
 
-#include <functional>
+#include <algorithm>
 #include <set>
 
-#include "graph/ops/attention/family.h"
-#include "graph/ops/collective/family.h"
-#include "graph/ops/elementwise/family.h"
-#include "graph/ops/image/family.h"
-#include "graph/ops/index/family.h"
-#include "graph/ops/matmul/family.h"
-#include "graph/ops/moe/family.h"
-#include "graph/ops/quant/family.h"
-#include "graph/ops/reduce/family.h"
-#include "graph/ops/shape/family.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
+
+#define NPUMESH_FAMILY(Name, name, what)             \
+  void Register##Name##Family(OpRegistry& registry); \
+  void Derive##Name##Family(OpRegistry& registry);
+#include "families.inc"
+#undef NPUMESH_FAMILY
+
 namespace {
 
 struct FamilyRow {
-  std::string_view name;
-  std::string_view what;
+  std::string_view name, what;
+  // Operators, and those that are made of others, once all families have added theirs.
   void (*add)(OpRegistry& registry);
+  void (*derive)(OpRegistry& registry);
 };
 
+#define NPUMESH_FAMILY(Name, name, what) {name, what, Register##Name##Family, Derive##Name##Family},
 constexpr FamilyRow kFamilies[] = {
-    {"shape", "values stay, shapes change; the ends of a graph, control flow, text",
-     RegisterShapeFamily},
-    {"elementwise", "one value in, one value out: arithmetic, activations, optimizers, Foreach",
-     RegisterElementwiseFamily},
-    {"index", "which elements, in which order: gather, scatter, sort, random", RegisterIndexFamily},
-    {"reduce", "many values to few: sums, norms, softmax, losses", RegisterReduceFamily},
-    {"image", "convolutions, pools, resizing, sampling", RegisterImageFamily},
-    {"matmul", "products of floats, and what is fused after them", RegisterMatmulFamily},
-    {"quant", "eight bits and fewer", RegisterQuantFamily},
-    {"attention", "attention, its caches and its rotations", RegisterAttentionFamily},
-    {"moe", "routing of experts on one rank", RegisterMoeFamily},
-    {"collective", "operators that talk to other ranks", RegisterCollectiveFamily},
+#include "families.inc"
 };
+#undef NPUMESH_FAMILY
 
 }  // namespace
 
@@ -44,6 +34,7 @@ const OpRegistry& BuiltinOps() {
   static const OpRegistry* const registry = [] {
     auto* const made = new OpRegistry;
     for (const FamilyRow& family : kFamilies) family.add(*made);
+    for (const FamilyRow& family : kFamilies) family.derive(*made);
     return made;
   }();
   return *registry;
@@ -53,13 +44,17 @@ std::vector<OperatorFamily> OperatorFamilies() {
   OpRegistry registry;
   std::set<std::string, std::less<>> seen;
   std::vector<OperatorFamily> families;
-  for (const FamilyRow& row : kFamilies) {
-    row.add(registry);
-    OperatorFamily& family = families.emplace_back(OperatorFamily{row.name, row.what, {}});
+  const auto take = [&](OperatorFamily& family, void (*add)(OpRegistry&)) {
+    add(registry);
     for (const std::string_view type : registry.Types()) {
       if (seen.emplace(type).second) family.types.emplace_back(type);
     }
+  };
+  for (const FamilyRow& row : kFamilies) {
+    take(families.emplace_back(OperatorFamily{row.name, row.what, {}}), row.add);
   }
+  for (size_t i = 0; i < families.size(); ++i) take(families[i], kFamilies[i].derive);
+  for (OperatorFamily& family : families) std::sort(family.types.begin(), family.types.end());
   return families;
 }
 

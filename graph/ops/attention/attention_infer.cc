@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "graph/ops/attention/attention.h"
-#include "graph/ops/attention/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
@@ -289,6 +289,7 @@ Status RunUpdate(const UpdatePlan& plan, const KernelArgs& args) {
 namespace npumesh {
 
 void RegisterInferAttentionOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kWhite);
   for (const std::string_view signature :
        {"FusedInferAttentionScore(query, key..., value..., pse_shift?, atten_mask?, "
         "actual_seq_lengths?, actual_seq_lengths_kv?, dequant_scale1?, quant_scale1?, "

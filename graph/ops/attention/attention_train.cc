@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "graph/ops/attention/attention.h"
-#include "graph/ops/attention/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/float_exp.h"
 #include "graph/ops/toolbox/values/row_io.h"
@@ -306,6 +306,7 @@ Status RunGradient(const GradientPlan& plan, const KernelArgs& args) {
 namespace npumesh {
 
 void RegisterTrainAttentionOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kWhite);
   registry.Add(Define<attention::PlanScore, attention::RunAttention>(
       "FlashAttentionScore(query, key, value, real_shift?, drop_mask?, padding_mask?, atten_mask?, "
       "prefix?, actual_seq_qlen?, actual_seq_kvlen?, q_start_idx?, kv_start_idx?, d_scale_q?, "

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "graph/ops/attention/cache_tiles.h"
-#include "graph/ops/attention/family.h"
 #include "graph/ops/attention/rope.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/ceil_div.h"

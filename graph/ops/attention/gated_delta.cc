@@ -12,7 +12,7 @@
 #include <cmath>
 #include <string>
 
-#include "graph/ops/attention/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
@@ -188,6 +188,7 @@ Status RunDelta(const DeltaPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterGatedDeltaOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kWhite);
   registry.Add(Define<PlanDelta<true>, RunDelta>(
       "RecurrentGatedDeltaRule(query, key, value, beta, state, actual_seq_lengths, "
       "ssm_state_indices, g?, gk?, num_accepted_tokens?; scale_value=1.0) -> out, state",

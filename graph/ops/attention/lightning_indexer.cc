@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "graph/ops/attention/family.h"
 #include "graph/ops/attention/query_keys.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/float_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
@@ -143,6 +143,7 @@ Status RunIndexer(const IndexerPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterLightningIndexerOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kWhite);
   registry.Add(Define<PlanIndexer<false>, RunIndexer>(
       "LightningIndexer(query, key, weights, actual_seq_lengths_query?, actual_seq_lengths_key?, "
       "block_table?; layout_query=\"BSND\", layout_key=\"BSND\", sparse_count=2048, "

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <string>
 
-#include "graph/ops/attention/family.h"
 #include "graph/ops/attention/rope.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/rms_row.h"
@@ -284,6 +284,7 @@ Status RunMla(const MlaPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterMlaPrologOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kWhite);
   registry.Add(Define<PlanMla<false>, RunMla>(
       "MlaProlog(token_x, weight_dq, weight_uq_qr, weight_uk, weight_dkv_kr, rmsnorm_gamma_cq, "
       "rmsnorm_gamma_ckv, rope_sin, rope_cos, cache_index, kv_cache, kr_cache, dequant_scale_x?, "

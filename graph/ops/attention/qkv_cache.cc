@@ -12,8 +12,8 @@
 #include <array>
 
 #include "graph/ops/attention/cache_tiles.h"
-#include "graph/ops/attention/family.h"
 #include "graph/ops/attention/rope.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/rms_row.h"

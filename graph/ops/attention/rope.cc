@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "graph/ops/attention/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"

@@ -7,8 +7,8 @@
 // the second row, 2, 5, 8 .. the third, all others the first.
 #include <cstring>
 
-#include "graph/ops/attention/family.h"
 #include "graph/ops/core/define.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {

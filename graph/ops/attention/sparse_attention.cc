@@ -16,8 +16,8 @@
 #include <cstring>
 #include <limits>
 
-#include "graph/ops/attention/family.h"
 #include "graph/ops/attention/query_keys.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/float_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
@@ -301,6 +301,7 @@ Status RunSparse(const SparsePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterSparseAttentionOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kWhite);
   registry.Add(Define<PlanSparse, RunSparse>(
       "SparseFlashAttention(query, key, value, sparse_indices, block_table?, "
       "actual_seq_lengths_query?, actual_seq_lengths_kv?, query_rope?, key_rope?, sinks?; "

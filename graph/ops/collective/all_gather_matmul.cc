@@ -274,7 +274,12 @@ Status RunScatter(const ScatterPlan& plan, const KernelArgs& args) {
 
 }  // namespace
 
-void RegisterRowMatmuls(OpRegistry& registry) {
+}  // namespace npumesh::fused
+
+namespace npumesh {
+
+void RegisterRowMatmulOps(OpRegistry& registry) {
+  using namespace fused;
   const CollectiveTrait gathers = {.takes = Assembly::kConcatenate};
   registry.Add(hcom::Collective<PlanGather<false>, RunGather, PrepareGather>(
       "AllGatherMatmul(x1, x2, bias?; group:string, is_trans_a=false, is_trans_b=false, "
@@ -298,4 +303,4 @@ void RegisterRowMatmuls(OpRegistry& registry) {
       scatters));
 }
 
-}  // namespace npumesh::fused
+}  // namespace npumesh

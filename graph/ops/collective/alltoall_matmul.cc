@@ -152,7 +152,12 @@ Status RunMatmulExchange(const ExchangePlan& plan, const KernelArgs& args) {
 
 }  // namespace
 
-void RegisterAllToAllMatmuls(OpRegistry& registry) {
+}  // namespace npumesh::fused
+
+namespace npumesh {
+
+void RegisterAllToAllMatmulOps(OpRegistry& registry) {
+  using namespace fused;
   registry.Add(hcom::Collective<PlanExchange<true>, RunExchangeMatmul, PrepareExchangeMatmul>(
       "AlltoAllMatmul(x1, x2, bias?, x1_scale?, x2_scale?, comm_scale?, x1_offset?, x2_offset?; "
       "group:string, world_size:int, all2all_axes=[-2,-1], y_dtype=28, x1_quant_mode=0, "
@@ -166,4 +171,4 @@ void RegisterAllToAllMatmuls(OpRegistry& registry) {
       "transpose_x2=false, group_size=0, comm_mode=\"\") -> y"));
 }
 
-}  // namespace npumesh::fused
+}  // namespace npumesh

@@ -279,7 +279,12 @@ Status RunExperts(const ExpertsPlan& plan, const KernelArgs& args) {
 
 }  // namespace
 
-void RegisterExpertMatmuls(OpRegistry& registry) {
+}  // namespace npumesh::fused
+
+namespace npumesh {
+
+void RegisterExpertMatmulOps(OpRegistry& registry) {
+  using namespace fused;
   registry.Add(hcom::Collective<PlanExperts<true, false>, RunExperts, PrepareExperts>(
       "AlltoAllvGroupedMatMul(gmm_x, gmm_weight, send_counts_tensor?, recv_counts_tensor?, mm_x?, "
       "mm_weight?; group:string, ep_world_size:int, send_counts:ints, recv_counts:ints, "
@@ -305,4 +310,4 @@ void RegisterExpertMatmuls(OpRegistry& registry) {
       "y_dtype=28, mm_dtype=28, comm_quant_mode=0, comm_quant_dtype=0) -> y, mm_y"));
 }
 
-}  // namespace npumesh::fused
+}  // namespace npumesh

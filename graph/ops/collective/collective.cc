@@ -247,7 +247,12 @@ Status RunBarrier(const Meeting& plan, const KernelArgs& args) {
 
 }  // namespace
 
-void RegisterTensorOps(OpRegistry& registry) {
+}  // namespace npumesh::hcom
+
+namespace npumesh {
+
+void RegisterHcomTensorOps(OpRegistry& registry) {
+  using namespace hcom;
   registry.Add(PureCollective<PlanAllReduce, RunAllReduce>(
       "HcomAllReduce(x; reduction:string, group=\"hccl_world_group\", fusion=1, fusion_id=-1) -> y",
       {.leaves_equal = true, .takes = Assembly::kReduce, .reduction = "reduction"}));
@@ -281,4 +286,4 @@ void RegisterTensorOps(OpRegistry& registry) {
   registry.Add(std::move(barrier));
 }
 
-}  // namespace npumesh::hcom
+}  // namespace npumesh

@@ -86,10 +86,6 @@ Shape DividedByRanks(const OpContext& op, Check& check);
 
 uint64_t Count(const TensorType& type);
 
-// Parts of RegisterCollectiveOps.
-void RegisterTensorOps(OpRegistry& registry);  // HcomAllReduce, HcomAllGather ...
-void RegisterBlockOps(OpRegistry& registry);   // the AllToAll family and the V variants
-
 }  // namespace npumesh::hcom
 
 #endif  // NPUMESH_GRAPH_OPS_COLLECTIVE_COLLECTIVE_H_

@@ -183,7 +183,12 @@ Status RunReduceScatterV(const SharedBlocks& plan, const KernelArgs& args) {
 
 }  // namespace
 
-void RegisterBlockOps(OpRegistry& registry) {
+}  // namespace npumesh::hcom
+
+namespace npumesh {
+
+void RegisterHcomBlockOps(OpRegistry& registry) {
+  using namespace hcom;
   registry.Add(PureCollective<PlanAllToAll, RunAllToAll>(
       "HcomAllToAll(x; group=\"hccl_world_group\") -> y"));
   registry.Add(PureCollective<PlanAllToAllV, RunAllToAllV>(
@@ -204,4 +209,4 @@ void RegisterBlockOps(OpRegistry& registry) {
       {.reduction = "reduction"}, {"recv_count", "send_counts", "send_displacements"}));
 }
 
-}  // namespace npumesh::hcom
+}  // namespace npumesh

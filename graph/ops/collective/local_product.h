@@ -86,13 +86,6 @@ inline uint64_t FloatBytes(int64_t elements) {
   return static_cast<uint64_t>(elements) * sizeof(float);
 }
 
-// Parts of RegisterFusedMatmulOps.
-void RegisterAllReduceMatmul(OpRegistry& registry);  // MatmulAllReduce, -AddRmsNorm
-void RegisterRowMatmuls(OpRegistry& registry);       // AllGatherMatmul, MatmulReduceScatter ...
-void RegisterAllToAllMatmuls(OpRegistry& registry);  // AlltoAllMatmul, MatmulAlltoAll
-void RegisterExpertMatmuls(OpRegistry& registry);    // AlltoAllvGroupedMatMul ...
-void RegisterQuantReductions(OpRegistry& registry);  // QuantAllReduce, QuantReduceScatter
-
 }  // namespace npumesh::fused
 
 #endif  // NPUMESH_GRAPH_OPS_COLLECTIVE_LOCAL_PRODUCT_H_

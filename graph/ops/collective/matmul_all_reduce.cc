@@ -210,7 +210,12 @@ Status RunMatmulAllReduce(const AllReducePlan& plan, const KernelArgs& args) {
 
 }  // namespace
 
-void RegisterAllReduceMatmul(OpRegistry& registry) {
+}  // namespace npumesh::fused
+
+namespace npumesh {
+
+void RegisterAllReduceMatmulOps(OpRegistry& registry) {
+  using namespace fused;
   registry.Add(hcom::Collective<PlanMatmulAllReduce, RunMatmulAllReduce, PrepareMatmulAllReduce>(
       "MatmulAllReduce(x1, x2, bias?, x3?, antiquant_scale?, antiquant_offset?, dequant_scale?, "
       "pertoken_scale?, comm_quant_scale_1?, comm_quant_scale_2?; group:string, reduce_op=\"sum\", "
@@ -224,4 +229,4 @@ void RegisterAllReduceMatmul(OpRegistry& registry) {
       {.leaves_equal = true, .own_inputs = {"residual", "gamma"}, .reduction = "reduce_op"}));
 }
 
-}  // namespace npumesh::fused
+}  // namespace npumesh

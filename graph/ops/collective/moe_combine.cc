@@ -4,8 +4,8 @@
 // The rank of a token knows from its own expert_ids which rows come back and in which order, and
 // tells the ranks of the experts, which compare that with what they have. Large tensors go in
 // chunks of tokens: one is packed, or weighted and summed, while others are on their way.
-#include "graph/ops/collective/family.h"
 #include "graph/ops/collective/moe_exchange.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/rms_row.h"
 #include "graph/ops/toolbox/values/row_io.h"

@@ -6,8 +6,8 @@
 // chunks: one is quantised and packed, or unpacked, while others are on their way.
 #include <cstring>
 
-#include "graph/ops/collective/family.h"
 #include "graph/ops/collective/moe_exchange.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/values/element_io.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
 #include "graph/ops/toolbox/values/row_math.h"

@@ -148,7 +148,12 @@ Status RunQuantReduce(const ReducePlan& plan, const KernelArgs& args) {
 
 }  // namespace
 
-void RegisterQuantReductions(OpRegistry& registry) {
+}  // namespace npumesh::fused
+
+namespace npumesh {
+
+void RegisterQuantReductionOps(OpRegistry& registry) {
+  using namespace fused;
   registry.Add(hcom::Collective<PlanQuantReduce<false>, RunQuantReduce, PrepareQuantReduce>(
       "QuantAllReduce(x, scales; group:string, reduce_op=\"sum\", output_dtype=27, world_size:int) "
       "-> out_put",
@@ -160,4 +165,4 @@ void RegisterQuantReductions(OpRegistry& registry) {
       {.gives = Assembly::kConcatenate, .reduction = "reduce_op"}));
 }
 
-}  // namespace npumesh::fused
+}  // namespace npumesh

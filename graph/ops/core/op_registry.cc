@@ -8,16 +8,9 @@ namespace npumesh {
 
 void OpRegistry::Add(Operator op) {
   std::string type(op.schema.type);
+  if (op.precision == PrecisionClass::kGrey) op.precision = usually_;
   [[maybe_unused]] const bool added = ops_.emplace(std::move(type), std::move(op)).second;
   assert(added && "operator registered twice");
-}
-
-void OpRegistry::AddAll(const OpRegistry& family, PrecisionClass precision) {
-  for (const auto& [type, member] : family.ops_) {
-    Operator op = member;
-    if (op.precision == PrecisionClass::kGrey) op.precision = precision;
-    Add(std::move(op));
-  }
 }
 
 void OpRegistry::Alias(std::string_view type, std::string_view same_as) {

@@ -15,8 +15,8 @@ class OpRegistry {
  public:
   // REQUIRES: the type is not registered yet.
   void Add(Operator op);
-  // Adds the operators of a family; those that are grey in it are of class `precision`.
-  void AddAll(const OpRegistry& family, PrecisionClass precision);
+  // Operators that are added from now on and are grey are of this class.
+  void Usually(PrecisionClass precision) { usually_ = precision; }
   // The same operator under a second name (Constant for Const).
   void Alias(std::string_view type, std::string_view same_as);
   const Operator* Find(std::string_view type) const;
@@ -26,6 +26,7 @@ class OpRegistry {
 
  private:
   std::map<std::string, Operator, std::less<>> ops_;
+  PrecisionClass usually_ = PrecisionClass::kGrey;
 };
 
 }  // namespace npumesh

@@ -8,7 +8,7 @@
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/loop_program.h"
-#include "graph/ops/elementwise/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/machine/elementwise.h"
 #include "graph/ops/toolbox/rows/define_rows.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"

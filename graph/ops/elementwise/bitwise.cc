@@ -1,7 +1,7 @@
 // Operations on the bits of integers.
 #include <algorithm>
 
-#include "graph/ops/elementwise/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/elementwise/pointwise.h"
 
 namespace npumesh {

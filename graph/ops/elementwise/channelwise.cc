@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/elementwise/batch_norm.h"
-#include "graph/ops/elementwise/family.h"
 #include "graph/ops/elementwise/pointwise.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
 #include "graph/ops/toolbox/values/cast.h"

@@ -2,7 +2,7 @@
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/loop_program.h"
-#include "graph/ops/elementwise/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/machine/block_machine.h"
 #include "graph/ops/toolbox/machine/elementwise.h"

@@ -8,7 +8,7 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
-#include "graph/ops/elementwise/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 

@@ -1,5 +1,5 @@
 // The element-wise arithmetic and mathematics.
-#include "graph/ops/elementwise/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/machine/elementwise.h"
 #include "graph/ops/toolbox/values/cast.h"
 

@@ -14,7 +14,7 @@
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/loop_program.h"
-#include "graph/ops/elementwise/family.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 namespace {
@@ -310,7 +310,7 @@ void AddForeach(OpRegistry& registry, const OpRegistry& own, ForeachRow row,
 
 }  // namespace
 
-void RegisterForeachOps(OpRegistry& registry) {
+void DeriveForeachOps(OpRegistry& registry) {
   OpRegistry own;
   RegisterForeachElements(own);
   std::vector<ForeachRow> rows;
@@ -321,7 +321,6 @@ void RegisterForeachOps(OpRegistry& registry) {
   // An integer quotient is cut, and 0 for 0 below.
   AddForeach(registry, own, {"ForeachBinaryOp", {}, {{"x1"}, {"x2"}}},
              {"Add", "Sub", "Mul", "Quotient"});
-  RegisterForeachUnscale(registry);
 }
 
 }  // namespace npumesh

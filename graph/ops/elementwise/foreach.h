@@ -10,9 +10,6 @@ namespace npumesh {
 // x2 = 0, and Norm (x, p) -> scalar, the p-norm of all elements. Not for BuiltinOps.
 void RegisterForeachElements(OpRegistry& registry);
 
-// ForeachNonFiniteCheckAndUnscale. Called by RegisterForeachOps.
-void RegisterForeachUnscale(OpRegistry& registry);
-
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_ELEMENTWISE_FOREACH_H_

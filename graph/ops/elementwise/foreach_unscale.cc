@@ -70,7 +70,7 @@ Status RunUnscale(const UnscalePlan& plan, const KernelArgs& args) {
 
 }  // namespace
 
-void RegisterForeachUnscale(OpRegistry& registry) {
+void RegisterForeachUnscaleOps(OpRegistry& registry) {
   registry.Add(Define<PlanUnscale, RunUnscale>(
       "ForeachNonFiniteCheckAndUnscale(scaled_grads..., found_inf, inv_scale) -> ",
       {.in_place = {{0, 0}, {0, 1}}}));

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "graph/ops/elementwise/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/elementwise/pointwise.h"
 
 namespace npumesh {

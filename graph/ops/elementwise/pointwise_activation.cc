@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/ops/elementwise/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/elementwise/pointwise.h"
 #include "graph/ops/toolbox/values/activations.h"
 

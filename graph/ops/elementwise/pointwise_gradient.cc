@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "graph/ops/elementwise/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/elementwise/pointwise.h"
 #include "graph/ops/toolbox/values/activations.h"
 
@@ -207,9 +207,8 @@ const PointwiseSpec kLosses[] = {
 void RegisterPointwiseGradientOps(OpRegistry& registry) {
   RegisterPointwise(registry, kActivations, /*like=*/0);
   RegisterPointwise(registry, kFunctions, /*like=*/1);
-  OpRegistry losses;
-  RegisterPointwise(losses, kLosses);
-  registry.AddAll(losses, PrecisionClass::kBlack);
+  registry.Usually(PrecisionClass::kBlack);
+  RegisterPointwise(registry, kLosses);
 }
 
 }  // namespace npumesh

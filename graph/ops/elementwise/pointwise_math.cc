@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 
-#include "graph/ops/elementwise/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/elementwise/pointwise.h"
 
 namespace npumesh {

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/image/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 

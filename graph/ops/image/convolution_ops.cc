@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "graph/ops/core/infer_checks.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/image/convolution.h"
-#include "graph/ops/image/family.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
 
@@ -260,8 +260,8 @@ void SetBias(const OpContext& op, Convolution& plan, Check& check) {
 
 void CheckTypes(const OpContext& op, const ConvolutionRow& row, Check& check) {
   const TensorType& x = op.in(row.x());
-  const TypeSet bytes = row.kind == kLinear ? TypeSet{DataType::kInt8, DataType::kUint8}
-                                            : TypeSet(DataType::kInt8);
+  const TypeSet bytes =
+      row.kind == kLinear ? TypeSet{DataType::kInt8, DataType::kUint8} : TypeSet(DataType::kInt8);
   check.Keep(ExpectType(op, row.x(), row.of_bytes() ? bytes : kFloats));
   check.Keep(ExpectType(op, row.kind == kFilterGrad ? "out_backprop" : "filter",
                         row.kind == kLinear ? bytes : TypeSet(x.dtype)));

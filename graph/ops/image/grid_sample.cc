@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "graph/ops/image/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 
 namespace npumesh {

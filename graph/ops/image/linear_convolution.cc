@@ -11,9 +11,9 @@
 #include <cstring>
 #include <numeric>
 
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/image/byte_depthwise.h"
 #include "graph/ops/image/convolution.h"
-#include "graph/ops/image/family.h"
 #include "graph/ops/toolbox/product/int8_product.h"
 #include "graph/ops/toolbox/product/linear_bytes.h"
 #include "graph/ops/toolbox/product/onednn_call.h"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/image/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"

@@ -6,8 +6,8 @@
 // the NPU (ChooseSums). A NaN in a window is its maximum.
 #include <optional>
 
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/image/blocked_image.h"
-#include "graph/ops/image/family.h"
 #include "graph/ops/image/pool.h"
 #include "graph/ops/image/pool_rows.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"

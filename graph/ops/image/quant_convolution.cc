@@ -6,8 +6,8 @@
 // and are multiplied by the filters of their group.
 #include <algorithm>
 
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/image/convolution.h"
-#include "graph/ops/image/family.h"
 #include "graph/ops/toolbox/copy/strided_copy.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"

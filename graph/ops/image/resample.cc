@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/image/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/image/resampling.h"
 
 namespace npumesh {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/image/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/image/resampling.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/image_layout.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "graph/ops/index/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/index_rows.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"

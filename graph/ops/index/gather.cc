@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "graph/ops/index/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/index/scatter.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"

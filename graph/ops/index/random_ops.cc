@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/index/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "runtime/base/philox.h"

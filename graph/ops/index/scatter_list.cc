@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "graph/ops/index/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/index/scatter.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/quantised_row.h"

@@ -1,6 +1,6 @@
 // The scatter operators: ScatterElements, ScatterNd*, TensorScatter*, Scatter* along dimension 0,
 // InplaceIndexAdd, Scatter and UnsortedSegment*.
-#include "graph/ops/index/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/index/scatter.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 

@@ -6,7 +6,7 @@
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/index/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 
 namespace npumesh {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/index/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/ceil_div.h"

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "graph/ops/core/define.h"
-#include "graph/ops/index/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {

@@ -1,5 +1,5 @@
 // GEMM: y = alpha * a b + beta * c, as BLAS has it.
-#include "graph/ops/matmul/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 
 namespace npumesh {
@@ -94,6 +94,7 @@ Status RunGemm(const GemmPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterGemmOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kWhite);
   registry.Add(Define<PlanGemm, RunGemm>(
       "GEMM(a, b, c, alpha, beta; transpose_a=false, transpose_b=false) -> y"));
 }

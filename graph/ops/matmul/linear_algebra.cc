@@ -13,7 +13,7 @@
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/matmul/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/values/cast.h"
 
 namespace npumesh {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "graph/ops/matmul/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
@@ -104,6 +104,7 @@ Status RunLora(const LoraPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterLoraOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kWhite);
   registry.Add(Define<PlanLora, RunLora>(
       "AddLora(y, x, weightB, indices, weightA?; layer_idx=0, scale=0.001, y_offset=0, "
       "y_slice_size=-1) -> y",

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "graph/ops/matmul/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/lanes/lane_table.h"
 #include "graph/ops/toolbox/product/matmul.h"
@@ -319,6 +319,7 @@ Result<std::unique_ptr<Kernel>> MakeProductAndTail(const OpContext& op, const Pr
 // opImplMode, enable_hf32 and inner_precise let a device compute with fewer bits; nothing does
 // here.
 void RegisterMatmulOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kWhite);
   const Axes matrices =
       "x1[.. m? k+ | transpose_x1], x2[.. k n? | transpose_x2], bias[.. 1? n] -> y[.. m? n?]";
   const Axes batches = "x1[.. m? k+ | adj_x1], x2[.. k n? | adj_x2], bias[.. 1? n] -> y[.. m? n?]";

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/matmul/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/lanes/lane_table.h"
 #include "graph/ops/toolbox/product/panel_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -372,6 +372,7 @@ Status RunGru(const GruPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterRecurrentOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kWhite);
   registry.Add(Define<PlanLstm, RunLstm, PrepareLstm>(
       "DynamicRNN(x, w, b, seq_length?, init_h?, init_c?, wci?, wcf?, wco?, mask?; "
       "cell_type=\"LSTM\", direction=\"UNIDIRECTIONAL\", cell_depth==1, use_peephole==false, "

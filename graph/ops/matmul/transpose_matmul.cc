@@ -6,7 +6,7 @@
 #include <array>
 #include <limits>
 
-#include "graph/ops/matmul/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
@@ -238,6 +238,7 @@ Status RunTranspose(const TransposePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterTransposeMatmulOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kWhite);
   registry.Add(Define<PlanFloat, RunTranspose>(
       "TransposeBatchMatMul(x1, x2, bias?, scale?; perm_x1=[], perm_x2=[], perm_y=[], "
       "enable_hf32=false, batch_split_factor=1) -> y"));

@@ -1,7 +1,7 @@
 // MoeFinalizeRouting and MoeFinalizeRoutingV2: the rows of a token's experts, weighted and summed.
 #include <algorithm>
 
-#include "graph/ops/moe/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
 

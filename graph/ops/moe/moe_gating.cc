@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "graph/ops/moe/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/activations.h"
 #include "graph/ops/toolbox/values/row_io.h"
@@ -207,6 +207,7 @@ Status RunGating(const Gating& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterMoeGatingOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kBlack);
   registry.Add(Define<PlanSoftmaxGating<false>, RunSoftmaxGating<false>>(
       "MoeGatingTopKSoftmax(x, finished?; k:int) -> y, expert_idx, row_idx"));
   registry.Add(Define<PlanSoftmaxGating<true>, RunSoftmaxGating<true>>(

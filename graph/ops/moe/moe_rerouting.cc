@@ -2,7 +2,7 @@
 // MoeComputeExpertTokens, which counts the tokens of sorted experts.
 #include <algorithm>
 
-#include "graph/ops/moe/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "graph/ops/moe/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/quantised_row.h"
 

@@ -12,7 +12,7 @@
 // Sums are float32, entry by entry, and are rounded once.
 #include <algorithm>
 
-#include "graph/ops/moe/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {

@@ -3,7 +3,7 @@
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/lanes/lane_table.h"
 #include "graph/ops/toolbox/rows/group_list.h"
@@ -179,6 +179,7 @@ Status RunMax(const MaxPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterActivationQuantOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanGelu, RunGelu>(
       "GeluQuant(x, input_scale?, input_offset?; approximate=\"none\", quant_mode=\"dynamic\", "
       "dst_type=2, round_mode=\"rint\") -> y, out_scale",

@@ -4,7 +4,7 @@
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/quant/mx_block.h"
 #include "graph/ops/toolbox/product/float_product.h"
 #include "graph/ops/toolbox/rows/group_list.h"
@@ -228,6 +228,7 @@ Status RunFlat(const FlatPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterBlockQuantOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanTiles<false>, RunBlocks>(
       "DynamicBlockQuant(x; min_scale=0.0, round_mode=\"rint\", dst_type=35, row_block_size=1, "
       "col_block_size=128, dst_type_max=0.0) -> y, scale"));

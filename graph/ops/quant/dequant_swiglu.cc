@@ -5,7 +5,7 @@
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/gated_unit.h"
@@ -155,6 +155,7 @@ Status RunDequantSwiglu(const DequantSwigluPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterDequantSwigluOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanDequantSwiglu, RunDequantSwiglu>(
       "DequantSwigluQuant(x, weight_scale?, activation_scale?, bias?, quant_scale?, "
       "quant_offset?, group_index?; activate_left=false, quant_mode=\"static\", dst_type=2, "

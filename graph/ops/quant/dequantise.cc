@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "graph/ops/core/define.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/row_io.h"
@@ -214,6 +214,7 @@ Status RunTransParam(const ParamPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterDequantiseOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanDequant<false>, RunDequant>(
       "AscendDequant(x, deq_scale; sqrt_mode=false, relu_flag=false, dtype=0) -> y",
       {.loop = LoopDequant<false>}));

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "graph/ops/core/define.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/quant/mx_block.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
@@ -91,6 +91,7 @@ Status RunDual(const DualPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterDualLevelQuantOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanDual, RunDual>(
       "DynamicDualLevelMxQuant(x, smooth_scale?; round_mode=\"rint\", level0_block_size=512, "
       "level1_block_size=32) -> y, level0_scale, level1_scale"));

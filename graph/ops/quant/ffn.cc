@@ -7,7 +7,7 @@
 #include <string>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/group_list.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -162,6 +162,7 @@ Status RunFfn(const FfnPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterFfnOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanFfn, RunFfn>(
       "FFN(x, weight1, weight2, expert_tokens?, bias1?, bias2?, scale?, offset?, deq_scale1?, "
       "deq_scale2?, antiquant_scale1?, antiquant_scale2?, antiquant_offset1?, antiquant_offset2?; "

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <string>
 
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/group_list.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -254,6 +254,7 @@ Status RunFinalize(const FinalizePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterGroupedFinalizeOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanFinalize, RunFinalize>(
       "GroupedMatmulFinalizeRouting(x, w, scale?, bias?, pertoken_scale?, group_list?, "
       "shared_input?, logit?, row_index?, offset?; dtype=0, shared_input_weight=1.0, "

@@ -4,7 +4,7 @@
 // unspecified; they are zero here. A list of one tensor of shape [0] stands for an absent one.
 #include "graph/ops/quant/grouped_matmul.h"
 
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
@@ -114,6 +114,7 @@ Status RunGrouped(const GroupedPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterGroupedMatmulOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanGrouped, RunGrouped>(
       "GroupedMatmul(x..., weight..., bias..., scale..., offset..., antiquant_scale..., "
       "antiquant_offset..., group_list?, per_token_scale?; split_item=0, dtype=0, "

@@ -1,6 +1,6 @@
 // GroupedMatmulSwigluQuantV2: products of int8 rows with the weights of their experts, gated and
 // quantised again.
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/product_plan.h"
 #include "graph/ops/toolbox/rows/group_list.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -104,6 +104,7 @@ Status RunGroupedSwiglu(const GroupedSwigluPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterGroupedSwigluOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanGroupedSwiglu, RunGroupedSwiglu>(
       "GroupedMatmulSwigluQuantV2(x, x_scale, group_list, weight..., weight_scale..., "
       "weight_assist_matrix..., bias?, smooth_scale?; dequant_mode=0, dequant_dtype=0, "

@@ -1,7 +1,7 @@
 // QLinearAdd and QLinearMul, of bytes that stand for scale * (byte - zero); ByteTable, of whatever
 // hangs on one byte.
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/quant/byte_elements.h"
-#include "graph/ops/quant/family.h"
 #include "graph/ops/toolbox/product/linear_bytes.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/thread_parts.h"
@@ -77,6 +77,7 @@ Status RunByteTable(const LinearPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterLinearElementsOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   const Axes alike = "x1[..], x2[..] -> y[..]";
   registry.Add(Define<PlanLinear, RunLinear<false>>(
       "QLinearAdd(x1, x1_scale, x1_zero, x2, x2_scale, x2_zero, y_scale, y_zero) -> y",

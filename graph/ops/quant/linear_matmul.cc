@@ -11,7 +11,7 @@
 // Where x2, or x1 beside an x2 that is no constant, has no sign, it is multiplied less 128.
 #include <numeric>
 
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/blocked_product.h"
 #include "graph/ops/toolbox/product/int8_product.h"
 #include "graph/ops/toolbox/product/linear_bytes.h"
@@ -230,6 +230,7 @@ Status RunLinearMatmul(const LinearMatmulPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterLinearMatmulOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanLinearMatmul, RunLinearMatmul, PrepareLinearMatmul>(
       "QLinearMatMul(x1, x2, x1_zero?, x2_zero?, bias?, scale?, y_zero?; dtype:int, "
       "transpose_x2=false) -> y"));

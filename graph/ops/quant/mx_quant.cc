@@ -4,7 +4,7 @@
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/quant/mx_block.h"
 #include "graph/ops/toolbox/rows/group_list.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -220,6 +220,7 @@ Status RunAnti(const AntiPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterMxQuantOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanMx, RunMx>(
       "DynamicMxQuant(x; axis=-1, round_mode=\"rint\", dst_type=40, blocksize=32, scale_alg=0, "
       "dst_type_max=0.0, max_low_bound=0.0) -> y, mxscale"));

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "graph/ops/core/define.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/quant/mx_block.h"
 #include "graph/ops/toolbox/rows/norm_view.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -295,6 +295,7 @@ Status RunStaticNorm(const StaticNormPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterNormQuantOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanDynamicNorm, RunDynamicNorm>(
       "AddRmsNormDynamicQuant(x1, x2, gamma, smooth_scale1?, smooth_scale2?, beta?; "
       "epsilon=1e-06, output_mask:bools=[], dst_type=2) -> y1, y2, x_out, scale1, scale2",

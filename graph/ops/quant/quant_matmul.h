@@ -65,13 +65,6 @@ Status PackWeights(const OpContext& op, QuantMatmul* plan);
 
 Status RunQuantMatmul(const QuantMatmul& plan, const KernelArgs& args);
 
-// QuantBatchMatmulV4 and QuantBatchMatmulInplaceAdd. Part of RegisterQuantMatmulOps.
-void RegisterBlockMatmulOps(OpRegistry& registry);
-// QuantMatmulDequant and QuantGroupedMatmulDequant. Part of RegisterQuantMatmulOps.
-void RegisterOnlineMatmulOps(OpRegistry& registry);
-// QuantMatmulReduceSum and QuantGroupedMatmulInplaceAdd. Part of RegisterQuantMatmulOps.
-void RegisterSummedMatmulOps(OpRegistry& registry);
-
 }  // namespace npumesh
 
 #endif  // NPUMESH_GRAPH_OPS_QUANT_QUANT_MATMUL_H_

@@ -193,6 +193,7 @@ QuantMatmul PlanInplaceAdd(const OpContext& op, Check& check) {
 }  // namespace
 
 void RegisterBlockMatmulOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanV4, RunQuantMatmul, PackWeights>(
       "QuantBatchMatmulV4(x1, x2, bias?, x1_scale?, x2_scale?, y_scale?, x1_offset?, x2_offset?, "
       "y_offset?, x2_table?; dtype:int, compute_type=-1, transpose_x1=false, transpose_x2=false, "

@@ -116,6 +116,7 @@ Status RunOnline(const OnlinePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterOnlineMatmulOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanOnline<false>, RunOnline>(
       "QuantMatmulDequant(x, quantized_weight, weight_scale, bias?, x_scale?, x_offset?, "
       "smooth_scale?; x_quant_mode=\"pertoken\", transpose_weight=true) -> y"));

@@ -1,5 +1,5 @@
 // QuantBatchMatmulV3 and WeightQuantBatchMatmulV2.
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/quant/quant_matmul.h"
 
 namespace npumesh {
@@ -60,6 +60,7 @@ QuantMatmul PlanWeightQuant(const OpContext& op, Check& check) {
 }  // namespace
 
 void RegisterQuantMatmulOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanQuant, RunQuantMatmul, PackWeights>(
       "QuantBatchMatmulV3(x1, x2, scale, offset?, bias?, pertoken_scale?; dtype:int, "
       "transpose_x1=false, transpose_x2=false, group_size=0) -> y",
@@ -69,9 +70,6 @@ void RegisterQuantMatmulOps(OpRegistry& registry) {
       "quant_offset?, bias?; transpose_x=false, transpose_weight=false, antiquant_group_size=0, "
       "dtype=-1, inner_precise=0) -> y",
       {.weight = WeightTrait{.port = "weight"}}));
-  RegisterBlockMatmulOps(registry);
-  RegisterOnlineMatmulOps(registry);
-  RegisterSummedMatmulOps(registry);
 }
 
 }  // namespace npumesh

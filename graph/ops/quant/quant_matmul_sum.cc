@@ -163,6 +163,7 @@ Status RunGroupedAdd(const GroupedAddPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterSummedMatmulOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanSum, RunSum>(
       "QuantMatmulReduceSum(x1, x2, dims, bias?, x1_scale?, x2_scale?, y_scale?, x1_offset?, "
       "x2_offset?, y_offset?, x2_table?; dtype:int, compute_type=-1, transpose_x1=false, "

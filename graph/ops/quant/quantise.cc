@@ -6,7 +6,7 @@
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
 namespace npumesh {
@@ -355,6 +355,7 @@ void LoopStatic(const OpContext& op, LoopBuilder& loop) {
 }  // namespace
 
 void RegisterQuantiseOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanDynamic<false>, RunDynamic>(
       "DynamicQuant(x, smooth_scales?, group_index?; dst_type=2) -> y, scale",
       {.loop = LoopDynamic<false>}));

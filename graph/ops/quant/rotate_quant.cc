@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "graph/ops/core/define.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/product/float_product.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/ceil_div.h"
@@ -74,6 +74,7 @@ Status RunRotate(const RotatePlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterRotateQuantOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(
       Define<PlanRotate, RunRotate>("RotateQuant(x, rotation; y_dtype=0, alpha=0.0) -> y, scale"));
 }

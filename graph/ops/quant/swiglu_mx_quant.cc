@@ -1,7 +1,7 @@
 // SwigluMxQuant: a gated activation whose result is quantised in MX blocks, without a rounding in
 // between.
 #include "graph/ops/core/define.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/quant/mx_block.h"
 #include "graph/ops/toolbox/rows/group_list.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
@@ -74,6 +74,7 @@ Status RunSwigluMx(const SwigluMxPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterSwigluMxOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanSwigluMx, RunSwigluMx>(
       "SwigluMxQuant(x, group_index?; activate_dim=-1, activate_left=false, swiglu_mode=0, "
       "clamp_limit=7.0, glu_alpha=1.702, glu_bias=1.0, group_mode=0, axis=-1, dst_type=40, "

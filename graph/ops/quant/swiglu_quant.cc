@@ -7,7 +7,7 @@
 // The scale of a row is a factor here, not a divisor as that of DynamicQuant is; a row of zeros has
 // an infinite one. A static call leaves zeros for scales.
 #include "graph/ops/core/define.h"
-#include "graph/ops/quant/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/group_list.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/gated_unit.h"
@@ -88,6 +88,7 @@ Status RunSwigluQuant(const SwigluQuantPlan& plan, const KernelArgs& args) {
 }  // namespace
 
 void RegisterSwigluQuantOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kKept);
   registry.Add(Define<PlanSwigluQuant, RunSwigluQuant>(
       "SwiGluQuant(x, smooth_scales?, offsets?, group_index?; activate_left=false, "
       "quant_mode=\"dynamic\", group_list_type=0, dst_type=2) -> y, scale"));

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "graph/ops/core/check.h"
-#include "graph/ops/reduce/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
 #include "graph/ops/toolbox/rows/norm_view.h"
 
@@ -265,6 +265,7 @@ Status RunReduceGrad(const ChannelPlan& plan, RealTensors& t) {
 }  // namespace
 
 void RegisterBatchNormOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kBlack);
   registry.Add(DefineReal<PlanBatchNormV3, RunBatchNormV3>(
       "BatchNormV3(x, weight, bias, running_mean, running_var; epsilon=1e-05, momentum=0.1, "
       "is_training=true) -> y, running_mean, running_var, save_mean, save_rstd",

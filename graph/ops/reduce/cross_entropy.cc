@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "graph/ops/core/check.h"
-#include "graph/ops/reduce/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 
 namespace npumesh {
@@ -135,6 +135,7 @@ Status RunCrossEntropyGrad(const CrossEntropyPlan& plan, RealTensors& t) {
 }  // namespace
 
 void RegisterCrossEntropyOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kBlack);
   registry.Add(DefineReal<PlanCrossEntropy, RunCrossEntropy>(
       "CrossEntropyLoss(input, target, weight?; reduction=\"mean\", ignore_index=-100, "
       "label_smoothing=0.0, lse_square_scale_for_zloss==0.0, return_zloss==false) -> loss, "

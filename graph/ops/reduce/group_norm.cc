@@ -1,6 +1,6 @@
 // GroupNorm, GroupNormV2, GroupNormSilu, GroupNormSwish, GroupNormGrad and GroupNormSwishGrad.
 #include "graph/ops/core/check.h"
-#include "graph/ops/reduce/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/image_layout.h"
 #include "graph/ops/toolbox/rows/norm_view.h"
 #include "graph/ops/toolbox/values/activations.h"
@@ -110,6 +110,7 @@ Status RunGroupNormGrad(const GroupNormGradPlan& plan, RealTensors& t) {
 }  // namespace
 
 void RegisterGroupNormOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kBlack);
   registry.Add(DefineReal<PlanGroupNorm<GroupNormForm{}>, RunNorm>(
       "GroupNorm(x, gamma, beta; num_groups:int, eps=0.0001, data_format=\"NHWC\", "
       "is_training=true) -> y, mean, variance"));

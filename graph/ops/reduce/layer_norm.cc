@@ -5,7 +5,7 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/reduce/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/norm_view.h"
 #include "graph/ops/toolbox/values/cast.h"
 
@@ -236,6 +236,7 @@ Status RunDeepNormGrad(const SumPlan& plan, RealTensors& t) {
 }  // namespace
 
 void RegisterLayerNormOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kBlack);
   registry.Add(
       DefineReal<PlanByAxes<false>, RunNorm>("LayerNorm(x, gamma, beta; begin_norm_axis=0, "
                                              "begin_params_axis=0, epsilon=1e-07) -> y, mean, "

@@ -6,7 +6,7 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/reduce/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
@@ -215,6 +215,7 @@ Status RunPReluGrad(const PReluPlan& plan, RealTensors& t) {
 }  // namespace
 
 void RegisterLossOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kBlack);
   registry.Add(DefineReal<PlanNllLoss, RunNllLoss>(
       "NLLLoss(x, target, weight?; reduction=\"mean\", ignore_index=-100) -> y, total_weight"));
   registry.Add(DefineReal<PlanNllLossGrad, RunNllLossGrad>(

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "graph/ops/core/define.h"
-#include "graph/ops/reduce/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/copy/broadcast.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 
@@ -104,6 +104,7 @@ Status RunMaskedSoftmaxGrad(const MaskedSoftmaxPlan& plan, const KernelArgs& arg
 }  // namespace
 
 void RegisterMaskedSoftmaxOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kBlack);
   registry.Add(Define<PlanMaskedSoftmax, RunMaskedSoftmax>(
       "ScaledMaskedSoftmax(x, mask?; scale=1.0, fixed_triu_mask==false) -> y"));
   registry.Add(Define<PlanMaskedSoftmax, RunMaskedSoftmax>(

@@ -12,7 +12,7 @@
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/loop_program.h"
-#include "graph/ops/reduce/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/define_rows.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/norm_view.h"
@@ -201,6 +201,7 @@ std::unique_ptr<Kernel> MakeLayerNormKernel(const NormForm& form) {
 }
 
 void RegisterNormOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kBlack);
   const Axes rows = "x[.. g..!], gamma[g..] -> y[.. g..], rstd[.. 1..]";
   registry.Add(DefineRows<PlanLayerNorm, LoopLayerNorm>(
       "LayerNormV4(x, normalized_shape, gamma?, beta?; epsilon=1e-05) -> y, mean, rstd",

@@ -15,7 +15,6 @@
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/loop_program.h"
 #include "graph/ops/core/op_registry.h"
-#include "graph/ops/reduce/family.h"
 #include "graph/ops/reduce/reduce_ops_fold.h"
 #include "graph/ops/toolbox/copy/block_operand.h"
 #include "graph/ops/toolbox/lanes/lane_table.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/ops/reduce/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 
 namespace npumesh {
@@ -78,6 +78,7 @@ Rows LpNorm(const OpContext& op, Inputs x, double) {
 }  // namespace
 
 void RegisterStatisticOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kBlack);
   constexpr RowOperator kRows[] = {
       {"ReduceStdV2(x; dim=[], correction=1, keepdim=false, is_mean_out=true) -> std, mean", "dim",
        "keepdim", StdV2},

@@ -12,7 +12,7 @@
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
 #include "graph/ops/core/loop_program.h"
-#include "graph/ops/reduce/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/copy/strided_copy.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
@@ -163,6 +163,7 @@ void LoopSoftmax(const OpContext& op, LoopBuilder& loop) {
 }  // namespace
 
 void RegisterSoftmaxOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kBlack);
   Operator op = {.loop = LoopSoftmax, .axes = "x[.. a! ..] -> y[.. a ..]; a = axes"};
   op.schema = Signature("SoftmaxV2(x; axes=[-1], half_to_float=false) -> y");
   op.infer = define::Infer<PlanSoftmax>;

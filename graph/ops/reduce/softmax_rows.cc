@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/ops/reduce/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/axis_kernel.h"
 
 namespace npumesh {
@@ -36,6 +36,7 @@ Rows L2Normalize(const OpContext& op, Inputs x, double) {
 }  // namespace
 
 void RegisterSoftmaxRowOps(OpRegistry& registry) {
+  registry.Usually(PrecisionClass::kBlack);
   constexpr RowOperator kRows[] = {
       {"LogSoftmaxV2(logits; axes=[-1]) -> logsoftmax", "axes", "", LogSoftmax},
       {"SoftmaxGrad(softmax, grad_softmax; axes=[-1]) -> grad_x", "axes", "", SoftmaxGrad},

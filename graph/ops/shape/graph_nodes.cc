@@ -3,7 +3,7 @@
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/shape/family.h"
+#include "graph/ops/core/op_registry.h"
 
 namespace npumesh {
 namespace {

@@ -2,7 +2,7 @@
 // Split.
 #include <algorithm>
 
-#include "graph/ops/shape/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/copy/strided_copy.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 

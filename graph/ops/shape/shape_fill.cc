@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "graph/ops/shape/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/rows/double_kernel.h"
 #include "graph/ops/toolbox/rows/plan_parts.h"
 #include "graph/ops/toolbox/values/cast.h"

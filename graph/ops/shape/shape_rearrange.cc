@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/shape/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/shape/shape_plan.h"
 
 namespace npumesh {

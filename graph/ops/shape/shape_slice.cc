@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/shape/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/shape/shape_plan.h"
 
 namespace npumesh {

@@ -8,7 +8,7 @@
 
 #include "graph/ops/core/define.h"
 #include "graph/ops/core/infer_checks.h"
-#include "graph/ops/shape/family.h"
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/toolbox/values/cast.h"
 #include "runtime/base/files/system_call.h"
 

@@ -106,7 +106,7 @@ void ExpectDispatchOfPieces(const std::vector<Tensor>& whole,
 Result<std::vector<Tensor>> CombineTokens(const Tokens& tokens, const std::vector<Tensor>& arrived,
                                           const Tensor& results, Communicator& group,
                                           DeviceMemory& memory, int64_t most) {
-  return RunOnRank(CollectiveOps(),
+  return RunOnRank(BuiltinOps(),
                    {.type = "MoeDistributeCombineV2",
                     .inputs = {{"expand_x", results},
                                {"expert_ids", tokens.ids},
@@ -124,8 +124,7 @@ TEST(ExpertChunks, DispatchHasTheBitsOfItsPieces) {
         // A token has 2 KiB on its way.
         const Tokens tokens = TokensOf(group.rank(), quant == 0 ? 1024 : 2048);
         const auto run = [&](const Tokens& some, int64_t most) {
-          return RunOnRank(CollectiveOps(), DispatchTokens(some, quant, group, most), group,
-                           memory);
+          return RunOnRank(BuiltinOps(), DispatchTokens(some, quant, group, most), group, memory);
         };
         std::vector<std::vector<Tensor>> pieces;
         for (int64_t piece = 0; piece < kPieces; ++piece) {
@@ -150,7 +149,7 @@ TEST(ExpertChunks, CombineHasTheBitsOfItsPieces) {
       const auto send = [&](const Tokens& some, int64_t most) -> Result<std::vector<Tensor>> {
         NPUMESH_ASSIGN_OR_RETURN(
             const std::vector<Tensor> arrived,
-            RunOnRank(CollectiveOps(), DispatchTokens(some, 0, group, most), group, memory));
+            RunOnRank(BuiltinOps(), DispatchTokens(some, 0, group, most), group, memory));
         return CombineTokens(some, arrived, arrived[0], group, memory, most);
       };
       std::string want;
@@ -178,7 +177,7 @@ TEST(ExpertChunks, ARankWithoutTokens) {
     }
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<Tensor> arrived,
-        RunOnRank(CollectiveOps(), DispatchTokens(tokens, 0, group, kPiece), group, memory));
+        RunOnRank(BuiltinOps(), DispatchTokens(tokens, 0, group, kPiece), group, memory));
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y,
                              CombineTokens(tokens, arrived, arrived[0], group, memory, kPiece));
     EXPECT_EQ(y[0].shape(), (Shape{tokens.count, 8}));

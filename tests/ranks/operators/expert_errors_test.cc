@@ -22,7 +22,7 @@ TEST(ExpertParallel, AllLeaveTogether) {
           ids[3] = 6;
           call.inputs[1].value = Make<int32_t>(DataType::kInt32, {kTokens, kChoices}, ids);
         }
-        return RunOnRank(CollectiveOps(), call, group, memory).status();
+        return RunOnRank(BuiltinOps(), call, group, memory).status();
       });
   EXPECT_THAT(statuses[1].message(), testing::HasSubstr("holds 6 for token 1"));
   for (const size_t rank : {0, 2}) {
@@ -37,13 +37,13 @@ TEST(ExpertParallel, CombineNoticesForeignRows) {
       OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
         const OpCall dispatch = Dispatch(scene, group.rank());
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> arrived,
-                                 RunOnRank(CollectiveOps(), dispatch, group, memory));
+                                 RunOnRank(BuiltinOps(), dispatch, group, memory));
         OpCall combine = Combine(scene, group.rank(), dispatch, arrived);
         if (group.rank() == 0) {
           combine.inputs[1].value =
               Make<int32_t>(DataType::kInt32, {kTokens, kChoices}, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
         }
-        return RunOnRank(CollectiveOps(), combine, group, memory).status();
+        return RunOnRank(BuiltinOps(), combine, group, memory).status();
       });
   // All of its tokens want expert 0, of which rank 0 has other rows; rank 1 misses its own.
   for (const Status& status : statuses) {
@@ -58,7 +58,7 @@ TEST(ExpertParallel, CombineReadsWhereRowsCameFrom) {
       OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
         const OpCall dispatch = Dispatch(scene, group.rank());
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> arrived,
-                                 RunOnRank(CollectiveOps(), dispatch, group, memory));
+                                 RunOnRank(BuiltinOps(), dispatch, group, memory));
         OpCall combine = Combine(scene, group.rank(), dispatch, arrived);
         if (group.rank() == 0) {
           const Tensor& assist = combine.inputs[2].value;
@@ -66,7 +66,7 @@ TEST(ExpertParallel, CombineReadsWhereRowsCameFrom) {
               Make<int32_t>(DataType::kInt32, assist.shape(),
                             std::vector<int32_t>(static_cast<size_t>(assist.shape()[0]), 9));
         }
-        return RunOnRank(CollectiveOps(), combine, group, memory).status();
+        return RunOnRank(BuiltinOps(), combine, group, memory).status();
       });
   EXPECT_THAT(statuses[0].message(), testing::HasSubstr("row 0 is of rank 9, ep_send_counts that"));
   EXPECT_EQ(statuses[1].code(), Code::kPeerLost) << statuses[1].ToString();
@@ -96,12 +96,10 @@ TEST(ExpertParallel, AllocateNothingOnceTheyRan) {
   std::atomic<int> arrived{0};
   ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
     const OpCall dispatch = Dispatch(scene, group.rank());
-    NPUMESH_ASSIGN_OR_RETURN(const auto there,
-                             RankOp::Make(CollectiveOps(), dispatch, group, memory));
+    NPUMESH_ASSIGN_OR_RETURN(const auto there, RankOp::Make(BuiltinOps(), dispatch, group, memory));
     NPUMESH_RETURN_IF_ERROR(there->Run());
     const OpCall combine = Combine(scene, group.rank(), dispatch, there->Outputs());
-    NPUMESH_ASSIGN_OR_RETURN(const auto back,
-                             RankOp::Make(CollectiveOps(), combine, group, memory));
+    NPUMESH_ASSIGN_OR_RETURN(const auto back, RankOp::Make(BuiltinOps(), combine, group, memory));
     HbmArray<int64_t> send(memory, 2), recv(memory, 2);
     const uint64_t counts[] = {1, 1};
     const uint64_t places[] = {0, 1};
@@ -141,7 +139,7 @@ TEST(ExpertParallel, MoreTokensThanOthersNeedGlobalBs) {
             call.inputs[1].value =
                 Make<int32_t>(DataType::kInt32, {6, 2}, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2, 3});
           }
-          return RunOnRank(CollectiveOps(), call, group, memory).status();
+          return RunOnRank(BuiltinOps(), call, group, memory).status();
         });
     for (const Status& status : statuses) {
       EXPECT_EQ(status.ok(), global > 0) << status.ToString();
@@ -156,7 +154,7 @@ TEST(ExpertParallel, RefusesWhatDoesNotFit) {
   const std::vector<Status> statuses =
       OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
         OpCall call = Dispatch({2}, 1 - group.rank());
-        return RunOnRank(CollectiveOps(), call, group, memory).status();
+        return RunOnRank(BuiltinOps(), call, group, memory).status();
       });
   for (const Status& status : statuses) {
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
@@ -165,8 +163,7 @@ TEST(ExpertParallel, RefusesWhatDoesNotFit) {
   OpCall elastic = Dispatch({2}, 0);
   elastic.inputs.push_back({"elastic_info", Pattern(DataType::kInt32, {8})});
   const Status status = OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
-    return group.rank() > 0 ? Status()
-                            : RunOnRank(CollectiveOps(), elastic, group, memory).status();
+    return group.rank() > 0 ? Status() : RunOnRank(BuiltinOps(), elastic, group, memory).status();
   })[0];
   EXPECT_EQ(status.code(), Code::kUnsupported) << status.ToString();
   EXPECT_THAT(status.message(),

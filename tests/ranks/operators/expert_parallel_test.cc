@@ -38,11 +38,10 @@ TEST(ExpertParallel, TokensComeBackSummed) {
     ExpectAllOk(OnRanks(scene.ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
       const OpCall dispatch = Dispatch(scene, group.rank());
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> arrived,
-                               RunOnRank(CollectiveOps(), dispatch, group, memory));
+                               RunOnRank(BuiltinOps(), dispatch, group, memory));
       NPUMESH_ASSIGN_OR_RETURN(
           const std::vector<Tensor> y,
-          RunOnRank(CollectiveOps(), Combine(scene, group.rank(), dispatch, arrived), group,
-                    memory));
+          RunOnRank(BuiltinOps(), Combine(scene, group.rank(), dispatch, arrived), group, memory));
       EXPECT_EQ(ToDoubles(y[0]), Expected(scene, group.rank())) << "rank " << group.rank();
       return Status();
     }));
@@ -55,7 +54,7 @@ TEST(ExpertParallel, TheSumIsAddedAndNormalised) {
     ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
       const OpCall dispatch = Dispatch(scene, group.rank());
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> arrived,
-                               RunOnRank(CollectiveOps(), dispatch, group, memory));
+                               RunOnRank(BuiltinOps(), dispatch, group, memory));
       OpCall call = Combine(scene, group.rank(), dispatch, arrived);
       const Tensor residual = Pattern(dtype, {kTokens, 1, kWidth}, group.rank());
       const Tensor gamma = FromDoubles(dtype, {kWidth}, {1, -2, 0.75, 3});
@@ -64,7 +63,7 @@ TEST(ExpertParallel, TheSumIsAddedAndNormalised) {
       call.inputs.push_back({"gamma", gamma});
       call.attrs.push_back({"norm_eps", AttrValue::Float(0.5f)});
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                               RunOnRank(CollectiveOps(), call, group, memory));
+                               RunOnRank(BuiltinOps(), call, group, memory));
       const std::vector<double> sums = Expected(scene, group.rank());
       std::vector<double> x, y, rstd;
       for (size_t i = 0; i < sums.size(); ++i) {
@@ -91,9 +90,8 @@ TEST(ExpertParallel, TheSumIsAddedAndNormalised) {
 TEST(ExpertParallel, ArrivesInOrder) {
   const Scene scene{2};
   ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
-    NPUMESH_ASSIGN_OR_RETURN(
-        const std::vector<Tensor> arrived,
-        RunOnRank(CollectiveOps(), Dispatch(scene, group.rank()), group, memory));
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> arrived,
+                             RunOnRank(BuiltinOps(), Dispatch(scene, group.rank()), group, memory));
     std::vector<double> first, ends, counts;
     for (int64_t e = 3 * group.rank(); e < 3 * group.rank() + 3; ++e) {
       const size_t before = first.size();
@@ -119,9 +117,8 @@ TEST(ExpertParallel, ArrivesInOrder) {
 TEST(ExpertParallel, FirstVersionNumbersTheChoicesOfAnExpert) {
   const Scene scene{2, 0, 0, false, 0, ""};
   ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
-    NPUMESH_ASSIGN_OR_RETURN(
-        const std::vector<Tensor> arrived,
-        RunOnRank(CollectiveOps(), Dispatch(scene, group.rank()), group, memory));
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> arrived,
+                             RunOnRank(BuiltinOps(), Dispatch(scene, group.rank()), group, memory));
     const std::vector<int32_t> ids = Ids(scene, group.rank());
     std::vector<double> want;
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -136,9 +133,8 @@ TEST(ExpertParallel, FirstVersionNumbersTheChoicesOfAnExpert) {
 TEST(ExpertParallel, DynamicScalesTravelAlong) {
   const Scene scene{2, 0, 2};
   ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
-    NPUMESH_ASSIGN_OR_RETURN(
-        const std::vector<Tensor> arrived,
-        RunOnRank(CollectiveOps(), Dispatch(scene, group.rank()), group, memory));
+    NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> arrived,
+                             RunOnRank(BuiltinOps(), Dispatch(scene, group.rank()), group, memory));
     EXPECT_EQ(arrived[0].dtype(), DataType::kInt8);
     const std::vector<double> rows = ToDoubles(arrived[0]);
     const std::vector<double> scales = ToDoubles(arrived[1]);

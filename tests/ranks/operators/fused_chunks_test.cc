@@ -6,8 +6,6 @@
 #include <random>
 
 #include "graph/ops/collective/chunked_exchange.h"
-#include "graph/ops/collective/family.h"
-#include "graph/ops/matmul/family.h"
 #include "tests/ranks/operators/rank_op.h"
 #include "tests/unit/allocation_count.h"
 
@@ -19,17 +17,6 @@ using fused::ChunkTravel;
 
 constexpr int kRanks = 2;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-
-// The fused operators and the products that they are compared with.
-const OpRegistry& ProductOps() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterFusedMatmulOps(made);
-    RegisterMatmulOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 // Not integers, so that another order of adding would show.
 Tensor Random(Shape shape, uint32_t seed) {
@@ -98,7 +85,7 @@ Result<Tensor> Product(const Tensor& x1, const Tensor& x2, Communicator& group,
                        DeviceMemory& memory) {
   const OpCall call = {.type = "MatMul", .inputs = {{"x1", x1}, {"x2", x2}}};
   NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y,
-                           RunOnRank(ProductOps(), call, group, memory));
+                           RunOnRank(BuiltinOps(), call, group, memory));
   return y[0];
 }
 
@@ -138,7 +125,7 @@ TEST(FusedChunks, AllReduceHasTheBitsOfBothInTurn) {
     const Tensor x2 = Random({kChunkedInner, kChunkedColumns}, seed + 10);
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<Tensor> y,
-        RunOnRank(ProductOps(), Fused("MatmulAllReduce", x1, x2), group, memory));
+        RunOnRank(BuiltinOps(), Fused("MatmulAllReduce", x1, x2), group, memory));
     NPUMESH_ASSIGN_OR_RETURN(const Tensor own, Product(x1, x2, group, memory));
     NPUMESH_ASSIGN_OR_RETURN(const Tensor want,
                              AtOnce(own, own.type(), memory, [&](const float* send, float* recv) {
@@ -157,7 +144,7 @@ TEST(FusedChunks, ReduceScatterHasTheBitsOfBothInTurn) {
     const Tensor x2 = Random({kChunkedInner, kChunkedColumns}, seed + 10);
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<Tensor> y,
-        RunOnRank(ProductOps(), Fused("MatmulReduceScatter", x1, x2), group, memory));
+        RunOnRank(BuiltinOps(), Fused("MatmulReduceScatter", x1, x2), group, memory));
     NPUMESH_ASSIGN_OR_RETURN(const Tensor own, Product(x1, x2, group, memory));
     NPUMESH_ASSIGN_OR_RETURN(
         const Tensor want, AtOnce(own, {DataType::kFloat, {kChunkedRows / kRanks, kChunkedColumns}},
@@ -182,7 +169,7 @@ TEST(FusedChunks, AllGatherHasTheBitsOfBothInTurn) {
       call.outputs = 2;
       call.attrs.push_back({"is_gather_out", AttrValue::Bool(gives)});
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y,
-                               RunOnRank(ProductOps(), call, group, memory));
+                               RunOnRank(BuiltinOps(), call, group, memory));
       NPUMESH_ASSIGN_OR_RETURN(
           const Tensor all, AtOnce(x1, {DataType::kFloat, {kChunkedRows * kRanks, kChunkedColumns}},
                                    memory, [&](const float* send, float* recv) {
@@ -234,7 +221,7 @@ TEST(FusedChunks, WhatBelongsToARowGoesWithIt) {
         }
         if (c.x1 == DataType::kInt8) call.attrs.push_back({"y_dtype", AttrValue::Int(0)});
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y,
-                                 RunOnRank(ProductOps(), call, group, memory));
+                                 RunOnRank(BuiltinOps(), call, group, memory));
         return y[0];
       };
       NPUMESH_ASSIGN_OR_RETURN(const Tensor whole, run(0, 2 * kHalf));

@@ -41,7 +41,7 @@ TEST(AlltoAllMatmul, JoinsColumnsAndMultiplies) {
                                  {"alltoall_out_flag", AttrValue::Bool(gives)}});
         call.inputs[2].value = FromDoubles(dtype, {5}, Numbers(1, 5, 2).values);
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(CollectiveOps(), call, group, memory));
+                                 RunOnRank(BuiltinOps(), call, group, memory));
         const Matrix joined = Joined(ranks, group.rank(), 8, 3);
         Matrix want = Times(joined, weights);
         for (int64_t r = 0; r < want.rows; ++r) {
@@ -69,7 +69,7 @@ TEST(MatmulAlltoAll, MultipliesAndCutsColumns) {
                        {"x2", ToTensor(dtype, weights(group.rank()))}},
                       {{"world_size", AttrValue::Int(ranks)}, {"y_dtype", AttrValue::Int(0)}});
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(CollectiveOps(), call, group, memory));
+                                 RunOnRank(BuiltinOps(), call, group, memory));
         Matrix want;
         const int64_t columns = 8 / ranks;
         for (int r = 0; r < ranks; ++r) {
@@ -96,16 +96,15 @@ TEST(AlltoAllMatmul, ChunksHaveTheSameNumbers) {
     uint64_t calls = group.totals().calls;
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<Tensor> there,
-        RunOnRank(CollectiveOps(), GroupCall("AlltoAllMatmul", {{"x1", x}, {"x2", w}}, {size}),
-                  group, memory));
+        RunOnRank(BuiltinOps(), GroupCall("AlltoAllMatmul", {{"x1", x}, {"x2", w}}, {size}), group,
+                  memory));
     EXPECT_EQ(group.totals().calls - calls, 2u) << "chunks";
     EXPECT_TRUE(SameBytes(there[0], there[1])) << "times the identity";
     calls = group.totals().calls;
     NPUMESH_ASSIGN_OR_RETURN(
         const std::vector<Tensor> back,
-        RunOnRank(CollectiveOps(),
-                  GroupCall("MatmulAlltoAll", {{"x1", there[0]}, {"x2", w}}, {size}), group,
-                  memory));
+        RunOnRank(BuiltinOps(), GroupCall("MatmulAlltoAll", {{"x1", there[0]}, {"x2", w}}, {size}),
+                  group, memory));
     EXPECT_EQ(group.totals().calls - calls, 2u) << "chunks";
     EXPECT_TRUE(SameBytes(back[0], x));
     return Status();
@@ -130,7 +129,7 @@ TEST(MatmulAllReduceAddRmsNorm, AddsTheResidualOnce) {
              {"gamma", FromDoubles(dtype, {kWeightColumns}, gamma.values)}},
             {{"epsilon", AttrValue::Float(0.25f)}});
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(CollectiveOps(), call, group, memory));
+                                 RunOnRank(BuiltinOps(), call, group, memory));
         Matrix sum = residual;
         for (int r = 0; r < ranks; ++r) {
           const Matrix part =
@@ -165,7 +164,7 @@ TEST(MatmulAllReduceAddRmsNorm, ChunksHaveTheBitsOfTheirParts) {
     const Matrix residual = Numbers(2 * kHalf, kWide, 4);
     const auto run = [&](int64_t first, int64_t rows) {
       return RunOnRank(
-          CollectiveOps(),
+          BuiltinOps(),
           GroupCall(
               "MatmulAllReduceAddRmsNorm",
               {{"x1", ToTensor(DataType::kBfloat16, RowsOf(x, first, rows))},
@@ -192,15 +191,13 @@ TEST(MatmulAllReduceAddRmsNorm, ChunksHaveTheBitsOfTheirParts) {
 // ---- the barrier ----
 
 TEST(DistributeBarrier, NobodyGoesOnBeforeAllAreThere) {
-  OpRegistry registry;
-  RegisterCollectiveOps(registry);
   std::atomic<int> arrived{0};
   ExpectAllOk(OnRanks(4, [&](Communicator& group, DeviceMemory& memory) -> Status {
     std::this_thread::sleep_for(std::chrono::milliseconds(5 * group.rank()));
     ++arrived;
     const Tensor x = Pattern(DataType::kInt16, {3}, group.rank());
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                             RunOnRank(registry,
+                             RunOnRank(BuiltinOps(),
                                        GroupCall("DistributeBarrier", {{"x_ref", x}},
                                                  {{"world_size", AttrValue::Int(4)}}),
                                        group, memory));

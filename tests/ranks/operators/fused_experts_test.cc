@@ -86,7 +86,7 @@ TEST(AlltoAllvGroupedMatMul, RowsReachTheirExperts) {
         call.attrs.push_back({"trans_mm_weight", AttrValue::Bool(true)});
         call.attrs.push_back({"permute_out_flag", AttrValue::Bool(c.turned)});
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(CollectiveOps(), call, group, memory));
+                                 RunOnRank(BuiltinOps(), call, group, memory));
         EXPECT_TRUE(SameBytes(out[0], ToTensor(dtype, want)));
         EXPECT_TRUE(SameBytes(
             out[1], ToTensor(dtype, Times(Numbers(4, 6, me), Transposed(Numbers(2, 6, 5))))));
@@ -122,7 +122,7 @@ TEST(GroupedMatMulAlltoAllv, ResultsComeBackToTheirRows) {
                                        {"gmm_weight", AllWeights(dtype, me, c.experts, c.turned)}},
                                       ExpertAttrs(c, me, false));
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(CollectiveOps(), call, group, memory));
+                                 RunOnRank(BuiltinOps(), call, group, memory));
         EXPECT_TRUE(SameBytes(out[0], ToTensor(dtype, want)));
         EXPECT_EQ(out[1].shape(), Shape{0});
         return Status();
@@ -164,7 +164,7 @@ TEST(QuantGroupedMatMul, ScalesTheProducts) {
       call.attrs.push_back({"gmm_weight_quant_mode", AttrValue::Int(1)});
       call.attrs.push_back({"y_dtype", AttrValue::Int(27)});
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                               RunOnRank(CollectiveOps(), call, group, memory));
+                               RunOnRank(BuiltinOps(), call, group, memory));
       EXPECT_TRUE(SameBytes(out[0], ToTensor(DataType::kBfloat16, want)));
       return Status();
     }));
@@ -185,7 +185,7 @@ TEST(AlltoAllvGroupedMatMul, RanksCompareTheirCounts) {
             {{"ep_world_size", AttrValue::Int(2)},
              {"send_counts", AttrValue::Ints(sent)},
              {"recv_counts", AttrValue::Ints({1, 1})}});
-        return RunOnRank(CollectiveOps(), call, group, memory).status();
+        return RunOnRank(BuiltinOps(), call, group, memory).status();
       });
   for (const Status& status : statuses) EXPECT_FALSE(status.ok());
 }

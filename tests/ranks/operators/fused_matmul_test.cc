@@ -56,7 +56,7 @@ TEST(MatmulAllReduce, SumsTheProductsOfTheRanks) {
           call.inputs.push_back({"bias", bias});
           call.inputs.push_back({"x3", x3});
           NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> y,
-                                   RunOnRank(CollectiveOps(), call, group, memory));
+                                   RunOnRank(BuiltinOps(), call, group, memory));
           std::vector<double> want(kRows * kColumns);
           for (int r = 0; r < 3; ++r) {
             const std::vector<double> part = Product(X1(dtype, r, ta), X2(dtype, r, tb), ta, tb);
@@ -88,8 +88,7 @@ TEST(MatmulAllReduce, QuantisedProducts) {
     call.inputs.push_back({"dequant_scale", columns});
     call.inputs.push_back({"pertoken_scale", rows});
     call.attrs.push_back({"y_dtype", AttrValue::Int(0)});
-    NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> y,
-                             RunOnRank(CollectiveOps(), call, group, memory));
+    NPUMESH_ASSIGN_OR_RETURN(std::vector<Tensor> y, RunOnRank(BuiltinOps(), call, group, memory));
     std::vector<double> want(kRows * kColumns), alone(kRows * kColumns);
     for (int r = 0; r < 2; ++r) {
       const std::vector<double> part = Product(X1(DataType::kInt8, r), X2(DataType::kInt8, r));
@@ -112,7 +111,7 @@ TEST(MatmulAllReduce, QuantisedProducts) {
         {"antiquant_scale", FromDoubles(DataType::kFloat16, {kColumns}, ToDoubles(columns))});
     call.inputs.push_back({"antiquant_offset", FromDoubles(DataType::kFloat16, {kColumns},
                                                            std::vector<double>(kColumns, 3))});
-    NPUMESH_ASSIGN_OR_RETURN(y, RunOnRank(CollectiveOps(), call, group, memory));
+    NPUMESH_ASSIGN_OR_RETURN(y, RunOnRank(BuiltinOps(), call, group, memory));
     EXPECT_TRUE(SameBytes(y[0], FromDoubles(DataType::kFloat16, {kRows, kColumns}, alone)));
     return Status();
   }));
@@ -128,7 +127,7 @@ TEST(AllGatherMatmul, MultipliesTheRowsOfAll) {
         call.attrs.push_back({"rank_size", AttrValue::Int(3)});
         call.attrs.push_back({"is_gather_out", AttrValue::Bool(gives)});
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(CollectiveOps(), call, group, memory));
+                                 RunOnRank(BuiltinOps(), call, group, memory));
         std::vector<double> gathered;
         for (int r = 0; r < 3; ++r) {
           const std::vector<double> part = ToDoubles(X1(dtype, r));
@@ -151,7 +150,7 @@ TEST(MatmulReduceScatter, KeepsTheRowsOfTheRank) {
     ExpectAllOk(OnRanks(2, [&](Communicator& group, DeviceMemory& memory) -> Status {
       NPUMESH_ASSIGN_OR_RETURN(
           const std::vector<Tensor> out,
-          RunOnRank(CollectiveOps(),
+          RunOnRank(BuiltinOps(),
                     Call("MatmulReduceScatter", X1(dtype, group.rank()), X2(dtype, group.rank())),
                     group, memory));
       std::vector<double> want(kRows * kColumns);
@@ -172,7 +171,7 @@ TEST(FusedMatmul, RefusesWhatDoesNotFit) {
   const auto message = [](const OpCall& call) {
     const std::vector<Status> statuses =
         OnRanks(3, [&](Communicator& group, DeviceMemory& memory) -> Status {
-          return RunOnRank(CollectiveOps(), call, group, memory).status();
+          return RunOnRank(BuiltinOps(), call, group, memory).status();
         });
     return std::string(statuses[0].message());
   };

@@ -67,7 +67,7 @@ TEST(AllGatherMatmulV2, EachRankHasItsScales) {
                          {"x2_scale", Floats(columns)}},
                         {{"rank_size", AttrValue::Int(ranks)}, {"y_dtype", AttrValue::Int(0)}});
           NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                   RunOnRank(CollectiveOps(), call, group, memory));
+                                   RunOnRank(BuiltinOps(), call, group, memory));
           Matrix want, gathered;
           for (int r = 0; r < ranks; ++r) {
             Append(want, Scaled(r, me, Powers(of_rows ? kRows : 1, r), columns));
@@ -97,7 +97,7 @@ TEST(MatmulReduceScatterV2, SumsScaledProducts) {
                                        {"x2_scale", Floats(columns)}},
                                       {{"y_dtype", AttrValue::Int(27)}});
         NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                 RunOnRank(CollectiveOps(), call, group, memory));
+                                 RunOnRank(BuiltinOps(), call, group, memory));
         Matrix sum = Zeros(kRows, kColumns);
         for (int r = 0; r < ranks; ++r) {
           const Matrix part = Scaled(r, r, rows(r), columns);
@@ -118,7 +118,7 @@ TEST(SecondVersions, FloatsWithoutScales) {
     const Tensor x2 = ToTensor(DataType::kFloat16, Numbers(kInner, kColumns, 3));
     for (const std::string type : {"AllGatherMatmul", "MatmulReduceScatter"}) {
       const auto run = [&](const std::string& name) {
-        return RunOnRank(CollectiveOps(), GroupCall(name, {{"x1", x1}, {"x2", x2}}), group, memory);
+        return RunOnRank(BuiltinOps(), GroupCall(name, {{"x1", x1}, {"x2", x2}}), group, memory);
       };
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> first, run(type));
       NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> second, run(type + "V2"));
@@ -161,7 +161,7 @@ TEST(QuantReductions, SumWhatTheScalesSay) {
                  {"scales", told}},
                 {{"world_size", AttrValue::Int(ranks)}, {"output_dtype", AttrValue::Int(0)}});
             NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                                     RunOnRank(CollectiveOps(), call, group, memory));
+                                     RunOnRank(BuiltinOps(), call, group, memory));
             if (scatters) {
               sum = RowsOf(sum, group.rank() * (kRows / ranks), kRows / ranks);
               EXPECT_TRUE(SameBytes(out[0], ToTensor(DataType::kFloat, sum)));
@@ -190,7 +190,7 @@ TEST(QuantReductions, ChunksSumTheSame) {
                                           Powers(kMany * kWidth / 128, group.rank()))}},
                   {{"world_size", AttrValue::Int(2)}});
     NPUMESH_ASSIGN_OR_RETURN(const std::vector<Tensor> out,
-                             RunOnRank(CollectiveOps(), call, group, memory));
+                             RunOnRank(BuiltinOps(), call, group, memory));
     EXPECT_EQ(group.totals().calls - before, 2u) << "chunks";
     Matrix sum = Zeros(kMany, kWidth);
     for (int r = 0; r < 2; ++r) {

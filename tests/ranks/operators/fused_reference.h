@@ -95,7 +95,7 @@ inline OpCall GroupCall(const std::string& type, std::vector<OpInput> inputs,
 inline std::string MessageOf(int ranks, const OpCall& call) {
   const std::vector<Status> statuses =
       OnRanks(ranks, [&](Communicator& group, DeviceMemory& memory) -> Status {
-        return RunOnRank(CollectiveOps(), call, group, memory).status();
+        return RunOnRank(BuiltinOps(), call, group, memory).status();
       });
   return std::string(statuses[0].message());
 }

@@ -8,21 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "graph/ops/collective/family.h"
+#include "graph/ops/builtin_ops.h"
 #include "tests/ranks/run_ranks.h"
 #include "tests/unit/op_values.h"
 
 namespace npumesh {
-
-// The operators between ranks, alone. Made once, immutable.
-inline const OpRegistry& CollectiveOps() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterCollectiveFamily(made);
-    return made;
-  }();
-  return registry;
-}
 
 // Rows [first, first + count) of a matrix, or elements of a vector.
 inline Tensor RowsOf(const Tensor& whole, int64_t first, int64_t count) {

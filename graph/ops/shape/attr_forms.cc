@@ -1,13 +1,12 @@
-#include "graph/ops/shape/family.h"
-
+// Forms of operators that have attributes in place of constant inputs; most names end in D.
 #include <cassert>
 
+#include "graph/ops/core/op_registry.h"
 #include "graph/ops/core/signature.h"
 
 namespace npumesh {
 namespace {
 
-// Forms of operators that have attributes in place of constant inputs; most names end in D.
 // Inference and kernel are those of the operator itself, which asks OpContext::Ints for either.
 struct AttrForm {
   std::string_view signature, same_as;
@@ -25,34 +24,17 @@ constexpr AttrForm kForms[] = {
     {"OneHotD(x, on_value, off_value; axis=-1, depth:int) -> y", "OneHot"},
 };
 
-void RegisterAttrForms(OpRegistry& registry) {
+}  // namespace
+
+void DeriveAttrFormOps(OpRegistry& registry) {
   for (const AttrForm& form : kForms) {
     const Operator* source = registry.Find(form.same_as);
-    assert(source != nullptr && "register the operator first");
+    assert(source != nullptr);
     Operator op = *source;
     op.schema = Signature(form.signature);
     for (const AttrSpec& attr : op.schema.attrs) std::erase(op.value_inputs, attr.name);
     registry.Add(std::move(op));
   }
-}
-
-}  // namespace
-
-void RegisterShapeFamily(OpRegistry& registry) {
-  RegisterStructureOps(registry);
-  RegisterTextOps(registry);
-  RegisterControlFlowOps(registry);
-  RegisterViewOps(registry);
-  RegisterTransDataOps(registry);
-  RegisterConcatOps(registry);
-  RegisterChunkOps(registry);
-  RegisterSliceOps(registry);
-  RegisterFillOps(registry);
-  RegisterPadOps(registry);
-  RegisterRearrangeOps(registry);
-  RegisterStridedOps(registry);
-  RegisterMakeOps(registry);
-  RegisterAttrForms(registry);  // of what is registered now
 }
 
 }  // namespace npumesh
