@@ -256,13 +256,15 @@ class Checker {
     }
   }
 
-  // npumesh_library(<name> [DEPENDS ...] [LIBRARIES ...]) and, for proto, add_library(<name> ...).
+  // npumesh_library(<name> [DEPENDS ...] [LIBRARIES ...]), for proto add_library(<name> ...), and
+  // npumesh_family(<name> ...), whose library is npumesh_ops_<name>.
   void ReadLibraries(const std::string& file) {
     const std::string text = WithoutCMakeComments(ReadAll(root_ / file));
-    for (std::string_view call : {"npumesh_library(", "add_library("}) {
+    for (std::string_view call : {"npumesh_library(", "add_library(", "npumesh_family("}) {
       for (size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1)) {
         const size_t begin = at + call.size();
         Library library = ParseLibrary(text.substr(begin, text.find(')', begin) - begin));
+        if (call == "npumesh_family(") library.name.insert(0, "npumesh_ops_");
         library.cmake_file = file;
         library.line = 1 + static_cast<int>(std::count(text.begin(), text.begin() + at, '\n'));
         const std::string folder = FolderOf(file);

@@ -31,15 +31,13 @@ bool IsNarrow(const LoopProgram& program) {
 constexpr int64_t kWorthCalls = 64;
 
 // As BoundRows::rows(). Measured with 64 to 4096 columns: half of kMostTogether is best, but two
-// rows are better than one. Rows that wait for no sum are read where they lie, one by one.
+// rows are better than one. Rows that wait for no sum are read where they lie.
 int64_t RowsTogether(const LoopProgram& program) {
   const int64_t columns = std::max<int64_t>(1, program.columns);
   int64_t rows = kRowBlock / columns;
   if (IsNarrow(program) && program.has_row_sums()) {
     rows = kMostTogether / 2 / columns;
     if (rows == 1) rows = 2;
-  } else if (IsNarrow(program) && columns >= kWorthCalls) {
-    rows = 1;
   }
   return std::clamp<int64_t>(rows, 1, std::max<int64_t>(1, program.rows()));
 }
@@ -113,11 +111,26 @@ bool BoundRows::ReadsAtOnce(const LoopInstruction& now) const {
          line(now.args[0]).op == LoopOp::kInput && line(now.args[0]).type != LoopType::kBool;
 }
 
-// Whether a block of rows lies in the tensor as it is computed with.
-bool BoundRows::ReadsInPlace(const LoopInput& input) const {
-  const bool one_after_other = input.step == 1 && input.strides.size() <= 1 &&
-                               (input.strides.empty() || input.strides[0] == columns_);
-  return !placed_ && (rows_ == 1 ? input.step == 1 : one_after_other);
+// Whether functions of elements alone read the value, which may be called for each row.
+bool BoundRows::IsReadByCalls(LoopValue v) const {
+  const auto calls = [](const LoopInstruction& now) {
+    return !Reduces(now.op) && !IsConversion(now.op) && !HasTarget(now.op);
+  };
+  return std::all_of(
+             program_.instructions.begin(), program_.instructions.end(),
+             [&](const LoopInstruction& now) { return !Contains(now.args, v) || calls(now); }) &&
+         std::none_of(program_.outputs.begin(), program_.outputs.end(),
+                      [v](const LoopOutput& output) { return output.value == v; });
+}
+
+// Whether a block of rows is read in the tensor, which has the numbers that are computed with.
+bool BoundRows::ReadsInPlace(LoopValue v) const {
+  const LoopInput& input = program_.inputs[static_cast<size_t>(line(v).index)];
+  if (placed_ || input.step != 1) return false;
+  if (rows_ == 1 || input.strides.empty()) return true;
+  if (input.strides.size() > 1) return false;
+  if (input.strides[0] == columns_) return true;
+  return columns_ >= kWorthCalls && !program_.has_row_sums() && IsReadByCalls(v);
 }
 
 bool BoundRows::IsFixed(LoopValue v) const {
@@ -141,9 +154,10 @@ bool BoundRows::BindFunction(LoopValue v) {
     by.skipped = uses_[static_cast<size_t>(v)] == 0;
     by.input = read.index;
     by.convert = FindConvert(read.dtype, own);
-    const LoopInput& input = program_.inputs[static_cast<size_t>(read.index)];
-    if (!now.row && IsPlain(now.type, read.dtype) && ReadsInPlace(input)) {
+    if (now.op == LoopOp::kInput && !now.row && IsPlain(now.type, read.dtype) && ReadsInPlace(v)) {
+      const LoopInput& input = program_.inputs[static_cast<size_t>(read.index)];
       by.place = RowPlace::kInput;
+      by.apart = rows_ == 1 || input.strides.empty() ? columns_ : input.strides[0];
     }
     return by.convert != nullptr;
   }
@@ -246,9 +260,12 @@ void BoundRows::FindSpread() {
   for (LoopValue v = 0; v < size(); ++v) {
     if (line(v).row || bound(v).skipped) continue;
     BoundLine& by = bound(v);
-    const auto in_common = [this](LoopValue arg) { return !line(arg).row && bound(arg).fixed; };
+    const auto apart = [this](LoopValue arg) {
+      const BoundLine& read = bound(arg);
+      return !line(arg).row && (read.fixed || (read.apart != 0 && read.apart != columns_));
+    };
     by.by_rows = by.number >= 0 || (columns_ >= kWorthCalls && !by.fixed &&
-                                    std::any_of(by.args.begin(), by.args.end(), in_common));
+                                    std::any_of(by.args.begin(), by.args.end(), apart));
     for (size_t i = 0; i < bound(v).args.size(); ++i) {
       const LoopValue arg = bound(v).args[i];
       if (line(arg).row && static_cast<int>(i) != bound(v).number) bound(arg).spread = true;

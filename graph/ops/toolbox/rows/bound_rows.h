@@ -45,6 +45,7 @@ struct BoundLine {
   ConvertFn convert = nullptr;         // of what is read or converted
   ConvertFn back = nullptr;            // of what is rounded, to the type of the value
   int input = -1;                      // of the program, of what is read
+  int64_t apart = 0;                   // with kInput: elements from row to row
   const RowJoin* reduction = nullptr;  // of a number of the row
   LoopValue joined = -1;               // whose elements are joined
   bool only_given = false;             // what is rounded is read by nothing: it is the output alone
@@ -100,7 +101,8 @@ class BoundRows {
 
   void CountUses();
   bool ReadsAtOnce(const LoopInstruction& now) const;
-  bool ReadsInPlace(const LoopInput& input) const;
+  bool IsReadByCalls(LoopValue v) const;
+  bool ReadsInPlace(LoopValue v) const;
   bool IsFixed(LoopValue v) const;
   bool BindFunction(LoopValue v);
   void BindLanes(LoopValue v, LoopType taken);

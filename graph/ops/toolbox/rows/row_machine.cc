@@ -172,7 +172,11 @@ class Walker {
         const BoundLine& arg = how(by.args[i]);
         const bool one = static_cast<int>(i) == by.number;
         const bool in_common = arg.fixed && !line(by.args[i]).row;
-        const size_t step = in_common ? 0 : one ? 1 : columns;
+        const bool in_tensor = arg.place == RowPlace::kInput;
+        const size_t step = in_common   ? 0
+                            : one       ? 1
+                            : in_tensor ? static_cast<size_t>(arg.apart)
+                                        : columns;
         in[i] = static_cast<const std::byte*>(in[i]) + step * arg.width;
       }
     }
