@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "runtime/base/files/folder_reader.h"
 #include "runtime/base/text/parse.h"
@@ -143,5 +144,20 @@ bool StandsStill() {
   const std::lock_guard lock(census.mutex);
   return AllHeld(census) && AllHeld(census);
 }
+
+#ifdef __SANITIZE_THREAD__
+namespace {
+
+// The runtime of ThreadSanitizer starts a thread with the first one of the program.
+[[maybe_unused]] const bool kKnowsTheSanitizer = [] {
+  std::thread([] {}).join();
+  std::set<pid_t> others = ThreadsOfProcess();
+  others.erase(ThisThread());
+  AddHelperThreads(others);
+  return true;
+}();
+
+}  // namespace
+#endif
 
 }  // namespace npumesh
