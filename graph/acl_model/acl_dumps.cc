@@ -4,7 +4,7 @@
 
 #include "graph/acl_model/device_turns.h"
 #include "graph/dump/options/config_file.h"
-#include "runtime/acl/process.h"
+#include "runtime/acl/process/process.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

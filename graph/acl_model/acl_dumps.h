@@ -12,7 +12,7 @@
 
 #include "graph/acl_model/operator_dump.h"
 #include "graph/session/tensor_dump.h"
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 
 namespace npumesh {
 

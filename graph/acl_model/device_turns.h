@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 
 namespace npumesh {
 

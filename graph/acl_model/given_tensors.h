@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/acl/model_machine.h"
+#include "runtime/acl/models/model_machine.h"
 
 namespace npumesh {
 

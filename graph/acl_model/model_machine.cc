@@ -1,5 +1,5 @@
 // The ModelMachine that libacl_mdl.so has.
-#include "runtime/acl/model_machine.h"
+#include "runtime/acl/models/model_machine.h"
 
 #include "graph/acl_model/acl_dumps.h"
 #include "graph/acl_model/device_turns.h"

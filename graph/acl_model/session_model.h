@@ -9,7 +9,7 @@
 
 #include "graph/offline/offline_facts.h"
 #include "graph/session/session.h"
-#include "runtime/acl/model_machine.h"
+#include "runtime/acl/models/model_machine.h"
 
 namespace npumesh {
 

@@ -7,7 +7,7 @@
 #include "collectives/contract/meeting.h"
 #include "collectives/reduce/reduce.h"
 #include "launch/bench/pattern.h"
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text/rank_list.h"
 

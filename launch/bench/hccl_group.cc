@@ -4,7 +4,7 @@
 
 #include "collectives/hccl/comm/element_type.h"
 #include "hccl/hccl.h"
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

@@ -11,7 +11,7 @@
 #include "ge/ge_ir_build.h"
 #include "graph/static_kernel/store/program_run.h"
 #include "parser/onnx_parser.h"
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 #include "runtime/base/files/secure_file.h"
 #include "runtime/base/files/system_error.h"
 #include "runtime/base/log.h"

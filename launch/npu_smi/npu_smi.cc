@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/acl/soc.h"
+#include "runtime/acl/limits/soc.h"
 #include "runtime/base/text/parse.h"
 #include "runtime/device/device_memory.h"
 

@@ -4,8 +4,8 @@
 
 #include "acl/acl_mdl.h"
 #include "acl/acl_rt.h"
-#include "runtime/acl/errors.h"
-#include "runtime/acl/process.h"
+#include "runtime/acl/process/errors.h"
+#include "runtime/acl/process/process.h"
 #include "runtime/acl/without_effect.h"
 
 using npumesh::AclProcess;

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "acl/acl.h"
-#include "runtime/acl/dump_paths.h"
-#include "runtime/acl/errors.h"
-#include "runtime/acl/life_callbacks.h"
-#include "runtime/acl/process.h"
+#include "runtime/acl/dump/dump_paths.h"
+#include "runtime/acl/process/errors.h"
+#include "runtime/acl/process/life_callbacks.h"
+#include "runtime/acl/process/process.h"
 #include "runtime/base/data_type.h"
 #include "runtime/base/files/secure_file.h"
 #include "runtime/base/float16.h"

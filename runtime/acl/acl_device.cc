@@ -1,9 +1,9 @@
 // Devices and contexts: the first parts of acl_rt.h.
 #include "acl/acl_rt.h"
-#include "runtime/acl/api_span.h"
-#include "runtime/acl/errors.h"
-#include "runtime/acl/process.h"
-#include "runtime/acl/soc.h"
+#include "runtime/acl/limits/soc.h"
+#include "runtime/acl/process/api_span.h"
+#include "runtime/acl/process/errors.h"
+#include "runtime/acl/process/process.h"
 
 using npumesh::AclContext;
 using npumesh::AclProcess;

@@ -12,9 +12,9 @@
 #include <string>
 
 #include "acl/acl_rt.h"
-#include "runtime/acl/errors.h"
-#include "runtime/acl/process.h"
-#include "runtime/acl/soc.h"
+#include "runtime/acl/limits/soc.h"
+#include "runtime/acl/process/errors.h"
+#include "runtime/acl/process/process.h"
 #include "runtime/acl/without_effect.h"
 #include "runtime/base/log.h"
 

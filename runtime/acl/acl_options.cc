@@ -8,9 +8,9 @@
 
 #include "acl/acl.h"
 #include "acl/acl_op_compiler.h"
-#include "runtime/acl/errors.h"
-#include "runtime/acl/life_callbacks.h"
-#include "runtime/acl/process.h"
+#include "runtime/acl/process/errors.h"
+#include "runtime/acl/process/life_callbacks.h"
+#include "runtime/acl/process/process.h"
 #include "runtime/acl/without_effect.h"
 
 using npumesh::AclContext;

@@ -1,6 +1,6 @@
 // Functions of acl_rt.h that are there so that programs link, and refuse each call.
 #include "acl/acl_rt.h"
-#include "runtime/acl/errors.h"
+#include "runtime/acl/process/errors.h"
 #include "runtime/acl/without_effect.h"
 
 aclError aclrtGetGroupCount(uint32_t*) try { return npumesh::Refuse(__func__); } catch (...) {

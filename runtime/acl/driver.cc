@@ -1,6 +1,6 @@
 // What programs ask of the driver (libascend_hal) without AscendCL.
 #include "acl/acl_rt.h"
-#include "runtime/acl/errors.h"
+#include "runtime/acl/process/errors.h"
 
 extern "C" {
 

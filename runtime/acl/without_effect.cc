@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/acl/errors.h"
+#include "runtime/acl/process/errors.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

@@ -6,7 +6,7 @@
 
 #include "collectives/communicator.h"
 #include "hccl/hccl.h"
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 
 namespace npumesh {
 namespace {

@@ -1,7 +1,7 @@
 #include "collectives/hccl/calls/issue.h"
 
 #include "collectives/hccl/calls/group_calls.h"
-#include "runtime/acl/collective_cores.h"
+#include "runtime/acl/limits/collective_cores.h"
 #include "runtime/base/log.h"
 
 namespace npumesh {

@@ -5,7 +5,7 @@
 #include "collectives/hccl/comm/argument_check.h"
 #include "collectives/hccl/comm/settings.h"
 #include "hccl/hccl_comm.h"
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 
 namespace npumesh {
 namespace {

@@ -16,7 +16,7 @@
 #include "collectives/hccl/comm/comm.h"
 #include "collectives/hccl/comm/element_type.h"
 #include "collectives/hccl/comm/verdict.h"
-#include "runtime/acl/api_span.h"
+#include "runtime/acl/process/api_span.h"
 
 namespace npumesh {
 

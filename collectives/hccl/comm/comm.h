@@ -17,7 +17,7 @@
 #include "collectives/hccl/comm/config.h"
 #include "collectives/hccl/comm/verdict.h"
 #include "hccl/hccl_comm.h"
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 #include "runtime/base/process/short_lock.h"
 
 namespace npumesh {

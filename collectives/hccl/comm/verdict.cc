@@ -1,6 +1,6 @@
 #include "collectives/hccl/comm/verdict.h"
 
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text/printable.h"
 

@@ -13,9 +13,9 @@
 #include "graph/aclnn/calls/objects.h"
 #include "graph/aclnn/calls/plan.h"
 #include "graph/io/layout.h"
-#include "runtime/acl/api_span.h"
-#include "runtime/acl/errors.h"
-#include "runtime/acl/process.h"
+#include "runtime/acl/process/api_span.h"
+#include "runtime/acl/process/errors.h"
+#include "runtime/acl/process/process.h"
 #include "runtime/base/visit_stored.h"
 
 // A call that was planned.

@@ -3,7 +3,7 @@
 
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
-#include "runtime/acl/errors.h"
+#include "runtime/acl/process/errors.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "aclnn/acl_meta.h"
 #include "graph/aclnn/calls/objects.h"
 #include "graph/aclnn/calls/view.h"
-#include "runtime/acl/errors.h"
+#include "runtime/acl/process/errors.h"
 
 using npumesh::Fail;
 

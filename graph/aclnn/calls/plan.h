@@ -11,7 +11,7 @@
 #include "graph/aclnn/calls/meaning.h"
 #include "graph/aclnn/calls/view.h"
 #include "graph/limits/node_watch.h"
-#include "runtime/acl/model_machine.h"
+#include "runtime/acl/models/model_machine.h"
 
 namespace npumesh {
 

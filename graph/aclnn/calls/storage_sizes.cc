@@ -5,7 +5,7 @@
 #include "graph/aclnn/calls/objects.h"
 #include "graph/aclnn/calls/view.h"
 #include "graph/io/layout.h"
-#include "runtime/acl/errors.h"
+#include "runtime/acl/process/errors.h"
 
 using npumesh::AclnnView;
 using npumesh::BlocksOf;

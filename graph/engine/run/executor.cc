@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "graph/engine/run/beside_steps.h"
+#include "graph/engine/run/comm_stream.h"
 #include "graph/passes/analysis/node_error.h"
 #include "runtime/base/process/running_step.h"
 
@@ -57,7 +57,8 @@ Status Executor::Prepare() {
   spans_.resize(model_.steps().size());
   const auto beside = [](const Step& step) { return step.beside; };
   if (std::any_of(model_.steps().begin(), model_.steps().end(), beside)) {
-    beside_ = std::make_unique<BesideSteps>(model_, pool_.communication_stream(), spans_, profile_);
+    comm_stream_ =
+        std::make_unique<CommStream>(model_, pool_.communication_stream(), spans_, profile_);
   }
   return Bind();
 }
@@ -141,7 +142,7 @@ Result<RunStats> Executor::Run(StepObserver* observer, uint64_t iteration, bool 
   RunStats stats;
   stats.steps = args_.size();
   if (observer == nullptr) {
-    const Status ran = beside_ == nullptr ? RunInOrder(stats) : RunOverlapped(stats);
+    const Status ran = comm_stream_ == nullptr ? RunInOrder(stats) : RunOverlapped(stats);
     profile_.End();
     NPUMESH_RETURN_IF_ERROR(ran);
     return stats;
@@ -194,11 +195,11 @@ Result<Clock::time_point> Executor::RunStep(size_t index, Clock::time_point star
 }
 
 Status Executor::RunOverlapped(RunStats& stats) {
-  beside_->Begin();
+  comm_stream_->Begin();
   double waited = 0;
   const Status status = RunBeside(stats, waited);
   const Clock::time_point start = Clock::now();
-  const Status collectives = beside_->AwaitAll();
+  const Status collectives = comm_stream_->AwaitAll();
   waited += Seconds(start, Clock::now());
   NPUMESH_RETURN_IF_ERROR(collectives);  // which came before the step that failed here
   NPUMESH_RETURN_IF_ERROR(status);
@@ -218,12 +219,12 @@ Status Executor::RunBeside(RunStats& stats, double& waited) {
   for (size_t i = 0; i < args_.size(); ++i) {
     const Step& step = model_.steps()[i];
     if (step.wait_for >= 0) {
-      NPUMESH_RETURN_IF_ERROR(beside_->Await(static_cast<size_t>(step.wait_for)));
+      NPUMESH_RETURN_IF_ERROR(comm_stream_->Await(static_cast<size_t>(step.wait_for)));
       waited += Seconds(now, Clock::now());
       now = Clock::now();
     }
     if (step.beside) {
-      beside_->Launch(i, args_[i]);
+      comm_stream_->Launch(i, args_[i]);
     } else {
       NPUMESH_ASSIGN_OR_RETURN(now, RunStep(i, now, stats));
     }

@@ -32,7 +32,7 @@ struct StepSpan {
   std::chrono::steady_clock::time_point end;
 };
 
-class BesideSteps;
+class CommStream;
 
 // Binds one CompiledModel to device buffers and runs it.
 class Executor {
@@ -111,7 +111,7 @@ class Executor {
   std::vector<KernelArgs> args_;  // by step
   std::vector<StepSpan> spans_;   // by step
   StepProfile profile_;
-  std::unique_ptr<BesideSteps> beside_;  // null: all steps run in order
+  std::unique_ptr<CommStream> comm_stream_;  // null: all steps run in order
   uint64_t bound_generation_ = 0;
 };
 

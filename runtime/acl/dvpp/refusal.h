@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "runtime/acl/errors.h"
+#include "runtime/acl/process/errors.h"
 #include "runtime/acl/without_effect.h"
 
 namespace npumesh {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/acl/errors.h"
-#include "runtime/acl/process.h"
+#include "runtime/acl/process/errors.h"
+#include "runtime/acl/process/process.h"
 #include "runtime/base/files/secure_file.h"
 
 using npumesh::AclProcess;

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "acl/acl_prof.h"
-#include "runtime/acl/api_span.h"
-#include "runtime/acl/errors.h"
-#include "runtime/acl/handle_table.h"
 #include "runtime/acl/msprofiler/stream_place.h"
-#include "runtime/acl/process.h"
+#include "runtime/acl/process/api_span.h"
+#include "runtime/acl/process/errors.h"
+#include "runtime/acl/process/handle_table.h"
+#include "runtime/acl/process/process.h"
 #include "runtime/acl/without_effect.h"
 
 using npumesh::AclProcess;

@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "runtime/acl/api_span.h"
-#include "runtime/acl/errors.h"
-#include "runtime/acl/handle_table.h"
 #include "runtime/acl/msprofiler/stream_place.h"
+#include "runtime/acl/process/api_span.h"
+#include "runtime/acl/process/errors.h"
+#include "runtime/acl/process/handle_table.h"
 
 namespace npumesh {
 namespace {

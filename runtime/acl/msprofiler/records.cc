@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "acl/acl_prof.h"
-#include "runtime/acl/errors.h"
 #include "runtime/acl/msprofiler/operator_record.h"
+#include "runtime/acl/process/errors.h"
 
 using npumesh::Fail;
 using npumesh::OperatorRecord;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "runtime/acl/process.h"
+#include "runtime/acl/process/process.h"
 #include "runtime/base/text/fnv.h"
 
 extern "C" {

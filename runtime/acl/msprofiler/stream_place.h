@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "runtime/acl/api_span.h"
-#include "runtime/acl/process.h"
+#include "runtime/acl/process/api_span.h"
+#include "runtime/acl/process/process.h"
 
 namespace npumesh {
 

@@ -17,11 +17,11 @@
 
 #include "acl/acl_prof.h"
 #include "acl/error_codes/ge_error_codes.h"
-#include "runtime/acl/errors.h"
-#include "runtime/acl/handle_table.h"
-#include "runtime/acl/model_objects.h"
+#include "runtime/acl/models/model_objects.h"
 #include "runtime/acl/msprofiler/operator_record.h"
-#include "runtime/acl/process.h"
+#include "runtime/acl/process/errors.h"
+#include "runtime/acl/process/handle_table.h"
+#include "runtime/acl/process/process.h"
 #include "runtime/base/log.h"
 #include "runtime/base/process/thread.h"
 

@@ -17,7 +17,7 @@
 
 #include "acl/acl.h"
 #include "hccl/hccl.h"
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 
 namespace npumesh {
 namespace {

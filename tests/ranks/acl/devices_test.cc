@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "acl/acl.h"
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 
 namespace npumesh {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 #include "tests/unit/acl/acl_test.h"
 
 namespace npumesh {

@@ -1,5 +1,5 @@
 // What a process holds against what the card of NPUMESH_CARD has, without a process around it.
-#include "runtime/acl/card_limits.h"
+#include "runtime/acl/limits/card_limits.h"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/acl/errors.h"
+#include "runtime/acl/process/errors.h"
 
 namespace npumesh {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 #include "tests/unit/acl/acl_test.h"
 
 namespace npumesh {

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/acl/device_context.h"
-#include "runtime/acl/errors.h"
+#include "runtime/acl/process/device_context.h"
+#include "runtime/acl/process/errors.h"
 #include "tests/unit/acl/acl_test.h"
 
 extern "C" int HeadersAreC(void);

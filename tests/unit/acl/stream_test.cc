@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 #include "tests/unit/acl/acl_test.h"
 
 namespace npumesh {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "launch/bench/pattern.h"
-#include "runtime/acl/device_context.h"
+#include "runtime/acl/process/device_context.h"
 
 namespace npumesh {
 namespace {

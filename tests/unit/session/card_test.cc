@@ -6,7 +6,7 @@
 #include "graph/session/offline_groups.h"
 #include "graph/session/runnable.h"
 #include "graph/session/session_config.h"
-#include "runtime/acl/soc.h"
+#include "runtime/acl/limits/soc.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace npumesh {
