@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "graph/session/session.h"
+#include "graph/session/session_options.h"
 #include "npumesh/npumesh.h"
 #include "runtime/base/env/env.h"
 

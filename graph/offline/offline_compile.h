@@ -5,7 +5,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/offline/offline_facts.h"
-#include "graph/session/session.h"
+#include "graph/session/session_options.h"
 
 namespace npumesh {
 

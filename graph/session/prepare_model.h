@@ -4,7 +4,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ops/core/op_registry.h"
-#include "graph/session/session.h"
+#include "graph/session/session_options.h"
 
 namespace npumesh {
 

@@ -7,7 +7,7 @@
 
 #include "graph/config/compiler_config.h"
 #include "graph/config/system_options.h"
-#include "graph/session/session.h"
+#include "graph/session/session_options.h"
 
 namespace npumesh {
 

@@ -9,6 +9,7 @@
 #include "graph/digest/sha256.h"
 #include "graph/io/npy.h"
 #include "graph/offline/single_operator.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/session/session.h"
 #include "launch/atc/single_operators.h"
 #include "launch/report/json_parts.h"

@@ -13,6 +13,7 @@
 #include "graph/engine/run/plan_cache.h"
 #include "graph/ops/builtin_ops.h"
 #include "graph/ops/toolbox/values/cast.h"
+#include "graph/session/group_set.h"
 #include "graph/session/session_config.h"
 #include "tests/bench/timing.h"
 

@@ -7,6 +7,7 @@
 #include "graph/guard/memory_guard.h"
 #include "graph/io/model_file.h"
 #include "graph/ops/builtin_ops.h"
+#include "graph/session/session.h"
 
 namespace npumesh::fuzz {
 namespace {

@@ -1,4 +1,5 @@
 // What a plan says about patterns that a pass found begin and did not fuse.
+#include "graph/ops/builtin_ops.h"
 #include "tests/unit/fusion/fusion_fixture.h"
 
 namespace npumesh {

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "graph/config/validation.h"
+#include "graph/ops/builtin_ops.h"
 #include "graph/ops/core/define.h"
 #include "graph/session/session_config.h"
 #include "graph/session/system.h"
