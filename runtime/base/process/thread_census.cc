@@ -145,10 +145,10 @@ bool StandsStill() {
   return AllHeld(census) && AllHeld(census);
 }
 
-#ifdef __SANITIZE_THREAD__
+#ifdef NPUMESH_SANITIZED
 namespace {
 
-// The runtime of ThreadSanitizer starts a thread with the first one of the program.
+// The runtime of ThreadSanitizer starts a thread with the first one of the program, others none.
 [[maybe_unused]] const bool kKnowsTheSanitizer = [] {
   std::thread([] {}).join();
   std::set<pid_t> others = ThreadsOfProcess();
