@@ -85,25 +85,15 @@ void LowerBatchNorm(Lowering& at) {
 
 // ---- instances, groups, layers ----
 
-// Over the last dimension where its length is known, which is quicker.
 void LowerInstanceNorm(Lowering& at) {
   const Value x = at.in(0);
   const int rank = at.Rank(x);
-  int64_t size = rank > 3 ? 1 : -1;
-  for (int d = 2; d < rank && at.ok() && size > 0; ++d) {
-    const int64_t length = at.KnownSize(x, d);
-    size = length > 0 && length < INT32_MAX ? size * length : -1;
-  }
   if (!at.ok()) return;
-  const bool flat = size > 0;
-  const Value rows = flat ? at.ReshapeAfter(x, 2, {size}) : x;
-  const int seen = flat ? 3 : rank;
-  const Moments moments = MomentsOf(at, rows, AxesFrom(2, seen), true);
+  const Moments moments = MomentsOf(at, x, AxesFrom(2, rank), true);
   const Value scale = Scale(at, moments.variance, at.Float("epsilon", 1e-5F));
   const Value normal = at.Mul(moments.centred, scale);
-  Value y = at.Mul(normal, OverChannels(at, at.Wide(at.in(1)), seen));
-  y = at.Cast(at.Add(y, OverChannels(at, at.Wide(at.in(2)), seen)), at.dtype(x));
-  at.Out(0, flat ? at.ReshapeTo(y, at.ShapeOf(x), rank) : y);
+  const Value y = at.Mul(normal, OverChannels(at, at.Wide(at.in(1)), rank));
+  at.Out(0, at.Cast(at.Add(y, OverChannels(at, at.Wide(at.in(2)), rank)), at.dtype(x)));
 }
 
 // The elements of one group, or -1: they are open. A -1 would not do for an x without elements.
