@@ -456,22 +456,29 @@ void ResizeOperands(OnnxDraft& draft, const std::string& x, const std::string& s
     draft.Operand(operand);
 }
 
-// False: of an image with channels last.
-bool FinishResize(OnnxDraft& draft) {
+// `mode`: of ONNX. False: of an image with channels last.
+bool FinishResize(OnnxDraft& draft, const std::string& mode) {
   const Node& from = draft.from();
-  const bool nearest = from.type == "ResizeNearestNeighborV2";
   const bool corners = from.BoolAttr("align_corners", false);
   const bool halves = from.BoolAttr("half_pixel_centers", false);
   const std::vector<std::string> operands = TakenOperands(draft, 2);
   ResizeOperands(draft, operands[0], operands[1]);
-  draft.Text("mode", nearest ? "nearest" : "linear");
+  draft.Text("mode", mode);
   draft.Text("coordinate_transformation_mode", corners  ? "align_corners"
                                                : halves ? "half_pixel"
                                                         : "asymmetric");
   // Places of half pixels, from which ONNX rounds, lie half a place lower than ours.
-  if (nearest) draft.Text("nearest_mode", corners || halves ? "round_prefer_ceil" : "floor");
+  if (mode == "nearest")
+    draft.Text("nearest_mode", corners || halves ? "round_prefer_ceil" : "floor");
   const std::string& layout = from.input_descs[0].layout;
   return layout != "NHWC" && from.FindAttr("dtype") == nullptr;
+}
+
+bool FinishNearest(OnnxDraft& draft) {
+  return FinishResize(draft, "nearest");
+}
+bool FinishLinear(OnnxDraft& draft) {
+  return FinishResize(draft, "linear");
 }
 
 bool FinishCubic(OnnxDraft& draft) {
@@ -564,8 +571,8 @@ std::vector<Counterpart> SpecialRows() {
       {"ReduceSumD", "ReduceSum", x, FinishReduceSum},
       {"Relu6", "Clip", x, FinishRelu6},
       {"Reshape", "Reshape", {"x", "shape"}, FinishReshape, "shape"},
-      {"ResizeBilinearV2", "Resize", {"x", "size"}, FinishResize, "size"},
-      {"ResizeNearestNeighborV2", "Resize", {"x", "size"}, FinishResize, "size"},
+      {"ResizeBilinearV2", "Resize", {"x", "size"}, FinishLinear, "size"},
+      {"ResizeNearestNeighborV2", "Resize", {"x", "size"}, FinishNearest, "size"},
       {"ScatterElements", "ScatterElements", {"data", "indices", "updates"}, FinishScatterElements},
       {"Shape", "Shape", x, CountsInInt64},
       {"Size", "Size", x, CountsInInt64},

@@ -213,10 +213,9 @@ struct ResizedImage {
   int64_t new_height = 0, new_width = 0;
 };
 
-// The new length of an axis; -1: not known, or a scale leaves a fraction over, which shifts places.
-int64_t LengthAlong(std::optional<double> scale, std::optional<int64_t> size, int64_t length) {
-  if (size) return *size;
-  const double exact = static_cast<double>(length) * *scale;
+// The new length of an axis; -1: the scale leaves a fraction over, which shifts places.
+int64_t ScaledLength(int64_t length, double scale) {
+  const double exact = static_cast<double>(length) * scale;
   return exact == std::floor(exact) && exact < 1e9 ? static_cast<int64_t>(exact) : -1;
 }
 
@@ -236,8 +235,7 @@ std::optional<ResizedImage> ImageResized(Lowering& at, std::optional<Value> scal
     if (axes[i] < 2 && !same) return std::nullopt;
     if (axes[i] < 2) continue;
     if (length <= 0) return std::nullopt;
-    length = LengthAlong(by ? std::optional((*by)[i]) : std::nullopt,
-                         to ? std::optional((*to)[i]) : std::nullopt, length);
+    length = by ? ScaledLength(length, (*by)[i]) : (*to)[i];
   }
   const ResizedImage image = {x[2], x[3], lengths[2], lengths[3]};
   if (image.height <= 0 || image.width <= 0) return std::nullopt;
@@ -289,7 +287,7 @@ bool ResizeImage(Lowering& at, const ResizeRule& rule, std::optional<Value> scal
   const bool corners = rule.coordinates == "align_corners";
   const bool halves = !corners && rule.coordinates != "asymmetric";
   const std::vector<int64_t> size = {image->new_height, image->new_width};
-  if (type == "UpsampleBicubic2d") {
+  if (rule.mode == "cubic") {
     at.Out(0, at.Node(type, {at.in(0)}, {{"output_size", size}, {"align_corners", corners}}));
   } else {
     at.Out(0, at.Node(type, {at.in(0), at.Ints(size)},

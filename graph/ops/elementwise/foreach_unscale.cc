@@ -6,7 +6,6 @@
 
 #include "graph/ops/core/check.h"
 #include "graph/ops/core/define.h"
-#include "graph/ops/elementwise/foreach.h"
 #include "graph/ops/toolbox/values/row_io.h"
 
 namespace npumesh {

@@ -166,20 +166,24 @@ class Walker {
       return;
     }
     const auto columns = static_cast<size_t>(tile.columns);
+    std::array<size_t, kMostArgs> steps{};
+    for (size_t i = 0; i < by.args.size(); ++i) steps[i] = StepOf(v, i, columns);
     for (int64_t r = 0; r < tile.rows; ++r, to += columns * by.width) {
       by.lanes(in.data(), to, columns, line(v).params);
       for (size_t i = 0; i < by.args.size(); ++i) {
-        const BoundLine& arg = how(by.args[i]);
-        const bool one = static_cast<int>(i) == by.number;
-        const bool in_common = arg.fixed && !line(by.args[i]).row;
-        const bool in_tensor = arg.place == RowPlace::kInput;
-        const size_t step = in_common   ? 0
-                            : one       ? 1
-                            : in_tensor ? static_cast<size_t>(arg.apart)
-                                        : columns;
-        in[i] = static_cast<const std::byte*>(in[i]) + step * arg.width;
+        in[i] = static_cast<const std::byte*>(in[i]) + steps[i];
       }
     }
+  }
+
+  // Bytes from row to row of what the function of a value takes.
+  size_t StepOf(LoopValue v, size_t i, size_t columns) const {
+    const LoopValue value = how(v).args[i];
+    const BoundLine& arg = how(value);
+    if (arg.fixed && !line(value).row) return 0;
+    if (static_cast<int>(i) == how(v).number) return arg.width;
+    const bool in_tensor = arg.place == RowPlace::kInput;
+    return (in_tensor ? static_cast<size_t>(arg.apart) : columns) * arg.width;
   }
 
   // By way of the numbers to which it rounds, in the output that they are, or block by block.
